@@ -601,6 +601,7 @@ class Editor:
         rounds: int = 1000,
         watch: Callable[[int, int], bool] | None = None,
         seed: int | None = 0,
+        memory: int | None = None,
     ) -> Trace:
         """Runs the graph once, in a copy of its own, and returns what each tensor held and what each op cost.
 
@@ -624,10 +625,16 @@ class Editor:
             seed: random ops that have no seed get one that is made of this and of their names, and a loop around a
                 random op runs one round at a time: two traces draw the same numbers. None: they draw others each time.
                 Random ops in functions that cannot be taken apart, as those of a `tf.data` pipeline, always do.
+            memory: how many bytes may be held at once for the numbers alone: of tensors that wait for theirs to be
+                taken, and of what is noted, some 10 KB a tensor; as ``200 << 20`` for 200 MB. The values, the run
+                itself and what is returned come on top. Where it is not enough, the graph is run several times, each
+                time for some of the tensors, with the same outcome: a run that changes variables or draws random
+                numbers starts each time from a new copy. A tensor larger than this has a run of its own. Default: one
+                run, without a limit.
 
         Raises:
             SelectionError: there is no such tensor, or a seed is none.
-            PlanError: a placeholder needs a feed, an array does not fit, or nothing can be asked for.
+            PlanError: a placeholder needs a feed, an array does not fit, nothing can be asked for, or a limit is none.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -638,8 +645,8 @@ class Editor:
             >>> trace.results["y:0"].tolist(), trace["y:0"].zeros, trace["y:0"].shape
             ([0.0, 2.0], 1, (2,))
         """
-        about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds, "watch": watch, "seed": seed}
-        return trace(self, feeds, fetches, session=session, **about)
+        about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds, "watch": watch}
+        return trace(self, feeds, fetches, session=session, seed=seed, memory=memory, **about)
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
         """Returns the placeholders that a run needs, each with its dtype and shape as far as these are known.

@@ -77,6 +77,7 @@ class _How:
     watch: Watch | None
     seed: int | None
     called: Mapping[str, str]
+    memory: int | None
 
 
 def trace(
@@ -90,6 +91,7 @@ def trace(
     rounds: int = 1000,
     watch: Watch | None = None,
     seed: int | None = 0,
+    memory: int | None = None,
     called: Mapping[str, str] | None = None,
 ) -> Trace:
     """Returns a trace of a run, as `Editor.trace` does.
@@ -99,6 +101,8 @@ def trace(
     asked = "trace"
     refuse_no_seed(random, asked)
     refuse_no_seed(seed, asked, "seed")
+    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory <= 0):
+        raise PlanError(f"trace(memory={memory!r})", "that is no number of bytes", "As for 200 MB: memory=200 << 20")
     wanted, fed = _wanted(editor, fetches), given(editor, feeds, asked)
     needed = _needed(editor, wanted, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
@@ -107,7 +111,7 @@ def trace(
     draw = np.random.RandomState(random)
     fed |= {name: made_up(editor, name, draw, asked) for name in open_ends}
     with gc_paused():
-        return _run(editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}))
+        return _run(editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory))
 
 
 def feeds_needed(editor: Traceable, fetches: Any = None) -> dict[str, TensorInfo | None]:
@@ -162,19 +166,15 @@ def _run(
     fed: Mapping[str, Any],
     how: _How,
 ) -> Trace:
-    from .tf.open.snapshot import snapshot
+    from .tf.run.passes import lasts, passes
     from .tf.run.probes import constants, probe
-    from .tf.run.seeds import give_seeds
     from .tf.run.watched_run import fill, unoptimised, watched_run
 
     within, whole = needed.graph, needed
     needed, wanted, lacking = _with_kernels(needed, wanted)
     stand_ins = {name: _stand_in(name) for name in fed if not needed.mask[within.tensor(name)[0]]}
-    scratch = _scratch(editor, needed, wanted, stand_ins, how.session)
-    base, names = scratch.snapshot, {name: scratch.outputs.get(name, name) for name in wanted}
-    shown = replace(base, title=editor.snapshot.title)
-    if how.seed is not None and give_seeds(scratch.graph, base, how.seed, how.called):
-        base = snapshot(scratch.graph, title=base.title)
+    scratch, base, shown = _copied(editor, needed, wanted, stand_ins, how)
+    names = {name: scratch.outputs.get(name, name) for name in wanted}
     fed = {stand_ins.get(name, name): value for name, value in fed.items()}
     fed = {name: value for name, value in fed.items() if name.partition(":")[0] in base.index}
     same, untold = _unprobed(base)
@@ -190,13 +190,44 @@ def _run(
     ]
     known = [tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed]
     tensors = sorted(set(tensors).difference(known))
-    live = scratch.session(config=unoptimised())
-    fill(live, *editor.values.init_ops)
-    probed = probe(scratch.graph, base, tensors, how.rounds)
-    ran = watched_run(live, base, list(names.values()), fed, probed, how.timeout, how.watch)
+
+    def started(copy: Traceable) -> tuple[Any, Any]:
+        live = copy.session(config=unoptimised())
+        fill(live, *editor.values.init_ops)
+        return live, probe(copy.graph, base, tensors, how.rounds)
+
+    def again() -> Any:
+        """A session as the first one was: of another copy where a run changes what the next one meets."""
+        if lasts(base, runs):
+            lives.pop().close()
+            lives.append(started(_copied(editor, needed, wanted, stand_ins, how)[0])[0])
+        return lives[-1]
+
+    live, probed = started(scratch)
+    lives = [live]
+    about: Any = (live, base, list(names.values()), fed, probed)
+    limits: dict[str, Any] = {"timeout": how.timeout, "watch": how.watch, "again": again}
+    ran = watched_run(*about, **limits) if how.memory is None else passes(*about, **limits, memory=how.memory)
+    lives.pop().close()
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
     stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)
+    untold |= ran.untold
+    shown = replace(shown, title=editor.snapshot.title)
     return Trace(shown, notes, ran.costs, results, dict(fed), same, stopped, untold, _added(within, base))
+
+
+def _copied(
+    editor: Traceable, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], how: _How
+) -> tuple[Traceable, Graph, Graph]:
+    """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
+    from .tf.open.snapshot import snapshot
+    from .tf.run.seeds import give_seeds
+
+    scratch = _scratch(editor, needed, wanted, stand_ins, how.session)
+    shown = scratch.snapshot
+    if how.seed is not None and give_seeds(scratch.graph, shown, how.seed, how.called):
+        return scratch, snapshot(scratch.graph, title=shown.title), shown
+    return scratch, shown, shown
 
 
 def _added(graph: Graph, ran: Graph) -> frozenset[str]:

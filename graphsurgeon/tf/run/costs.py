@@ -1,9 +1,12 @@
-"""Costs: the time and memory of each op, as TensorFlow's own `RunMetadata` has them."""
+"""Costs: time and memory of each op, and sizes of tensors, as TensorFlow's own `RunMetadata` has them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container
 from typing import Any
+
+import tensorflow as tf
 
 from ...graph.noted import Cost
 
@@ -39,3 +42,28 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
             row[1] += sum(memory.total_bytes for memory in node.memory)
             row[2] += 1
     return {name: Cost(name, row[0] * 1e-9, row[1], row[2], row[3]) for name, row in found.items()}
+
+
+def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
+    """Returns how large the tensors of a run were: tensor -> bytes of the largest round, and how many rounds.
+
+    Args:
+        metadata: a `RunMetadata` with `step_stats`.
+
+    Example:
+        >>> tf1 = tf.compat.v1
+        >>> with tf.Graph().as_default(), tf1.Session() as session:
+        ...     y, about = tf.random.normal([100], name="y"), tf1.RunMetadata()
+        ...     _ = session.run(y, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE), run_metadata=about)
+        >>> sizes_of(about)["y/RandomStandardNormal:0"]
+        (400, 1)
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for device in metadata.step_stats.dev_stats:
+        for node in device.node_stats:
+            for output in node.output:
+                told, name = output.tensor_description, f"{node.node_name}:{output.slot}"
+                size = math.prod(dim.size for dim in told.shape.dim) * (tf.as_dtype(told.dtype).base_dtype.size or 1)
+                largest, rounds = found.get(name, (0, 0))
+                found[name] = max(largest, size), rounds + 1
+    return found

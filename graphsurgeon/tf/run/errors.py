@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...errors import SurgeryError
+from ...graph.sizes import size_text
 
 #: What stands around the words: headings of stacks, their lines, and the ops that an error went through.
 _AROUND = re.compile(
@@ -15,6 +17,8 @@ _AROUND = re.compile(
     | \d+\ root\ error\(s\)\ found | \d+\ successful\ operations | \d+\ derived\ errors\ ignored""",
     re.VERBOSE,
 )
+#: Bytes of an element, of types that TensorFlow's messages name without their bits.
+_SIZES = {"float": 4, "double": 8, "half": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 24}
 _NUMBER = re.compile(r"\(\d+\) (?:[A-Z_]+: )?")
 _NODE = re.compile(r"\s*\[\[[^\n]*?\]\]$")
 
@@ -39,6 +43,23 @@ def words_of(error: BaseException) -> str:
         if text and not in_stack and not _AROUND.match(text):
             found.append(_NODE.sub("", _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text))
     return " ".join(dict.fromkeys(text for text in found if text)) or type(error).__name__
+
+
+def out_of_memory(error: BaseException) -> str:
+    """Returns what TensorFlow had no memory for.
+
+    Example:
+        >>> out_of_memory(MemoryError("OOM when allocating tensor with shape[64,1000] and type float on /cpu:0"))
+        'there is no memory for 256 kB more: a tensor of float (64, 1000). Feed less, or hold less: trace(memory=...)'
+    """
+    said = words_of(error)
+    found = re.search(r"shape\[([\d,]*)\] and type (\w+)", said)
+    if not found:
+        return f"there is not enough memory: {said}. Feed less, or hold less: trace(memory=...)"
+    shape, kind = [int(size) for size in found[1].split(",") if size], found[2]
+    size = math.prod(shape) * _SIZES.get(kind, int((re.search(r"\d+$", kind) or ["32"])[0]) // 8)
+    tensor = f"a tensor of {kind} ({', '.join(map(str, shape))})"
+    return f"there is no memory for {size_text(size)} more: {tensor}. Feed less, or hold less: trace(memory=...)"
 
 
 @contextmanager

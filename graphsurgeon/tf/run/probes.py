@@ -7,6 +7,7 @@ in each round, and what came before a run failed is there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,12 +45,19 @@ class Probed:
         targets: the ops that put something in.
         tensors: number of a probe -> its tensor, the dtype of that, and how many loops are around it.
         ops: the names of all ops of the probes.
+        at_once: so many notes are read at a time.
     """
 
     queues: tuple[str, ...]
     targets: tuple[str, ...]
     tensors: tuple[tuple[str, str, int], ...]
     ops: frozenset[str]
+    at_once: int = 4096
+
+    def watched(self, op: str) -> int | None:
+        """Returns the number of the probe that an op is a part of; None for an op that probes share, or any other."""
+        found = re.fullmatch(r"p(\d+)/\w+", op.partition("/")[2]) if op in self.ops else None
+        return int(found[1]) if found else None
 
     def read(self, session: TFSession) -> list[Noted]:
         """Returns what has been noted since it was read last, in the order in which it was."""
@@ -57,7 +65,7 @@ class Probed:
         for name in self.queues:
             size = int(session.run(f"{name}/size:0"))
             while size:
-                many = min(size, _AT_ONCE)
+                many = min(size, self.at_once)
                 parts = [graph.get_tensor_by_name(f"{name}/take:{k}") for k in range(_PARTS)]
                 numbers, rounds, summary, sample = session.run(parts, {f"{name}/many:0": many})
                 for at, number in enumerate(numbers.tolist()):
@@ -83,7 +91,6 @@ class Probed:
 #: Behind so many numbers of DebugNumericSummary come the sizes.
 _RANKED = 14
 _PARTS = 4
-_AT_ONCE = 4096
 
 
 def probe(graph: TFGraph, base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probed:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ...graph.graph import Graph
+from ...graph.graph import Graph, Mask
 from ...graph.live import TFGraph, TFSession
 from ...graph.noted import Cost, Noted
 from ...graph.traversal import forward
 from ..private.graphs import has_op
 from ..values.sessions import placed
-from .costs import costs_of
-from .errors import words_of
+from .costs import costs_of, sizes_of
+from .errors import out_of_memory, words_of
 from .probes import Probed
 
 tf1 = tf.compat.v1
@@ -44,12 +44,20 @@ class Ran:
         costs: op -> what it cost; of a run that was stopped nothing is known.
         results: tensor that was asked for -> its value.
         stopped: why it did not come to its end.
+        untold: tensor -> why it has no numbers, though its op has run.
+        dead: what was left out, for it stops a run or reads from what does.
+        sizes: tensor -> bytes of the largest round, and how many rounds; nothing where nobody asked.
+        ended: it was ended, by its time or by hand, or by what nothing can be left out for: nothing else is run.
     """
 
     notes: list[Noted] = field(default_factory=list)
     costs: dict[str, Cost] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     stopped: str = ""
+    untold: dict[str, str] = field(default_factory=dict)
+    dead: Mask | None = None
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ended: bool = False
 
 
 def empty() -> TFGraph:
@@ -91,8 +99,16 @@ def watched_run(
     probed: Probed,
     timeout: float | None = None,
     watch: Watch | None = None,
+    *,
+    again: Callable[[], TFSession] | None = None,
+    probes: Sequence[int] | None = None,
+    fetch: bool = True,
+    dead: Mask | None = None,
+    measure: bool = False,
 ) -> Ran:
     """Runs a graph with probes.
+
+    What an op stops that cannot run is left out, and the rest is run.
 
     Args:
         session: of the graph.
@@ -102,47 +118,65 @@ def watched_run(
         probed: the probes.
         timeout: how long it may take, in seconds.
         watch: asked now and then whether the run goes on.
-
-    What an op stops that cannot run is left out, and the rest is run.
+        again: gives a session as the first one was, where a run changes what the next one would meet.
+        probes: the numbers of those that are run; None for all.
+        fetch: whether results are returned; what is asked for is run in any case.
+        dead: ops that are left out from the start.
+        measure: whether sizes are told.
     """
-    ran, dead = Ran(), np.zeros(base.size, np.bool_)
+    ran, lost = Ran(), set[int]()
+    ran.dead = dead = np.zeros(base.size, np.bool_) if dead is None else dead.copy()
     options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
     if timeout is not None:
         options.timeout_in_ms = max(int(1000 * timeout), 1)
-    for _ in range(_TRIES):
+    for turn in range(_TRIES):
+        if turn and again is not None:
+            session = again()
         alive = [name for name in wanted if not dead[base.index[name.partition(":")[0]]]]
         elements = [session.graph.as_graph_element(name) for name in alive]
         targets = [
-            session.graph.get_operation_by_name(target)
-            for target, (tensor, _, _) in zip(probed.targets, probed.tensors, strict=True)
-            if not dead[base.index[tensor.partition(":")[0]]]
+            session.graph.get_operation_by_name(probed.targets[number])
+            for number in (range(len(probed.targets)) if probes is None else probes)
+            if number not in lost and not dead[base.index[probed.tensors[number][0].partition(":")[0]]]
         ]
-        if not targets and not elements:
+        if not targets and not (elements and fetch):
             break
         about = tf1.RunMetadata()
-        go = partial(session.run, [elements, targets], dict(fed), options=options, run_metadata=about)
+        asked = [elements, targets] if fetch else [[], [*targets, *(getattr(one, "op", one) for one in elements)]]
+        go = partial(session.run, asked, dict(fed), options=options, run_metadata=about)
         try:
             values, _ = go() if watch is None else _watched(go, session, probed, ran, watch)
         except tf.errors.DeadlineExceededError:
             ran.notes += probed.read(session)
-            ran.stopped = ran.stopped or f"it took longer than {timeout:g} s"
+            ran.stopped, ran.ended = ran.stopped or f"it took longer than {timeout:g} s", True
             break
         except tf.errors.CancelledError:
             if not ran.stopped:
                 raise
+            ran.ended = True
             break
         except tf.errors.OpError as error:
-            notes, said = probed.read(session), words_of(error)
-            op = _culprit(error, base)
+            notes = probed.read(session)
+            said = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
+            probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
+            if probe is not None and probe not in lost:
+                lost.add(probe)
+                ran.untold[probed.tensors[probe][0]] = f"its numbers could not be taken: {said}"
+                continue
+            op = next((base.index[name] for name in _named(error) if name in base.index), None)
             ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)
             if op is None or dead[op]:
                 ran.notes += notes
+                ran.ended = True
                 break
             dead |= forward(base, base.mask([op]))
             continue
         ran.notes += probed.read(session)
         ran.costs = costs_of(about, probed.ops)
-        ran.results = {name: value for name, value in zip(alive, values, strict=True) if value is not None}
+        ran.sizes = sizes_of(about) if measure else {}
+        ran.results = (
+            {name: value for name, value in zip(alive, values, strict=True) if value is not None} if fetch else {}
+        )
         break
     return ran
 
@@ -168,8 +202,7 @@ def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran
         return run.result()
 
 
-def _culprit(error: Any, base: Graph) -> int | None:
-    """The op that stops a run."""
+def _named(error: Any) -> list[str]:
+    """The ops that an error names, the one that it came from first."""
     named = [error.node_def.name] if error.node_def is not None else []
-    named += [next(filter(None, found)) for found in _NODE.findall(str(error))]
-    return next((base.index[name] for name in named if name in base.index), None)
+    return [*named, *(next(filter(None, found)) for found in _NODE.findall(str(error)))]

@@ -1,0 +1,140 @@
+"""Passes: a run again and again, each time with the probes of some tensors, so that few of these are held at once."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...graph.draws import drawing
+from ...graph.frames import Frames, order
+from ...graph.graph import Graph, Mask
+from ...graph.live import TFSession
+from ...graph.noted import SAMPLE
+from ..functions.calls import Calls
+from ..private.graphs import op_definition
+from .probes import Probed
+from .watched_run import Ran, Watch, watched_run
+
+#: These read a variable of TF1 and leave it as it is; what these make is gone when a run ends.
+_READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", "RefMerge"}), ("Stack", "TensorArray")
+#: What a note takes besides its sample.
+_NOTE = 512
+
+
+def passes(
+    session: TFSession,
+    base: Graph,
+    wanted: Sequence[str],
+    fed: Mapping[str, Any],
+    probed: Probed,
+    timeout: float | None = None,
+    watch: Watch | None = None,
+    *,
+    memory: int,
+    again: Callable[[], TFSession] | None = None,
+) -> Ran:
+    """Runs a graph with probes in as many passes as are needed, so that their tensors do not exceed a limit.
+
+    The first pass has the tensors whose shapes are known before, and tells the sizes of the others. A tensor that is
+    larger than the limit has a pass of its own.
+
+    Args:
+        session, base, wanted, fed, probed, timeout, watch: as for `watched_run`; the time is that of all passes.
+        memory: how many bytes the tensors of the probes of one pass may have together, with what is noted of them.
+        again: gives a session as the first one was; needed where a run changes what the next one would meet.
+    """
+    frames, place = Frames(base), order(base)
+    ends = [base.tensor(name) for name, _, _ in probed.tensors]
+    known = [_known(base, frames, end) for end in ends]
+    left = sorted(range(len(ends)), key=lambda number: (place[ends[number][0]], ends[number]))
+    here = _fitting([number for number in left if known[number] is not None], known, memory)
+    begun, done = time.monotonic(), 0
+
+    def run(numbers: Sequence[int], **about: Any) -> Ran:
+        time_left = None if timeout is None else max(timeout - (time.monotonic() - begun), 0.001)
+        told = None if watch is None else lambda some, of: watch(done + some, len(probed.targets))
+        return watched_run(session, base, wanted, fed, probed, time_left, told, again=again, probes=numbers, **about)
+
+    whole = run(here, measure=True)
+    done += len(here)
+    taken = set(here)
+    left = [number for number in left if number not in taken]
+    sizes = [
+        _size(*whole.sizes.get(probed.tensors[number][0], (0, 1)), frames, ends[number])
+        if probed.tensors[number][0] in whole.sizes
+        else known[number] or _NOTE
+        for number in range(len(ends))
+    ]
+    while left and not whole.ended:
+        here, total = [], 0
+        for number in left:
+            if here and total + sizes[number] > memory:
+                break
+            here.append(number)
+            total += sizes[number]
+        left = left[len(here) :]
+        if again is not None:
+            session = again()
+        ran = run(here, fetch=False, dead=whole.dead)
+        done += len(here)
+        whole.notes += ran.notes
+        whole.untold |= ran.untold
+        whole.dead, whole.ended, whole.stopped = ran.dead, ran.ended, whole.stopped or ran.stopped
+    if timeout is not None and whole.ended and whole.stopped.startswith("it took longer"):
+        whole.stopped = f"it took longer than {timeout:g} s"
+    at = {name: (place[end[0]], end) for (name, _, _), end in zip(probed.tensors, ends, strict=True)}
+    whole.notes.sort(key=lambda note: (at[note.tensor], note.rounds))
+    return whole
+
+
+def lasts(base: Graph, runs: Mask) -> bool:
+    """Returns whether a run of some ops changes what the next run meets: variables, queues, the state of random ops.
+
+    Args:
+        base: the graph.
+        runs: its ops that run.
+    """
+    if any(runs[op] for op in drawing(base)):
+        return True
+    calls, known = Calls(base), dict[str, bool]()
+    for op in np.flatnonzero(runs).tolist():
+        kind = base.types[op]
+        if kind not in known:
+            about = op_definition(kind)
+            known[kind] = about is not None and any(one.is_ref for one in about.input_arg) and kind not in _READ
+        if known[kind] or (not kind.startswith(_OF_A_RUN) and calls.acts(base.nodes[op])):
+            return True
+    return False
+
+
+def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:
+    """Those that fit together, in order."""
+    found, total = [], 0
+    for number in numbers:
+        size = sizes[number] or 0
+        if total + size <= memory:
+            found.append(number)
+            total += size
+    return found
+
+
+def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
+    """The size of a tensor and of what is noted of it; None where its static shape does not say it, and in loops."""
+    info = base.info(*end)
+    if info is None or info.shape is None or None in info.shape or frames.of(end[0]) >= 0:
+        return None
+    width = tf.as_dtype(info.dtype).size or 16
+    return _size(math.prod(size for size in info.shape if size is not None) * width, 1, frames, end)
+
+
+def _size(largest: int, rounds: int, frames: Frames, end: tuple[int, int]) -> int:
+    """What a tensor may take, with what is noted of it: in a loop, that of all rounds that run at a time."""
+    frame = frames.of(end[0])
+    if frame < 0:
+        return largest + min(largest, 8 * SAMPLE) + _NOTE
+    return largest * min(rounds, frames.about(frame).parallel) + rounds * _NOTE
