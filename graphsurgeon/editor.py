@@ -602,6 +602,8 @@ class Editor:
         watch: Callable[[int, int], bool] | None = None,
         seed: int | None = 0,
         memory: int | None = None,
+        ops: Any = None,
+        plan: Plan | None = None,
     ) -> Trace:
         """Runs the graph once, in a copy of its own, and returns what each tensor held and what each op cost.
 
@@ -631,10 +633,16 @@ class Editor:
                 time for some of the tensors, with the same outcome: a run that changes variables or draws random
                 numbers starts each time from a new copy. A tensor larger than this has a run of its own. Default: one
                 run, without a limit.
+            ops: a selection, or ops by name or object: only what they give is noted, which is quicker and smaller, and
+                `Trace.first_bad` knows of this alone; of a call all that is inside. What runs by default is what they
+                need, and not more.
+            plan: a plan of this graph that is not applied yet: what is run is the graph as it would be then, in a copy
+                that holds all of it. Names are those after the plan; the plan can be applied afterwards as before.
 
         Raises:
-            SelectionError: there is no such tensor, or a seed is none.
-            PlanError: a placeholder needs a feed, an array does not fit, nothing can be asked for, or a limit is none.
+            SelectionError: there is no such tensor or op, or a seed is none.
+            PlanError: a placeholder needs a feed, an array does not fit, nothing can be asked for, or a limit is none;
+                the plan has a fault, is empty or is of another graph.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -644,9 +652,14 @@ class Editor:
             >>> trace = gs.open(graph).trace({"x:0": [-1.0, 2.0]})
             >>> trace.results["y:0"].tolist(), trace["y:0"].zeros, trace["y:0"].shape
             ([0.0, 2.0], 1, (2,))
+            >>> ed = gs.open(graph)
+            >>> plan = ed.plan().copy(ed.select(), to="again", inputs={"x:0": "y:0"})
+            >>> ed.trace({"x:0": [-1.0, 2.0]}, "again/y", plan=plan).results["again/y:0"].tolist()
+            [0.0, 2.0]
         """
         about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds, "watch": watch}
-        return trace(self, feeds, fetches, session=session, seed=seed, memory=memory, **about)
+        about |= {"seed": seed, "memory": memory, "ops": ops, "plan": plan}
+        return trace(self, feeds, fetches, session=session, **about)
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
         """Returns the placeholders that a run needs, each with its dtype and shape as far as these are known.

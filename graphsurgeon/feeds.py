@@ -11,7 +11,7 @@ import numpy as np
 from .errors import PlanError, SelectionError
 from .graph.contexts import EXITS
 from .graph.frames import ROOT, Frames
-from .graph.graph import Graph
+from .graph.graph import Graph, Mask
 from .graph.names import tensor_name
 from .graph.selection import Selection
 from .graph.traversal import forward
@@ -150,14 +150,18 @@ def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
     raise SelectionError(f"{asked}({argument}={seed!r})", wrong, f"Give a whole number, as {argument}=0")
 
 
+def in_the_open(graph: Graph) -> Mask:
+    """Returns which ops are neither in a loop nor in a branch."""
+    frames, joins = Frames(graph), graph.typed(("Merge", "RefMerge", *EXITS))
+    inside = forward(graph, graph.typed(("Switch", "RefSwitch", "_SwitchN")), within=~joins, control=False)
+    return ~inside & np.fromiter((frames.of(op) == ROOT for op in range(graph.size)), np.bool_, graph.size)
+
+
 def last_outputs(editor: Runnable) -> list[str]:
     """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
     graph = editor.snapshot
-    last = np.diff(graph.consumers.ptr) == 0
-    frames, joins = Frames(graph), graph.typed(("Merge", "RefMerge", *EXITS))
-    inside = forward(graph, graph.typed(("Switch", "RefSwitch", "_SwitchN")), within=~joins, control=False)
-    found = np.flatnonzero(last & ~inside).tolist()
-    return [f"{graph.names[i]}:0" for i in found if frames.of(i) == ROOT and graph.outputs(i)]
+    last = (np.diff(graph.consumers.ptr) == 0) & in_the_open(graph)
+    return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 
 def only_computes(editor: Runnable, name: str) -> bool:

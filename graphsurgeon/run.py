@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from .errors import PlanError
-from .feeds import Runnable, given, last_outputs, made_up, missing, only_computes, placeholders, refuse_no_seed
+from .errors import PlanError, SelectionError
+from .feeds import (
+    Runnable,
+    given,
+    in_the_open,
+    last_outputs,
+    made_up,
+    missing,
+    only_computes,
+    placeholders,
+    refuse_no_seed,
+)
 from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.graph import Graph, TensorInfo
-from .graph.names import op_name, tensor_name
+from .graph.names import op_name, renamed_end, tensor_name
 from .graph.opened import Opened
 from .graph.selection import Selection, select
 from .graph.trace import Trace
@@ -41,6 +51,10 @@ class Traceable(Runnable, Protocol):
     @property
     def title(self) -> str:
         """What it is called."""
+
+    @property
+    def history(self) -> Any:
+        """The applied plans."""
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -78,6 +92,7 @@ class _How:
     seed: int | None
     called: Mapping[str, str]
     memory: int | None
+    ops: frozenset[str] | None
 
 
 def trace(
@@ -92,6 +107,8 @@ def trace(
     watch: Watch | None = None,
     seed: int | None = 0,
     memory: int | None = None,
+    ops: Any = None,
+    plan: Any = None,
     called: Mapping[str, str] | None = None,
 ) -> Trace:
     """Returns a trace of a run, as `Editor.trace` does.
@@ -103,6 +120,11 @@ def trace(
     refuse_no_seed(seed, asked, "seed")
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory <= 0):
         raise PlanError(f"trace(memory={memory!r})", "that is no number of bytes", "As for 200 MB: memory=200 << 20")
+    if plan is not None:
+        editor, session = _tried(editor, plan, session), None
+    chosen = None if ops is None else _chosen(editor, ops)
+    if chosen is not None and fetches is None:
+        fetches = _ends_of(editor, chosen) or None
     wanted, fed = _wanted(editor, fetches), given(editor, feeds, asked)
     needed = _needed(editor, wanted, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
@@ -111,7 +133,69 @@ def trace(
     draw = np.random.RandomState(random)
     fed |= {name: made_up(editor, name, draw, asked) for name in open_ends}
     with gc_paused():
-        return _run(editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory))
+        return _run(
+            editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory, chosen)
+        )
+
+
+def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:
+    """An editor of the graph as a plan would make it, with all values, in a graph of its own."""
+    if not isinstance(plan, Plan):
+        raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
+    make: Any = type(editor)
+    source = None if editor.values.changed else editor.opened.values
+    names = plan.effect.renamed
+    inputs, outputs = ({k: renamed_end(_now(editor, v), names) for k, v in ends.items()}
+                       for ends in (editor.inputs, editor.outputs))  # fmt: skip
+    first, last = ([renamed_end(_now(editor, end), names) for end in ends] for ends in editor.opened.ends)
+    about: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "ends": (tuple(first), tuple(last))}
+    tried: Traceable = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
+    try:
+        tried.apply(plan.anew() if plan.steps else plan)
+    except PlanError as error:
+        if error.asked != "apply(plan)":
+            raise
+        instead = error.instead.replace("Apply it to", "Trace it with")
+        raise type(error)("trace(plan=...)", error.wrong, instead) from None
+    tried.session(session if session is not None else editor.values.reader())
+    return tried
+
+
+def _now(editor: Traceable, tensor: str) -> str:
+    """The name that a tensor of the graph that was opened has now."""
+    return renamed_end(tensor, editor.history.renamed)
+
+
+def _chosen(editor: Traceable, ops: Any) -> frozenset[str]:
+    """The names of the ops whose tensors are noted."""
+    if not isinstance(ops, Selection):
+        several = ops if isinstance(ops, (list, tuple, set, frozenset)) else [ops]
+        return frozenset(editor.select(name=[op_name(getattr(one, "name", one)) for one in several]).names)
+    if not len(ops):
+        raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
+    lost = [name for name in ops.names if _outer(name, editor.snapshot.index) is None]
+    if lost:
+        wrong = f"{few(map(repr, lost))} of the selection {'is' if len(lost) == 1 else 'are'} not in {editor.title}"
+        raise SelectionError("trace(ops=...)", wrong, "Select in this graph: ops=ed.select(...)")
+    return frozenset(ops.names)
+
+
+def _outer(name: str, known: Container[str]) -> str | None:
+    """The op that is called so, or the call that such an op is inside of; None for neither."""
+    while name and name not in known:
+        name = name.rpartition("/")[0]
+    return name or None
+
+
+def _ends_of(editor: Traceable, chosen: Iterable[str]) -> list[str]:
+    """What must be asked for so that some ops run; nothing where some are in a loop or a branch."""
+    graph = editor.snapshot
+    inside = graph.mask({graph.index[outer] for name in chosen if (outer := _outer(name, graph.index)) is not None})
+    read = np.zeros(graph.size, np.bool_)
+    read[graph.data.node[inside[graph.data.rows]]] = True
+    ends = np.flatnonzero(inside & ~read)
+    plain = in_the_open(graph)
+    return [graph.names[op] for op in ends.tolist()] if plain[ends].all() else []
 
 
 def feeds_needed(editor: Traceable, fetches: Any = None) -> dict[str, TensorInfo | None]:
@@ -135,7 +219,7 @@ def _wanted(editor: Traceable, fetches: Any) -> list[str]:
     """What is asked for: tensors, and ops without any, by name."""
     graph = editor.snapshot
     if fetches is None:
-        known = list(editor.opened.ends[1])
+        known = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
         if known:
             return known
         last = last_outputs(editor)
@@ -148,7 +232,7 @@ def _wanted(editor: Traceable, fetches: Any) -> list[str]:
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     found = []
     for one in several:
-        name = editor.outputs.get(one, one) if isinstance(one, str) else one
+        name = _now(editor, editor.outputs[one]) if isinstance(one, str) and one in editor.outputs else one
         name = getattr(name, "name", name)
         if ":" in str(name):
             graph.tensor(tensor_name(name), f"trace(fetches={name!r})")
@@ -178,6 +262,8 @@ def _run(
     fed = {stand_ins.get(name, name): value for name, value in fed.items()}
     fed = {name: value for name, value in fed.items() if name.partition(":")[0] in base.index}
     same, untold = _unprobed(base)
+    if how.ops is not None:
+        _leave_out(how.ops, within, base, same, untold)
     for op in (whole - needed).numbers:
         why = f"the run stopped before it: {lacking}"
         untold |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
@@ -214,6 +300,20 @@ def _run(
     untold |= ran.untold
     shown = replace(shown, title=editor.snapshot.title)
     return Trace(shown, notes, ran.costs, results, dict(fed), same, stopped, untold, _added(within, base))
+
+
+def _leave_out(chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], untold: dict[str, str]) -> None:
+    """Leaves what was not chosen out of a run: of calls, what is inside of them goes with them."""
+    noted = {
+        name for name in ran.names if name in chosen or (name not in graph.index and _outer(name, chosen) is not None)
+    }
+    for op, name in enumerate(ran.names):
+        for port in range(len(ran.outputs(op) or ()) if name not in noted else 0):
+            untold.setdefault(f"{name}:{port}", "it is not among the ops that were to be noted")
+            same.pop(f"{name}:{port}", None)
+    for name, source in list(same.items()):
+        if source.partition(":")[0] not in noted:
+            del same[name]
 
 
 def _copied(

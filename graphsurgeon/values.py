@@ -124,6 +124,11 @@ class Values:
         """Whether the variables have values of their own, from a session, a file or a plan: not only initial ones."""
         return self.given or bool(self._timeline.events)
 
+    @property
+    def changed(self) -> bool:
+        """Whether plans have changed the graph since it was opened."""
+        return bool(self._timeline.events)
+
     def handles(self) -> Mapping[str, Any]:
         """Returns the objects whose values these are, by variable name, where a TF2 object was opened."""
         found: Mapping[str, Any] = getattr(self._source, "handles", dict)()

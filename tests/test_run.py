@@ -526,3 +526,168 @@ def test_what_a_run_needs_is_told():
         "b:0": "int32 unknown shape",
     }
     assert list(ed.feeds_needed("y:0")) == ["a:0"]
+
+
+# -- a plan that is not applied yet -----------------------------------------------------------------
+
+
+def model() -> tf.Graph:
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        w = tf1.get_variable("w", initializer=2.0, use_resource=True)
+        tf.multiply(tf.nn.relu(x, name="act"), w, name="y")
+    return graph
+
+
+FEED = {"x:0": [-1.0, 2.0]}
+
+
+def plans(ed):
+    """Plans of both modes -> what is asked for then, and what that is."""
+    whole = {"inputs": {"x:0": "y:0"}, "values": {"w": 7.0}}
+    return [
+        (ed.plan().copy(ed.select(outputs="y:0"), to="again", **whole), "again/y:0", [0.0, 140.0]),
+        (ed.plan().reroute("act:0", to="x:0"), "y:0", [-10.0, 20.0]),
+        (ed.plan().remove("act", stitch=True).rename("y", "out"), "out:0", [-10.0, 20.0]),
+        (ed.plan().rename("w", "v"), "y:0", [0.0, 20.0]),
+        (ed.plan().insert(tf.exp, on="act:0", name="up"), "y:0", (10.0 * np.exp([0.0, 2.0])).tolist()),
+    ]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_plan_is_tried_before_it_is_applied(number):
+    graph = model()
+    ed = gs.open(graph)
+    session = ed.session()
+    with graph.as_default():
+        session.run(tf1.assign(graph.get_collection("variables")[0], 10.0))
+    before, proto = look(graph), graph.as_graph_def().SerializeToString(deterministic=True)
+    plan, wanted, value = plans(ed)[number]
+    shown = str(plan)
+    trace = ed.trace(FEED, wanted, plan=plan)
+    assert trace.results[wanted].tolist() == pytest.approx(value)
+    assert trace[wanted].shape == (2,)
+    assert (look(graph), graph.as_graph_def().SerializeToString(deterministic=True)) == (before, proto)
+    assert (len(ed.history), str(plan), ed.graph is graph) == (0, shown, True)
+    done = ed.apply(plan)
+    assert done.plan is plan
+    assert ed.session(session).run(wanted, FEED).tolist() == pytest.approx(value)
+    assert ed.trace(FEED, wanted).first_difference(trace, 0.0) is None
+
+
+def test_a_try_takes_the_values_of_a_session_and_says_where_the_plan_parts():
+    with (graph := model()).as_default():
+        session = tf1.Session()
+        session.run(graph.get_collection("variables")[0].assign(5.0))
+    ed = gs.open(graph)
+    plan = ed.plan().reroute("act:0", to="x:0")
+    trace = ed.trace(FEED, "y:0", session=session, plan=plan)
+    assert trace.results["y:0"].tolist() == [-5.0, 10.0]
+    assert ed.trace(FEED, "y:0", session=session).first_difference(trace).op == "y"
+
+
+def test_what_a_function_returns_is_known_after_a_plan_has_renamed_it():
+    function = tf.function(lambda v: tf.exp(v, name="up")).get_concrete_function(tf.TensorSpec([2], name="v"))
+    ed = gs.open(function)
+    plan = ed.plan().rename("v", "given").rename(ed.outputs["output"].partition(":")[0], "out")
+    assert list(ed.trace({"v": [0.0, 1.0]}, plan=plan).results) == ["out:0"]
+    ed.apply(plan)
+    assert list(ed.trace({"given:0": [0.0, 1.0]}).results) == ["out:0"]
+    assert list(ed.trace({"given:0": [0.0, 1.0]}, "output").results) == ["out:0"]
+
+
+def test_the_tables_of_a_file_are_filled_for_a_try(corpus_graph_with_table):
+    ed, feeds, wanted = corpus_graph_with_table
+    plan = ed.plan().add_control(wanted.partition(":")[0], after=next(iter(feeds)).partition(":")[0])
+    assert ed.trace(feeds, wanted, plan=plan).results[wanted].tolist() == [1, -1]
+
+
+@pytest.fixture
+def corpus_graph_with_table(tmp_path):
+    """A saved model whose table is filled when it is loaded."""
+
+    class Model(tf.Module):
+        def __init__(self):
+            words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [0, 1], tf.string, tf.int64)
+            self.table = tf.lookup.StaticHashTable(words, -1)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="words")])
+        def look_up(self, words):
+            return {"ids": tf.identity(self.table.lookup(words), name="ids")}
+
+    made = Model()
+    tf.saved_model.save(made, str(tmp_path / "model"), signatures=made.look_up)
+    ed = gs.open(tmp_path / "model")
+    (fed,), (wanted,) = ed.inputs.values(), ed.outputs.values()
+    return ed, {fed: ["b", "z"]}, wanted
+
+
+def test_a_plan_that_cannot_be_tried_is_refused():
+    ed, other = gs.open(model()), gs.open(model())
+    with refuses(PlanError, "trace(plan='copy'): this is not a plan", "ed.plan().copy(...)"):
+        ed.trace(FEED, "y:0", plan="copy")
+    with refuses(PlanError, "trace(plan=...): the plan is empty", "Give it a step"):
+        ed.trace(FEED, "y:0", plan=ed.plan())
+    with refuses(PlanError, "trace(plan=...)", "not for this graph", "Trace it with its own editor"):
+        ed.trace(FEED, "y:0", plan=other.plan().rename("y", "z"))
+    plan = ed.plan().remove("act")
+    with refuses(PlanError, plan.check()[0].wrong):
+        ed.trace(FEED, "y:0", plan=plan)
+    with refuses(SelectionError, "trace(fetches='y:0')", "'y'"):
+        ed.trace(FEED, "y:0", plan=ed.plan().rename("y", "z"))
+
+
+# -- some ops alone ---------------------------------------------------------------------------------
+
+
+def test_of_a_selection_alone_is_noted_what_it_gives():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        with tf.name_scope("a"):
+            y = tf.exp(tf.negative(x, name="neg"), name="exp")
+        tf.square(tf.sqrt(tf.identity(y, name="same"), name="root"), name="last")
+    ed, feeds = gs.open(graph), {"x:0": [0.0, 1.0]}
+    whole, part = ed.trace(feeds), ed.trace(feeds, ops=ed.select(scope="a"))
+    assert set(part) == {"a/neg:0", "a/exp:0"}
+    assert list(part.results) == ["a/exp:0"]
+    assert "root" not in part.costs
+    assert whole.first_difference(part, 0.0) is None
+    assert list(ed.trace(feeds, "last:0", ops="root")) == ["root:0"]
+    assert set(ed.trace(feeds, ops=["root", graph.get_operation_by_name("a/neg")])) == {"root:0", "a/neg:0"}
+    same = ed.trace(feeds, ops="same")
+    assert (list(same), same["same:0"].max) == (["same:0"], 1.0)
+    with refuses(SelectionError, "trace['a/exp:0']", "it is not among the ops that were to be noted"):
+        same["a/exp:0"]
+
+
+def test_of_a_call_and_of_a_loop_all_that_is_inside_is_noted():
+    ed = gs.open(towers())
+    calls = [name for name in ed.snapshot.names if name.startswith("tower_5/") and "PartitionedCall" in name]
+    part = ed.trace({"x:0": [1.0]}, ops=calls)
+    assert part.first_bad().type == "Log"
+    assert all(name.startswith(calls[0]) for name in part)
+    assert len(part) < len(ed.trace({"x:0": [1.0]})) / 4
+    with tf.Graph().as_default() as graph, v1_loops():
+        x = tf1.placeholder(tf.float32, [], name="x")
+        turn = lambda i, a: (i + 1, tf.add(a, 1.0, name="up"))  # noqa: E731
+        tf.negative(tf1.while_loop(lambda i, _: i < 3, turn, [0, x], name="loop")[1], name="y")
+    part = gs.open(graph).trace({"x:0": 0.0}, ops="loop/up")
+    assert [note.mean for note in part.rounds("loop/up:0")] == [1.0, 2.0, 3.0]
+    assert list(part) == ["loop/up:0"]
+    assert part.results["y:0"] == -3.0
+
+
+def test_a_selection_that_cannot_be_noted_is_refused():
+    ed = gs.open(model())
+    with refuses(SelectionError, "trace(ops=...): the selection is empty", "leave ops out"):
+        ed.trace(FEED, ops=ed.select(name="x") - ed.select(name="x"))
+    with refuses(SelectionError, "trace(ops=...): 'c' of the selection is not in", "ops=ed.select(...)"):
+        ed.trace(FEED, ops=gs.open(other_graph()).select())
+    with refuses(SelectionError, "'nope'"):
+        ed.trace(FEED, ops="nope")
+
+
+def other_graph():
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="c")
+    return graph

@@ -556,6 +556,12 @@ class Plan:
         """``append`` (nothing that exists is touched) or ``materialise`` (a new graph is built)."""
         return self.effect.mode
 
+    def anew(self) -> Plan:
+        """Returns the same plan, to be carried out in a new graph that also holds all of the old one, as it is."""
+        plan = replace(self)
+        plan.__dict__["effect"] = replace(self.effect, mode="materialise")
+        return plan
+
     def check(self) -> tuple[Fault, ...]:
         """Returns every fault at once; empty when the plan can be applied."""
         return self.backend.check(self.effect)

@@ -181,3 +181,12 @@ def test_what_has_no_name_is_not_an_op_or_a_tensor(thing):
         plan.rename({thing: "z"})
     with refuses(PlanError, "is not an op or a tensor", way):
         plan.bypass(thing)
+
+
+def test_any_plan_can_be_carried_out_in_a_new_graph():
+    g = net()
+    plan = Plan(g).copy(select(g, scope="net"), to="copy", unmapped="placeholder")
+    anew = plan.anew()
+    assert (plan.mode, anew.mode) == ("append", "materialise")
+    assert anew.steps == plan.steps
+    assert anew.after().names == plan.after().names
