@@ -35,6 +35,12 @@ def rows() -> Iterator[Row]:
     ours, theirs = in_turns(traced, plain, 5)
     what = f"trace of {INFERENCE}, {len(traced()):,} tensors"
     yield Row(what, ours, 3 * theirs + 1.0, 1.0, PLAIN)
+    block = ed.select(scope="InceptionV3/InceptionV3/Mixed_7c")
+    yield Row(
+        f"the same of {len(block)} ops", seconds(partial(ed.trace, feeds, wanted, ops=block), 3), ours, 1, "of all"
+    )
+    passes = seconds(partial(ed.trace, feeds, wanted, memory=200 << 20), 3)
+    yield Row("the same within 200 MB", passes, ours, 4, "without a limit")
     everything = _fetchable(ed, wanted)
     all_of_them = seconds(partial(session.run, everything, feeds), 3)
     yield Row(f"{what}, against fetching {len(everything):,}", ours, all_of_them, 10, "session.run of all")
