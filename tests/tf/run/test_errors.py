@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
-from graphsurgeon.tf.run.errors import remedy, told, words_of
+from graphsurgeon.tf.run.errors import out_of_memory, remedy, told, words_of
 from tests.graphs import model, tf1
 from tests.refusal import refuses
 
@@ -133,3 +133,17 @@ def test_a_refusal_has_our_words_and_those_of_tensorflow_behind():
 def test_an_error_of_another_kind_goes_on_as_it_is():
     with pytest.raises(KeyError), told(PlanError, "asked", "wrong", "instead", OSError, ValueError):
         raise KeyError("x")
+
+
+def test_what_there_is_no_memory_for_is_told_with_its_size():
+    said = "there is not enough memory: the arena is full. Feed less, or hold less: trace(memory=...)"
+    assert out_of_memory(MemoryError("the arena is full")) == said
+    for kind, size in (
+        ("double", "512 bytes"),
+        ("half", "128 bytes"),
+        ("int8", "64 bytes"),
+        ("bool", "64 bytes"),
+        ("float", "256 bytes"),
+    ):
+        said = out_of_memory(MemoryError(f"OOM when allocating tensor with shape[8,8] and type {kind} on cpu"))
+        assert said.startswith(f"there is no memory for {size} more: a tensor of {kind} (8, 8).")

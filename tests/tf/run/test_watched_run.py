@@ -6,6 +6,9 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from graphsurgeon.tf.open.snapshot import snapshot
+from graphsurgeon.tf.run.probes import probe
+from graphsurgeon.tf.run.watched_run import watched_run
 from tests.graphs import tf1
 from tests.refusal import refuses
 
@@ -30,3 +33,29 @@ def test_a_variable_without_a_value_is_named():
         session = tf1.Session()
     with refuses(PlanError, "variable 'w' has no value in the session given", "session.run(variable.initializer)"):
         gs.open(session).trace(fetches="y:0")
+
+
+def test_a_tensor_whose_numbers_cannot_be_taken_is_named_and_the_others_have_theirs():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        tf.exp(tf.negative(x, name="a"), name="y")
+        base = snapshot(graph)
+        probed = probe(graph, base, [(1, 0), (2, 0)], 10)
+
+    class Session(tf1.Session):
+        refused = 0
+
+        def run(self, fetches, *about, **more):
+            if isinstance(fetches, list) and "options" in more and not self.refused:
+                self.refused += 1
+                words = "OOM when allocating tensor with shape[2] and type float on cpu"
+                node = graph.get_operation_by_name("probes/p0/numbers").node_def
+                raise tf.errors.ResourceExhaustedError(node, None, words)
+            return super().run(fetches, *about, **more)
+
+    with Session(graph=graph) as session:
+        ran = watched_run(session, base, ["y:0"], {"x:0": 0.0}, probed)
+    assert [note.tensor for note in ran.notes] == ["y:0"]
+    assert (ran.results["y:0"], ran.stopped) == (1.0, "")
+    assert ran.untold["a:0"].startswith("its numbers could not be taken: there is no memory for 8 bytes more")
+    assert (probed.watched("probes/p1/put"), probed.watched("probes/queue"), probed.watched("a")) == (1, None, None)
