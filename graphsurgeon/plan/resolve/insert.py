@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...errors import PlanError
+from ...graph.contexts import ENTERS
+from ...graph.frames import ROOT, Frames
+from ...graph.graph import Graph
 from ...graph.names import free_name, valid_scope
+from ...graph.variables import VARIABLE_TYPES
 from ..backend import Site
 from ..delta import Delta
 from ..effect import NewNode
 from ..step_code import asked
 from ..steps import InsertStep
 from ..tally import Tally
-from .graft import grafted
+from .graft import Grafted, grafted
 from .rewire import consumers_of, rewire, tensors_of
 
 
@@ -31,9 +35,27 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
     sites = [Site(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
     made = grafted(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
     yield made.delta
+    if not so_far.faults:
+        yield Delta(quiet=_waits(so_far.after, request, sites, made))
     for tensor, readers, ends in zip(tensors, edges, made.outputs, strict=True) if not so_far.faults else ():
         new = ends["output"]
         yield rewire(so_far, request, [(op, at, new) for op, at in readers], [(tensor, new)])
+
+
+def _waits(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> dict[int, list[int]]:
+    """What new ops that read nothing wait for where the tensor is in a loop of TF1: only so they run in it."""
+    if not graph.typed(ENTERS).any():
+        return {}
+    frames, out = Frames(graph), dict[int, list[int]]()
+    for site, names in zip(sites, made.names, strict=True):
+        (tensor,) = site.inputs.values()
+        for op in [graph.index[name] for name in names] if frames.of(tensor[0]) != ROOT else ():
+            if graph.types[op] in VARIABLE_TYPES:
+                wrong = f"{graph.names[op]!r} would be a variable inside a loop"
+                raise PlanError(request, wrong, "Make it outside, or insert on a tensor outside of the loop")
+            if not len(graph.data.row(op)) and not len(graph.control.row(op)):
+                out[op] = [tensor[0]]
+    return out
 
 
 def _names(step: InsertStep, so_far: Tally) -> list[str]:

@@ -454,6 +454,29 @@ def test_insert_a_function():
         ed.plan().insert(lambda x: x, on="x", name="q", alpha=1)
 
 
+def test_a_function_inserted_in_a_loop_runs_there():
+    graph = tf.Graph()
+    with graph.as_default(), flow_version("v1"):
+        x = tf1.placeholder(tf.float32, [2], name="x")
+
+        def outer(i, a):
+            inner = tf1.while_loop(lambda j, _: j < 2, lambda j, b: (j + 1, tf.negative(b, name="minus")), [0, a])[1]
+            return i + 1, tf.multiply(inner, 2.0, name="twice")
+
+        tf.identity(tf1.while_loop(lambda i, _: i < 2, outer, [0, x], name="outer")[1], name="y")
+    floor = lambda t: tf.maximum(t, 1.0)  # noqa: E731  # it makes a constant
+    ends = {op.name.rpartition("/")[2]: op.outputs[0].name for op in graph.get_operations() if op.outputs}
+    for on, want in ((ends["minus"], [2.0, 2.0]), (ends["twice"], [2.0, 20.0])):
+        for forward in (False, True):
+            ed = gs.open(graph)
+            plan = ed.plan().insert(floor, on=on, name=f"floor_{len(ed)}")
+            done = ed.apply(plan.on_copies(scope=f"n_{len(ed)}") if forward else plan)
+            assert ed.session().run(done["y:0"], {"x:0": [-3.0, 5.0]}).tolist() == want
+    times = lambda t: t * tf1.get_variable("w", initializer=2.0)  # noqa: E731
+    plan = gs.open(graph).plan().insert(times, on=ends["minus"], name="w")
+    reads(plan.check()[0], "would be a variable inside a loop", "a tensor outside of the loop")
+
+
 def test_the_preview_says_what_is_replaced():
     plan = gs.open(blocks(8)).plan().replace(swish, hard)
     text = str(plan.preview())
