@@ -148,6 +148,8 @@ def test_a_logarithm_of_zero_in_a_loop_in_a_function_in_one_of_eight_towers_is_f
     assert found.op.endswith("/loop/body/ln")
     assert (found.type, found.rounds, found.note.infinite) == ("Log", (3,), 1)
     assert [note.zeros for note in found.inputs] == [1]
+    assert found.path[0] == found.op
+    assert not any("/flow/" in name for name in found.path)  # how the loop turns is no op of this graph
     assert found.then is not None
     assert found.then.tensor == "loss:0"
     assert "by Log" in repr(found)

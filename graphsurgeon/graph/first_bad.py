@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,6 +70,7 @@ def first_bad(
     notes: Mapping[str, Sequence[Noted]],
     handed_on: Mapping[str, str] | None = None,
     fed: Iterable[str] = (),
+    untold: Container[str] = (),
 ) -> FirstBad | None:
     """Returns where the first NaN or infinity of a run arises; None where all is finite.
 
@@ -78,6 +79,7 @@ def first_bad(
         notes: tensor -> what it held, by round.
         handed_on: tensor that is handed on as it is -> the one of `notes`.
         fed: the tensors that were fed.
+        untold: ops that the way back passes over.
 
     Example:
         >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
@@ -87,14 +89,19 @@ def first_bad(
         >>> first_bad(graph, notes).op
         'y'
     """
-    return _Search(graph, notes, handed_on or {}, frozenset(fed)).found()
+    return _Search(graph, notes, handed_on or {}, frozenset(fed), untold).found()
 
 
 class _Search:
     def __init__(
-        self, graph: Graph, notes: Mapping[str, Sequence[Noted]], handed_on: Mapping[str, str], fed: frozenset[str]
+        self,
+        graph: Graph,
+        notes: Mapping[str, Sequence[Noted]],
+        handed_on: Mapping[str, str],
+        fed: frozenset[str],
+        untold: Container[str],
     ) -> None:
-        self.graph, self.fed = graph, fed
+        self.graph, self.fed, self.untold = graph, fed, untold
         self.at: dict[tuple[int, int], dict[_Rounds, Noted]] = {}
         for name, held in notes.items():
             self.at[self.graph.tensor(name)] = {note.rounds: note for note in held}
@@ -159,7 +166,7 @@ class _Search:
 
     def _told(self, op: int, note: Noted, then: Noted | None) -> FirstBad:
         graph, kind = self.graph, self.graph.types[op]
-        back = [graph.names[i] for i in self._way(op)]
+        back = [name for i in self._way(op) if (name := graph.names[i]) not in self.untold]
         source = ""
         if note.tensor in self.fed or kind in FEED_TYPES:
             source = "feed"

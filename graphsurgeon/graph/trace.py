@@ -6,7 +6,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -31,6 +31,9 @@ _NUMBER: dict[str, Callable[[Noted], float]] = {
 }
 NUMBERS = ("ms", "bytes", *_NUMBER)
 """What a trace tells of each op as one number."""
+_COLUMNS = ("dtype", "shape", "min", "max", "mean", "std", "zeros", "nan", "infinite", "seconds", "bytes")
+_ROW = (*_COLUMNS, "rounds", "device")
+_TEXTS, _HEADS = ("tensor", "dtype", "shape", "device"), {"seconds": "us", "bytes": "memory"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +165,7 @@ class Trace:
         Where there are NaNs, it is what they come from: an infinity that turns into one is the cause, one that does not
         is none. In a loop it is the first round.
         """
-        return first_bad(self.graph, self.by_tensor, self.handed_on, self.feeds)
+        return first_bad(self.graph, self.by_tensor, self.handed_on, self.feeds, self.added)
 
     def first_difference(
         self, other: Trace, tolerance: float = 1e-5, names: Mapping[str, str] | None = None
@@ -196,33 +199,34 @@ class Trace:
             })  # fmt: skip
         return rows
 
-    def table(self, by: str = "", limit: int = 20) -> str:
+    def table(self, by: str = "", limit: int = 20, columns: Iterable[str] = ()) -> str:
         """Returns the tensors as text, in the order in which they were computed.
 
         Args:
             by: the column to sort by, largest first: ``"seconds"``, ``"bytes"``, ``"max"`` ...
             limit: so many rows.
+            columns: which columns of `rows` to show beside the tensor, as ``["shape", "zeros"]``. Default: all but the
+                rounds and the device.
 
         Raises:
             SelectionError: there is no such column.
         """
-        rows = self.rows()
-        known = [key for key in (rows[0] if rows else {}) if key not in ("shape", "tensor", "dtype", "device")]
-        if by and rows and by not in known:
-            raise SelectionError(f"trace.table(by={by!r})", f"there is no column {by!r}", did_you_mean(by, known))
+        rows, chosen = self.rows(), [columns] if isinstance(columns, str) else list(columns) or list(_COLUMNS)
+        sortable = [key for key in _ROW if key not in ("shape", "dtype", "device")]
+        for asked, keys, known in (("by", [by] if by else [], sortable), ("columns", chosen, _ROW)):
+            for key in keys:
+                if key not in known:
+                    wrong = f"there is no column {key!r}" + " to sort by" * (key in _ROW)
+                    raise SelectionError(f"trace.table({asked}={key!r})", wrong, did_you_mean(key, known))
         if by:
             rows.sort(key=lambda row: -math.inf if math.isnan(row[by]) else row[by], reverse=True)
-        keys = ("tensor", "dtype", "shape", "min", "max", "mean", "std", "zeros", "nan", "infinite")
-        cells = [[*keys, "us", "memory"]]
-        for one in rows[:limit]:
-            cost = [f"{1e6 * one['seconds']:,.0f}", size_text(one["bytes"])]
-            cells.append([_cell(key, one[key]) for key in keys] + cost)
-        wide = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+        shown = ["tensor", *chosen]
+        cells = [[_HEADS.get(key, key) for key in shown]] + [[_cell(k, row[k]) for k in shown] for row in rows[:limit]]
+        wide = [max(len(row[at]) for row in cells) for at in range(len(shown))]
         lines = []
         for row in cells:
-            left = [text.ljust(w) for text, w in zip(row[:3], wide[:3], strict=True)]
-            right = [text.rjust(w) for text, w in zip(row[3:], wide[3:], strict=True)]
-            lines.append("  ".join(left + right))
+            put = [text.ljust if key in _TEXTS else text.rjust for key, text in zip(shown, row, strict=True)]
+            lines.append("  ".join(pad(width) for pad, width in zip(put, wide, strict=True)))
         more = [f"… and {counted(len(rows) - limit, 'more tensors')}"] if len(rows) > limit else []
         return "\n".join([line.rstrip() for line in lines] + more)
 
@@ -353,6 +357,10 @@ def _handed_on(trace: Trace) -> dict[str, tuple[Noted, ...]]:
 def _cell(key: str, value: Any) -> str:
     if key == "zeros":
         return f"{100 * value:.0f} %"
+    if key == "seconds":
+        return f"{1e6 * value:,.0f}"
+    if key == "bytes":
+        return size_text(value)
     if key == "shape":
         return f"({', '.join(map(str, value))})"
     if isinstance(value, float):

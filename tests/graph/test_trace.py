@@ -52,6 +52,20 @@ def test_the_table_is_sorted_and_says_what_it_leaves_out(trace):
     assert lines[-1] == "… and 1 more tensor"
     with refuses(SelectionError, "trace.table(by='secs')", "there is no column 'secs'", "seconds"):
         trace.table(by="secs")
+    with refuses(SelectionError, "trace.table(by='shape')", "no column 'shape' to sort by"):
+        trace.table(by="shape")
+
+
+def test_the_table_shows_the_columns_that_are_asked_for(trace):
+    assert trace.table(columns=["shape", "zeros", "bytes"]).splitlines() == [
+        "tensor  shape  zeros    memory",
+        "x:0     (4)     25 %   0 bytes",
+        "y:0     (4)     25 %  64 bytes",
+    ]
+    assert trace.table(columns="device").splitlines()[0].split() == ["tensor", "device"]
+    assert trace.table(columns=trace.rows()[0].keys() - {"tensor"}).count("\n") == 2
+    with refuses(SelectionError, "trace.table(columns='shpe')", "there is no column 'shpe'", "shape"):
+        trace.table(columns=["zeros", "shpe"])
 
 
 def test_numbers_for_a_picture(trace):
