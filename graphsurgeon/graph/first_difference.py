@@ -85,6 +85,28 @@ def first_difference(
     return FirstDifference(note, other, graph.types[graph.tensor(note.tensor)[0]], apart, len(found))
 
 
+def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[str, float]:
+    """Returns for each op how far its outputs are apart, at most, in the rounds that both runs have.
+
+    Args:
+        ours, theirs: tensor -> what it held, by round, in each run.
+        names: tensor of the one -> its name in the other, where that is another.
+
+    Example:
+        >>> from .noted import noted
+        >>> ours, theirs = ({"y:0": [noted("y:0", np.array([held]), "float32")]} for held in (4.0, 5.0))
+        >>> differences(ours, theirs, {})
+        {'y': 0.25}
+    """
+    found: dict[str, float] = {}
+    for name, notes in ours.items():
+        op, there = name.partition(":")[0], {one.rounds: one for one in theirs.get(names.get(name, name), ())}
+        for note in notes:
+            if note.rounds in there:
+                found[op] = max(found.get(op, 0.0), difference(note, there[note.rounds]))
+    return found
+
+
 def difference(note: Noted, other: Noted) -> float:
     """Returns how far two tensors are apart, in parts of the largest absolute value of the first.
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import OpenError, SelectionError, did_you_mean
 from ..words import counted, few
 from .first_bad import FirstBad, first_bad
-from .first_difference import FirstDifference, first_difference
+from .first_difference import FirstDifference, differences, first_difference
 from .graph import Graph
 from .names import op_name, tensor_name
 from .noted import Cost, Noted
@@ -184,6 +184,19 @@ class Trace:
         theirs = {**other.by_tensor, **_handed_on(other)}
         ours = {name: notes for name, notes in _handed_on(self).items() if names.get(name, name) not in other.handed_on}
         return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance)
+
+    def differences(self, other: Trace, names: Mapping[str, str] | None = None) -> dict[str, float]:
+        """Returns for each op that both runs have how far its outputs are apart, at most: to colour a picture by.
+
+        Args:
+            other: the other run.
+            names: tensor of this run -> its name in the other, where it has another.
+
+        Returns:
+            op of this run -> the difference, in parts of the largest absolute value; infinity for other shapes or other
+            counts of what is not finite.
+        """
+        return differences(self.by_tensor, other.by_tensor, names or {})
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op."""

@@ -52,6 +52,7 @@ KEYS = (
     Key("seen", ("s",), "s", "what is shown: depth, helpers, hidden types"),
     Key("train", ("g",), "g", "put gradients and updates away, or back", "set_training"),
     Key("run", ("x",), "x", "run the graph on a feed: numbers, shapes, times, the first NaN", "run"),
+    Key("try", ("t",), "t", "try the plan: run what it would make, in a copy, and compare", "run"),
     Key("fit", ("f",), "f", "fit the picture"),
     Key("in", ("+", "="), "+, \u2212, 0", "zoom; also Ctrl+wheel. Drag to pan"),
     Key("out", ("-",)),

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..errors import LayoutError, SelectionError, did_you_mean
 from ..graph.names import op_name
-from ..graph.trace import NUMBERS
 from ..view.helpers import KINDS, Filters
 from ..view.paint import Paint
 from ..words import counted
+from .ran import MEASURES
 from .stage import Stage
 from .state import State
 
@@ -77,7 +77,8 @@ def paint(
 
     Args:
         by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (repeated scopes, proved
-            to be alike) or ``values``; of a run ``ms``, ``bytes``, ``magnitude``, ``zeros`` or ``not finite``.
+            to be alike) or ``values``; of a run ``ms``, ``bytes``, ``magnitude``, ``zeros``, ``not finite``
+            or ``difference``.
         values: a number for ops, by name or object: a time, a size, a norm of a gradient. What is inside a call that
             is folded counts for the call.
         name: what the numbers are, with their unit.
@@ -86,11 +87,11 @@ def paint(
         scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
             colour of its own, and so has what is not finite.
     """
-    if values is None and by in NUMBERS:
+    if values is None and by in MEASURES:
         if state.ran is None:
             wrong = "there is no run in the picture that tells it"
             raise LayoutError(f"paint({by!r})", wrong, "Run the graph first, with the button Run or ed.screen.run()")
-        state = state.but(paint=Paint("values", state.ran.trace.numbers(by), by, reduce, scale), faded=())
+        state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
         return state.saying(f"coloured by {by}")
     graph, numbers = stage.calls(state, "source").listed.graph, {}
     if values is not None and not isinstance(values, Mapping):

@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import LayoutError
+from ..graph.first_difference import FirstDifference
 from ..graph.graph import Graph, shape_text
 from ..graph.noted import Noted
 from ..graph.sizes import size_text
-from ..graph.trace import Trace
+from ..graph.trace import NUMBERS, Trace
 from ..words import counted
 from .image import image
 from .numbers import FEW
 
+MEASURES = (*NUMBERS, "difference")
+"""What boxes can be coloured by once the graph has run."""
 _TOP = 8
 """So many of the ops that cost the most are told."""
 _ALL = ("ms", "bytes")
@@ -32,12 +36,29 @@ class Ran:
         graph: what ran, as the pane shows it.
         pane: source, or destination for a plan that was tried.
         code: the Python that does the same.
+        apart: op -> how far its outputs are from what it is compared with; None where it is compared with nothing.
+        first: where the numbers first part; None where they do not.
     """
 
     trace: Trace
     graph: Graph
     pane: str = "source"
     code: str = ""
+    apart: Mapping[str, float] | None = None
+    first: FirstDifference | None = None
+
+    def numbers(self, what: str) -> dict[str, float]:
+        """Returns a number for each op, to colour the picture by: one of `MEASURES`.
+
+        Raises:
+            LayoutError: the run is compared with nothing.
+        """
+        if what != "difference":
+            return self.trace.numbers(what)
+        if self.apart is None:
+            wrong = "the run is compared with nothing"
+            raise LayoutError(f"paint({what!r})", wrong, "Try a plan: screen.run(of='plan') compares it with the graph")
+        return dict(self.apart)
 
     def fits(self, graph: Graph) -> bool:
         """Whether a graph is still the one that ran."""
@@ -67,9 +88,31 @@ class Ran:
             "pane": self.pane,
             "stopped": trace.stopped,
             "bad": told,
+            "apart": self.apart_shown,
             "tops": tops,
             "code": self.code,
         }
+
+    @property
+    def first_op(self) -> str:
+        """The op where numbers first part, by its name in this run; empty where they do not."""
+        return "" if self.first is None else self.first.other.tensor.partition(":")[0]
+
+    @property
+    def measure(self) -> str:
+        """What tells the most of it in colours."""
+        if self.shown["bad"]:
+            return "not finite"
+        return "ms" if self.apart is None else "difference"
+
+    @property
+    def apart_shown(self) -> dict[str, str] | None:
+        """What the page tells of the comparison: the op where numbers first part; None without a comparison."""
+        if self.apart is None:
+            return None
+        if self.first is None:
+            return {"op": "", "text": "all that can be compared is as before", "instead": ""}
+        return {"op": self.first_op, "text": repr(self.first.other), "instead": repr(self.first.note)}
 
     @property
     def line(self) -> str:
@@ -78,7 +121,10 @@ class Ran:
         many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
         if trace.stopped:
             many += f"; stopped: {trace.stopped}"
-        return f"{many}; first not finite: {bad.note.where}" if bad else f"{many}; all is finite"
+        words = [many, f"first not finite: {bad.note.where}" if bad else "all is finite"]
+        if self.apart is not None:
+            words.append(f"first other value: {self.first_op}" if self.first is not None else "all values as before")
+        return "; ".join(words)
 
     @staticmethod
     def cost_text(what: str, number: float) -> str:

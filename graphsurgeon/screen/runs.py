@@ -13,13 +13,13 @@ import numpy as np
 
 from ..errors import PlanError, SelectionError, SurgeryError
 from ..graph.graph import TensorInfo, shape_text
-from ..graph.trace import Trace
 from ..view.paint import Paint
 from ..words import counted, few
 from .folds import reveal
 from .ran import Ran
 from .stage import Stage
 from .state import State
+from .tried import attempt, open_ends
 
 _NAMES = 8
 """So many names of the notebook are offered for a feed."""
@@ -30,11 +30,14 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
     """Returns what a run asks for: the placeholders that it needs, each with what would be made up for it.
 
     Args:
-        of: ``graph``, or ``selection``: what is selected, and what that needs.
+        of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as it would be then.
     """
-    fetches = _fetches(stage, state, of, "run_form")
+    if of == "plan":
+        needed = open_ends(stage.draft(state).after())
+    else:
+        needed = stage.source.feeds_needed(_fetches(stage, state, of, "run_form"))
     feeds = []
-    for name, info in stage.source.feeds_needed(fetches).items():
+    for name, info in needed.items():
         known = info is not None and info.shape is not None and info.dtype.startswith(_MADE)
         sizes = [1 if size is None else size for size in info.shape or ()] if known and info is not None else []
         feeds.append({
@@ -57,11 +60,12 @@ def run(
     Args:
         feeds: placeholder -> a number or a list, a name of the notebook, or the path of an ``.npy`` or ``.npz`` file;
             what is not given, or empty, is made up.
-        of: ``graph``, or ``selection``: what is selected, and what that needs.
+        of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as the plan makes
+            it, in a copy, compared with the graph as it is.
         seed: of what is made up.
         limit: how long it may take, in seconds; 0: as long as it takes.
     """
-    fetches = _fetches(stage, state, of, "run")
+    fetches = None if of == "plan" else _fetches(stage, state, of, "run")
     given = {name: feed_of(name, text) for name, text in (feeds or {}).items() if text.strip()}
 
     def watch(done: int, total: int) -> bool:
@@ -70,22 +74,28 @@ def run(
         return not stage.stop.is_set()
 
     stage.progress("running: making a copy …")
-    trace = stage.source.trace(given or None, fetches, random=seed, timeout=limit or None, watch=watch)
-    state = shown(stage, state, trace, _code(feeds or {}, fetches, seed, limit))
+    how: dict[str, Any] = {"random": seed, "timeout": limit or None, "watch": watch}
+    code = _code(feeds or {}, fetches, seed, limit, of == "plan")
+    if of == "plan":
+        tried = attempt(stage.destination, stage.draft(state), given, how)
+        ran = Ran(tried.trace, stage.graph(state, "destination"), "destination", code, tried.apart, tried.first)
+    else:
+        trace = stage.source.trace(given or None, fetches, **how)
+        ran = Ran(trace, stage.graph(state, "source"), "source", code)
+    state = _shown(stage, state, ran)
     return state, {"line": state.status.text}
 
 
-def shown(stage: Stage, state: State, trace: Trace, code: str, pane: str = "source") -> State:
-    """Returns the state with a run in its picture; where something is not finite, the picture goes there."""
-    ran, bad = Ran(trace, stage.graph(state, pane), pane, code), trace.first_bad()
-    what = "ms" if bad is None else "not finite"
-    state = state.but(ran=ran, paint=Paint("values", trace.numbers(what), what), faded=())
-    if bad is not None:
-        for name in (bad.op, *bad.path[1:]):
-            with suppress(SurgeryError):
-                state = reveal(stage, state, name, pane)
-                break
-    return state.saying(ran.line, "warn" if bad is not None or trace.stopped else "info")
+def _shown(stage: Stage, state: State, ran: Ran) -> State:
+    """The state with a run in its picture; where something is not finite, or another than before, it goes there."""
+    what, bad = ran.measure, ran.shown["bad"]
+    state = state.but(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
+    goals = [bad["op"], *bad["way"][1:]] if bad else [ran.first_op] if ran.first_op else []
+    for name in goals:
+        with suppress(SurgeryError):
+            state = reveal(stage, state, name, ran.pane)
+            break
+    return state.saying(ran.line, "warn" if bad or ran.trace.stopped else "info")
 
 
 def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
@@ -185,7 +195,7 @@ def _fitting(info: TensorInfo | None) -> list[str]:
     return found[:_NAMES]
 
 
-def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, limit: int) -> str:
+def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, limit: int, plan: bool) -> str:
     """The Python that does the same."""
     given = []
     for tensor, text in feeds.items():
@@ -195,5 +205,5 @@ def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, li
             given.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
     parts = [f"{{{', '.join(given)}}}"] if given else []
     parts += [f"fetches={list(fetches)!r}"] if fetches is not None else []
-    parts += [f"random={seed}"] + ([f"timeout={limit}"] if limit else [])
+    parts += [f"random={seed}"] + [f"timeout={limit}"] * bool(limit) + ["plan=ed.screen.draft"] * plan
     return f"trace = ed.trace({', '.join(parts)})"

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..graph.trace import NUMBERS
 from ..plan.plan import Plan
 from ..view.helpers import Filters
 from ..view.paint import Paint
 from .marks import Marks
-from .ran import Ran
+from .ran import MEASURES, Ran
 
 BUDGET = 200
 """Boxes that read well in one picture."""
@@ -96,7 +95,7 @@ class State:
     @property
     def painted_by_run(self) -> bool:
         """Whether the colours are those of the run."""
-        return self.ran is not None and self.paint.by == "values" and self.paint.name in NUMBERS
+        return self.ran is not None and self.paint.by == "values" and self.paint.name in MEASURES
 
     def without_run(self) -> State:
         """Returns the state without its run, and without the colours of that."""

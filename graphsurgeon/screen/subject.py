@@ -120,8 +120,9 @@ class Subject(Protocol):
         random: int | None = None,
         timeout: float | None = None,
         watch: Callable[[int, int], bool] | None = None,
+        plan: Plan | None = None,
     ) -> Trace:
-        """A run, in a copy."""
+        """A run, in a copy; of a plan, as the graph would be after it."""
 
     def value(self, name: str) -> Any:
         """What a constant or variable holds, as an array."""

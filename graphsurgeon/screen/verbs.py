@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph.trace import NUMBERS as OF_A_RUN
+from .ran import MEASURES
 
 
 def plain(value: Any) -> Any:
@@ -151,7 +151,7 @@ ASSIGN = _one_of("copy", "leave")
 EXTERNAL = _one_of("keep", "refuse")
 SIDE = _one_of("both", "inputs", "outputs")
 TRAINING = _one_of("away", "beside", "scopes")
-COLOURS = _one_of("device", "dtype", "family", "scope", "structure", *OF_A_RUN)
+COLOURS = _one_of("device", "dtype", "family", "scope", "structure", *MEASURES)
 FEED_TEXTS = Kind(
     "an object of texts",
     lambda value: isinstance(value, dict) and all(isinstance(text, str) for pair in value.items() for text in pair),
@@ -159,7 +159,7 @@ FEED_TEXTS = Kind(
     ({"x:0": "batch"}, {}, {_HOSTILE: _HOSTILE}),
     _as_it_is,
 )
-OF = _one_of("graph", "selection")
+OF = _one_of("graph", "plan", "selection")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)

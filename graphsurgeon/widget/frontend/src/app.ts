@@ -65,6 +65,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const plan = new PlanBar(id, ask, {
     copied: (to, unmapped) => void acts.copy(to, unmapped),
     applied: () => acts.apply(),
+    tried: () => hands.do("try"),
     said: text => status.say(text),
     went: name => {
       const run = model.get("run");

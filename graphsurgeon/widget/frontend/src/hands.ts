@@ -129,6 +129,7 @@ export class Hands {
       seen: pane => this.looks.menu(pane.name),
       train: () => this.looks.train(),
       run: () => void this.runs.ask(),
+      try: () => void this.runs.ask("plan"),
       fit: pane => pane.fit(),
       in: zoom(1.25),
       out: zoom(1 / 1.25),

@@ -3,8 +3,8 @@
 export type Action =
   | "down" | "up" | "left" | "right" | "first" | "last" | "select" | "toggle" | "open" | "input" | "output" | "boundary"
   | "around" | "copy" | "connect" | "reroute" | "stitch" | "remove" | "edit" | "undo" | "redo" | "apply" | "search"
-  | "seen" | "train" | "run" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views"
-  | "view" | "map" | "menu" | "escape" | "help";
+  | "seen" | "train" | "run" | "try" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward"
+  | "views" | "view" | "map" | "menu" | "escape" | "help";
 
 /** Action, its keys, how they are written, what they do. */
 export const KEYS: [Action, string[], string?, string?][] = [
@@ -34,6 +34,7 @@ export const KEYS: [Action, string[], string?, string?][] = [
   ["seen", ["s"], "s", "what is shown: depth, helpers, hidden types"],
   ["train", ["g"], "g", "put gradients and updates away, or back"],
   ["run", ["x"], "x", "run the graph on a feed: numbers, shapes, times, the first NaN"],
+  ["try", ["t"], "t", "try the plan: run what it would make, in a copy, and compare"],
   ["fit", ["f"], "f", "fit the picture"],
   ["in", ["+", "="], "+, −, 0", "zoom; also Ctrl+wheel. Drag to pan"],
   ["out", ["-"]],

@@ -2,10 +2,10 @@
 import { figure } from "./dom";
 import type { Actions } from "./actions";
 import { opens } from "./places";
-import { MEASURES } from "./runpanel";
+import { measures, MEASURES } from "./runpanel";
 import type { Choice } from "./popup";
 import type { ColourBy, PaneName, Training } from "./verbs";
-import type { Box, Group, Look, Scene } from "./types";
+import type { Box, Group, Look, RunShown, Scene } from "./types";
 
 const TRAINING: [Training, string][] = [
   ["scopes", "Gradients and updates in their scopes"],
@@ -68,17 +68,20 @@ export class Looks {
   }
 
   colours(at?: { x: number; y: number }): void {
-    const { by, name } = this.look;
+    const { by, name } = this.look,
+      run = this.acts.p.model.get("run");
     this.acts.p.popup.choose(
       "Colour by",
       [
         ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
-        ...(this.acts.p.model.get("run")?.line ? MEASURES : []).map(([way, text]) => ({
+        ...(run && "tops" in run ? measures(run as RunShown) : []).map(([way, text]) => ({
           text: `${text}, of the run`,
           on: by === "values" && name === way,
           run: () => this.acts.ask("paint", { by: way }),
         })),
-        ...(by === "values" && !MEASURES.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
+        ...(by === "values" && ![...MEASURES.map(m => m[0]), "difference"].includes(name as ColourBy)
+          ? [{ text: name, on: true, run: () => {} }]
+          : []),
       ],
       at,
     );

@@ -10,6 +10,7 @@ import type { Boundary, Plan, RunShown, State } from "./types";
 export interface PlanEvents {
   copied(to: string | null, unmapped: Unmapped): void;
   applied(): void;
+  tried(): void;
   said(text: string): void;
   went(name: string): void;
 }
@@ -51,6 +52,7 @@ export class PlanBar {
     label: "Apply the plan (Ctrl+Enter)",
     press: () => this.events.applied(),
   });
+  readonly #tryButton = button({ text: "Try", label: "Run what the plan would make, in a copy (t)", press: () => this.events.tried() });
   readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
   readonly #copying: HTMLElement;
   readonly element: HTMLElement;
@@ -78,7 +80,12 @@ export class PlanBar {
       "section",
       { class: "gs-plan", "aria-label": "Plan" },
       h("div", { class: "gs-plan-row" }, this.#summary, this.#copying),
-      h("div", { class: "gs-plan-row" }, this.#tabs, h("div", { class: "gs-row" }, this.#undo, this.#redo, this.#applyButton)),
+      h(
+        "div",
+        { class: "gs-plan-row" },
+        this.#tabs,
+        h("div", { class: "gs-row" }, this.#undo, this.#redo, this.#tryButton, this.#applyButton),
+      ),
       this.#panel,
     );
     this.#scope.addEventListener("keydown", e => {
@@ -94,7 +101,7 @@ export class PlanBar {
     this.#summarise(boundary);
     const empty = !plan.steps.length;
     this.#copying.hidden = !boundary.ops;
-    this.#applyButton.disabled = !plan.ready;
+    this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
     this.#undo.disabled = plan.undo === false;
     this.#redo.disabled = !plan.redo;
     const faults = plan.faults.length,

@@ -12,17 +12,23 @@ export const MEASURES: [ColourBy, string][] = [
   ["zeros", "Share of zeros"],
   ["not finite", "Not finite"],
 ];
+const DIFFERENCE: [ColourBy, string] = ["difference", "Difference"];
+
+/** Those that a run has. */
+export function measures(run: RunShown): [ColourBy, string][] {
+  return run.apart ? [DIFFERENCE, ...MEASURES] : MEASURES;
+}
 
 export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
   const link = (name: string) => h("button", { class: "gs-link", title: name, on: { click: () => go(name) } }, name);
-  const { bad } = run;
+  const { bad, apart } = run;
   return h(
     "div",
     { class: "gs-run" },
     h(
       "div",
       { class: "gs-row gs-measures", role: "group", "aria-label": "Colour by" },
-      ...MEASURES.map(([key, text]) =>
+      ...measures(run).map(([key, text]) =>
         button({ text, kind: "small", "aria-pressed": String(by === key), press: () => ask("paint", { by: by === key ? "family" : key }) }),
       ),
       copyButton({ text: "Copy as Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
@@ -35,6 +41,15 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
         h("div", {}, h("span", { class: "gs-tag gs-tag-fault" }, "first not finite"), " ", link(bad.op), "  ", bad.text),
         ...bad.inputs.map(text => muted(`its input: ${text}`)),
         h("div", { class: "gs-way" }, "back: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name)])),
+      ),
+    apart &&
+      h(
+        "div",
+        { class: "gs-bad" },
+        apart.op
+          ? h("div", {}, h("span", { class: "gs-tag gs-tag-leak" }, "first other value"), " ", link(apart.op), "  ", apart.text)
+          : muted("As before: ", apart.text),
+        apart.op && muted(`instead of: ${apart.instead}`),
       ),
     h(
       "div",

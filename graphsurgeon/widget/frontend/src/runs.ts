@@ -6,21 +6,26 @@ import type { RunForm } from "./types";
 export class Runs {
   constructor(private readonly acts: Actions) {}
 
-  /** Asks what to feed, and runs. */
-  async ask(): Promise<void> {
+  /** Asks what to feed, and runs the graph, or the graph as the plan makes it. */
+  async ask(of: RunForm["of"] = "graph"): Promise<void> {
     const { acts } = this,
-      form =
-        (await acts.send("run_form", { of: "graph" })) ??
-        (acts.selected.source.size ? await acts.send("run_form", { of: "selection" }) : null);
+      alone = of === "graph" && acts.selected.source.size;
+    const form = (await acts.send("run_form", { of })) ?? (alone ? await acts.send("run_form", { of: "selection" }) : null);
     if (!form) return;
-    acts.p.popup.ask("Run the graph", fields(form), "Run", v => void this.#run(form, v));
+    const title = of === "plan" ? "Try the plan" : "Run the graph";
+    acts.p.popup.ask(title, fields(form), of === "plan" ? "Try" : "Run", v => void this.#run(form, v));
   }
 
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {
     const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
     const of = (v[" of"] ?? form.of) as RunForm["of"];
-    if ((await this.acts.send("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]) })) !== null)
-      this.acts.p.plan.show("run");
+    if ((await this.acts.send("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]) })) === null) return;
+    const { p } = this.acts,
+      run = p.model.get("run");
+    p.plan.show("run");
+    // what is selected in the source is Python's; the destination is the page's alone
+    const op = run && "pane" in run && run.pane === "destination" && (run.bad?.op || run.apart?.op);
+    if (op) this.acts.reveal("destination", op, false);
   }
 }
 

@@ -225,7 +225,7 @@ export interface Alike {
 export interface RunForm {
   feeds: { tensor: string; text: string; made: string; names: string[] }[];
   selected: number;
-  of: "graph" | "selection";
+  of: "graph" | "plan" | "selection";
 }
 
 /** A run that is in the picture. */
@@ -234,6 +234,8 @@ export interface RunShown {
   pane: PaneName;
   stopped: string;
   bad: { op: string; text: string; inputs: string[]; way: string[] } | null;
+  /** Where a plan that was tried first gives other numbers; empty names: nowhere. */
+  apart?: { op: string; text: string; instead: string } | null;
   tops: { ms: [string, string][]; bytes: [string, string][] };
   code: string;
 }

@@ -4,7 +4,7 @@ export type PaneName = "destination" | "source";
 export type Mode = "add" | "set" | "toggle";
 export type Unmapped = "include" | "keep" | "placeholder" | "refuse";
 export type Training = "away" | "beside" | "scopes";
-export type ColourBy = "bytes" | "device" | "dtype" | "family" | "magnitude" | "ms" | "not finite" | "scope" | "structure" | "zeros";
+export type ColourBy = "bytes" | "device" | "difference" | "dtype" | "family" | "magnitude" | "ms" | "not finite" | "scope" | "structure" | "zeros";
 export type Policy = "copy" | "freeze" | "initial" | "share";
 
 /** Verb -> its arguments. */
@@ -36,8 +36,8 @@ export interface Verbs {
   set_training: { mode: Training };
   paint: { by: ColourBy };
   fade: { keys: string[] };
-  run_form: { of: "graph" | "selection" };
-  run: { feeds: Record<string, string>; of: "graph" | "selection"; seed: number; limit: number };
+  run_form: { of: "graph" | "plan" | "selection" };
+  run: { feeds: Record<string, string>; of: "graph" | "plan" | "selection"; seed: number; limit: number };
   held: { tensors: string[] };
   forget_run: Record<string, never>;
   mark_input: { tensor: string };

@@ -1,0 +1,130 @@
+"""A plan is run before it is applied: what it would compute, and where that first parts from what there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import LayoutError, PlanError
+from tests.graphs import model
+from tests.refusal import refuses
+from tests.screen.screens import row_of_ops, traits
+
+tf1 = tf.compat.v1
+
+
+def trained():
+    """A session of x -> a (a weight) -> b -> y."""
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        with tf1.variable_scope("net", use_resource=True):
+            w = tf1.get_variable("w", initializer=np.float32([[1, 2], [3, 4]]))
+            b = tf.nn.relu(tf.matmul(x, w, name="mm"), name="b")
+        tf.reduce_sum(b, 1, name="y")
+        session = tf1.Session()
+        session.run(tf1.global_variables_initializer())
+        session.run(tf1.assign(w, [[1.0, -2.0], [3.0, 4.0]]))
+    return session
+
+
+def test_a_plan_is_run_and_nothing_is_changed():
+    session = trained()
+    ed = gs.open(session)
+    before = ed.graph.as_graph_def().SerializeToString(deterministic=True)
+    screen = ed.screen
+    screen.insert("Abs", on="net/mm:0", name="positive")
+    screen.run({"x:0": "[[1, 0]]"}, of="plan")
+    shown = traits(screen)
+    assert shown["run"]["pane"] == "destination"
+    assert shown["run"]["apart"]["op"] == "net/b"  # the first that is there before and after, and is another
+    assert "max 2" in shown["run"]["apart"]["text"]
+    assert shown["scenes"]["destination"]["legend"]["title"].startswith("difference")
+    assert shown["scenes"]["source"]["legend"]["by"] == "family"
+    assert shown["run"]["code"] == "trace = ed.trace({'x:0': [[1, 0]]}, random=0, plan=ed.screen.draft)"
+    assert shown["status"]["text"].endswith("first other value: net/b")
+    held = screen.details("positive", "destination")["run"][0]
+    assert dict(held["rows"])["values"] == "1, 2"
+    assert "run" not in screen.details("net/b")
+    assert ed.graph.as_graph_def().SerializeToString(deterministic=True) == before
+    assert screen.draft.steps
+    assert not ed.history
+    screen.apply()
+    assert traits(screen)["run"] == {}
+    assert ed.session().run("y:0", {"x:0": [[1, 0]]}).tolist() == [3.0]
+
+
+def test_a_copy_that_is_tried_reads_what_the_original_reads():
+    ed = gs.open(trained())
+    screen = ed.screen
+    screen.mark_input("net/mm:0")
+    screen.mark_output("y:0")
+    screen.copy("again")
+    screen.run(of="plan", seed=5)
+    shown = traits(screen)
+    assert shown["status"]["text"].endswith("all values as before")
+    assert shown["run"]["apart"] == {"op": "", "text": "all that can be compared is as before", "instead": ""}
+    apart = screen.state.ran.apart
+    assert apart["again/y"] == apart["y"] == 0.0
+    screen.paint("ms")
+    assert traits(screen)["scenes"]["destination"]["legend"]["title"].startswith("ms")
+
+
+def test_a_copy_with_values_of_its_own_parts_where_they_are_read():
+    ed = gs.open(trained())
+    screen = ed.screen
+    screen.select(["net/", "y"])
+    screen.copy("again", unmapped="keep")
+    (step,) = {row["step"] for row in traits(screen)["plan"]["variables"]}
+    screen.set_policy(step, "net/w", "initial")
+    screen.run({"x:0": "[[1, 1]]"}, of="plan")
+    assert traits(screen)["run"]["apart"]["op"].startswith("again/")
+    assert screen.state.ran.apart["y"] == 0.0
+    assert screen.state.ran.apart["again/y"] > 0.0
+
+
+def test_names_that_a_plan_changes_are_followed():
+    screen = gs.open(trained()).screen
+    screen.rename("net/b", "net/active")
+    screen.run({"x:0": "[[1, 1]]"}, of="plan")
+    assert screen.state.ran.apart["net/active"] == 0.0
+    assert screen.state.ran.first is None
+
+
+def test_a_part_of_another_graph_is_run_in_its_new_place():
+    m = model("resource")
+    screen = gs.open(tf.Graph())
+    screen.view(gs.open(m.session))
+    screen = screen.screen
+    screen.select(["net/"])
+    screen.copy("got")
+    form = screen.run_form("plan")
+    assert [feed["tensor"].partition("/")[0] for feed in form["feeds"]] == ["got"]
+    screen.run(of="plan")
+    shown = traits(screen)
+    assert shown["run"]["pane"] == "destination"
+    assert shown["run"]["apart"] is None
+    assert len(screen.state.ran.trace) > 1
+
+
+def test_a_plan_that_cannot_be_tried_says_why():
+    screen = row_of_ops()
+    with refuses(PlanError, "run(of='plan')", "there is no plan", "Copy or change something first"):
+        screen.run(of="plan")
+    screen.run()
+    with refuses(LayoutError, "paint('difference')", "the run is compared with nothing", "Try a plan"):
+        screen.paint("difference")
+    screen.reroute("a:0", "in/b:0")  # a cycle
+    with pytest.raises(PlanError):
+        screen.run(of="plan")
+    assert screen.state.ran.pane == "source"
+
+
+def test_another_step_takes_the_run_of_a_plan_away():
+    screen = row_of_ops()
+    screen.bypass("in/c")
+    screen.run({"a:0": "[1, 2]"}, of="plan")
+    assert traits(screen)["run"]["apart"]["op"] == "d"
+    screen.bypass("in/b")
+    assert traits(screen)["run"] == {}
