@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
+from .before import before
 from .errors import OpenError, PlanError, SelectionError, did_you_mean
 from .exports import Picture, fold_keys, page_of, svg_of
 from .files import restore, save
@@ -479,6 +480,29 @@ class Editor:
             PlanError: there is nothing to redo.
         """
         return self._timeline.redo()
+
+    def before(self) -> Editor:
+        """Returns an editor of the graph as it was before the last applied plan: to look at, to run, or to compare.
+
+        The plan stays applied. Variables have the values of now; those that the plan took out, and what no session has
+        held, begin with their initial values. Where the plan has added ops and changed none, all that was there is as
+        it was, and it is this editor.
+
+        Raises:
+            PlanError: no plan is applied.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+            ...     y = tf.negative(tf.nn.relu(x, name="act"), name="y")
+            >>> ed = gs.open(graph)
+            >>> _ = ed.apply(ed.plan().bypass("act"))
+            >>> gs.compare(ed.before(), ed, {"x:0": [-1.0, 2.0]}, where=False)
+            output  max |difference|  relative
+            y:0     1                 0.5
+        """
+        return before(self)
 
     def rebuild(self) -> Applied:
         """Builds a clean graph: all that has a role, without orphans, and makes it the graph of this editor.

@@ -19,7 +19,7 @@ from .folds import reveal
 from .ran import Ran
 from .stage import Stage
 from .state import State
-from .tried import attempt, open_ends
+from .tried import attempt, compared, open_ends
 
 _NAMES = 8
 """So many names of the notebook are offered for a feed."""
@@ -30,9 +30,10 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
     """Returns what a run asks for: the placeholders that it needs, each with what would be made up for it.
 
     Args:
-        of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as it would be then.
+        of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as it would be then;
+            ``applied``: the graph before and after the last applied plan.
     """
-    if of == "plan":
+    if of in ("plan", "applied"):
         needed = open_ends(stage.draft(state).after())
     else:
         needed = stage.source.feeds_needed(_fetches(stage, state, of, "run_form"))
@@ -61,11 +62,12 @@ def run(
         feeds: placeholder -> a number or a list, a name of the notebook, or the path of an ``.npy`` or ``.npz`` file;
             what is not given, or empty, is made up.
         of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as the plan makes
-            it, in a copy, compared with the graph as it is.
+            it, in a copy, compared with the graph as it is; ``applied``: the graph as it is, compared with what it was
+            before the last applied plan.
         seed: of what is made up.
         limit: how long it may take, in seconds; 0: as long as it takes.
     """
-    fetches = None if of == "plan" else _fetches(stage, state, of, "run")
+    fetches = None if of in ("plan", "applied") else _fetches(stage, state, of, "run")
     given = {name: feed_of(name, text) for name, text in (feeds or {}).items() if text.strip()}
 
     def watch(done: int, total: int) -> bool:
@@ -75,10 +77,13 @@ def run(
 
     stage.progress("running: making a copy …")
     how: dict[str, Any] = {"random": seed, "timeout": limit or None, "watch": watch}
-    code = _code(feeds or {}, fetches, seed, limit, of == "plan")
+    code = _code(feeds or {}, fetches, seed, limit, of)
     if of == "plan":
         tried = attempt(stage.destination, stage.draft(state), given, how)
         ran = Ran(tried.trace, stage.graph(state, "destination"), "destination", code, tried.apart, tried.first)
+    elif of == "applied":
+        tried, pane = compared(stage.destination, given, how), "source" if stage.same else "destination"
+        ran = Ran(tried.trace, stage.graph(state, pane), pane, code, tried.apart, tried.first)
     else:
         trace = stage.source.trace(given or None, fetches, **how)
         ran = Ran(trace, stage.graph(state, "source"), "source", code)
@@ -195,7 +200,7 @@ def _fitting(info: TensorInfo | None) -> list[str]:
     return found[:_NAMES]
 
 
-def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, limit: int, plan: bool) -> str:
+def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, limit: int, of: str) -> str:
     """The Python that does the same."""
     given = []
     for tensor, text in feeds.items():
@@ -204,6 +209,8 @@ def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, li
             loaded = f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
             given.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
     parts = [f"{{{', '.join(given)}}}"] if given else []
+    if of == "applied":
+        return f"gs.compare({', '.join(['ed.before()', 'ed', *parts, f'seed={seed}'])})"
     parts += [f"fetches={list(fetches)!r}"] if fetches is not None else []
-    parts += [f"random={seed}"] + [f"timeout={limit}"] * bool(limit) + ["plan=ed.screen.draft"] * plan
+    parts += [f"random={seed}"] + [f"timeout={limit}"] * bool(limit) + ["plan=ed.screen.draft"] * (of == "plan")
     return f"trace = ed.trace({', '.join(parts)})"

@@ -97,6 +97,9 @@ class Subject(Protocol):
     def apply(self, plan: Plan) -> Any:
         """Carries out a plan."""
 
+    def before(self) -> Subject:
+        """The editor of the graph before the last applied plan."""
+
     def undo(self) -> Any:
         """Takes the last plan back."""
 

@@ -52,8 +52,6 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
 def attempt(subject: Subject, plan: Plan, given: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
     """Runs the graph as it is, and as a plan makes it, on the same feeds.
 
-    What a copy within the graph is fed by placeholders is what the original reads there.
-
     Args:
         subject: the editor of the graph.
         plan: its plan.
@@ -65,44 +63,67 @@ def attempt(subject: Subject, plan: Plan, given: Mapping[str, Any], how: Mapping
     """
     if not plan.steps:
         raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
-    effect = plan.effect
-    before = _before(subject, effect, given, how)
-    if before is None:
-        return Tried(subject.trace(given or None, plan=plan, **how), None, None)
+    return _compared(subject, subject, plan.effect, plan.after(), given, how, {"plan": plan})
+
+
+def compared(subject: Subject, given: Mapping[str, Any], how: Mapping[str, Any]) -> Tried:
+    """Runs the graph as it was before the last applied plan, and as it is, on the same feeds.
+
+    Args:
+        subject: the editor of the graph.
+        given: tensor, as it is called now -> array.
+        how: `random`, `timeout` and `watch` of a trace.
+
+    Raises:
+        PlanError: no plan is applied.
+    """
+    before = subject.before()
+    event = next(event for event in reversed(list(subject.history)) if not event.undone)
+    return _compared(before, subject, event.applied.effect, subject.snapshot, given, how, {})
+
+
+def _compared(
+    old: Subject,
+    new: Subject,
+    effect: Effect,
+    after: Graph,
+    given: Mapping[str, Any],
+    how: Mapping[str, Any],
+    more: Mapping[str, Any],
+) -> Tried:
+    """Runs what was and what is; what a copy within the graph is fed by placeholders is what the original reads there.
+
+    Args:
+        old, new: the editors of both.
+        effect: of the plan between them.
+        after: the graph after it.
+        given: tensor, as it is called after it -> array.
+        how, more: arguments of both traces, and of the second alone.
+    """
+    renamed, was = effect.renamed, {now: was for was, now in effect.renamed.items()}
+    known = {renamed_end(name, was): value for name, value in given.items()}
+    known = {name: value for name, value in known.items() if name.partition(":")[0] in effect.base.index}
     copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
-    fed = {_after(effect, name): value for name, value in before.feeds.items()}
     stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
-    reads = sorted({was for new, was in stands.items() if new not in given})
-    if reads:
-        read = subject.trace(before.feeds or None, reads, **how).results
-        fed |= {new: read[was] for new, was in stands.items() if was in read}
+    beside = old is new and not more  # the copies stand beside what they are copies of: one run has both
+    try:
+        reads = sorted({source for name, source in stands.items() if name not in given})
+        read = old.trace(known or None, reads, **how).results if reads else {}
+        fed = {name: read[source] for name, source in stands.items() if source in read}
+        before = old.trace(({**fed, **given} if beside else known) or None, **how)
+    except SurgeryError:
+        return Tried(new.trace(dict(given) or None, **how, **more), None, None)
+    fed |= {renamed_end(name, renamed): value for name, value in before.feeds.items()}
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
-    ends = [_after(effect, name) for name in before.results]
+    ends = [renamed_end(name, renamed) for name in before.results]
     for copied, twin in zip(copies, twins, strict=True):
         ends += [renamed_end(end, twin) for end in copied.step.selection.boundary.outputs]
-    after = plan.after()
     ends = [end for end in dict.fromkeys(ends) if end.partition(":")[0] in after.index]
-    trace = subject.trace({**fed, **given} or None, ends or None, plan=plan, **how)
+    trace = before if beside else new.trace({**fed, **given} or None, ends or None, **how, **more)
     apart, first = dict[str, float](), None
-    kept = {name: name for name in before.graph.names} | dict(effect.renamed)
+    kept = {name: name for name in before.graph.names} | dict(renamed)
     for names in (kept, *twins):
-        called = {tensor: renamed_end(tensor, names) for tensor in before if tensor.partition(":")[0] in names}
-        found = before.differences(trace, {tensor: called.get(tensor, "") for tensor in before})
-        apart |= {names[op]: far for op, far in found.items()}
-        first = first or before.first_difference(trace, names={t: called.get(t, "") for t in before})
+        called = {t: renamed_end(t, names) if t.partition(":")[0] in names else "" for t in before}
+        apart |= {names[op]: far for op, far in before.differences(trace, called).items()}
+        first = first or before.first_difference(trace, names=called)
     return Tried(trace, apart, first)
-
-
-def _after(effect: Effect, tensor: str) -> str:
-    return renamed_end(tensor, effect.renamed)
-
-
-def _before(subject: Subject, effect: Effect, given: Mapping[str, Any], how: Mapping[str, Any]) -> Trace | None:
-    """The graph as it is, run on what it can be fed; None where it cannot be run."""
-    old = {new: name for name, new in effect.renamed.items()}
-    known = {renamed_end(name, old): value for name, value in given.items()}
-    known = {name: value for name, value in known.items() if name.partition(":")[0] in effect.base.index}
-    try:
-        return subject.trace(known or None, **how)
-    except SurgeryError:
-        return None

@@ -159,7 +159,7 @@ FEED_TEXTS = Kind(
     ({"x:0": "batch"}, {}, {_HOSTILE: _HOSTILE}),
     _as_it_is,
 )
-OF = _one_of("graph", "plan", "selection")
+OF = _one_of("applied", "graph", "plan", "selection")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)

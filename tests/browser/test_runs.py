@@ -122,3 +122,34 @@ def test_a_run_without_an_end_is_called_off(page: Any, lab: Any) -> None:
         lambda: "float32 ()" in (page.locator(".gs-held").text_content() if page.locator(".gs-held").count() else "")
     )
     opened.close()
+
+
+def test_a_plan_is_tried_then_applied_and_compared(page: Any, lab: Any) -> None:
+    opened = open_notebook(
+        page, lab, [f"{IMPORTS}\n{BUILD}", "x = np.float32([[1, -9], [-9, 1]])", "ed = gs.open(build())\ned"]
+    )
+    box(page, "y").wait_for()
+    assert page.get_by_role("button", name="Compare").count() == 0
+    opened.run("ed.screen.bypass('net/h')")
+    page.get_by_role("button", name="Try", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Try the plan")
+    dialog.get_by_label("x:0 float32 (?, 2)").fill("x")
+    page.keyboard.press("Enter")
+    said(page, "first other value: y")
+    answered(page)
+    assert "first other value" in page.locator(".gs-panel").text_content()
+    assert page.locator(".gs-legend-title").text_content().startswith("difference")
+    shot(page, "run-tried")
+    box(page, "y", "destination").click()
+    page.locator(".gs-held", has_text="float32 (2,)").wait_for()
+    page.keyboard.press("Control+Enter")
+    said(page, "applied:")
+    assert page.get_by_role("button", name="Try", exact=True).count() == 0
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("dialog").get_by_label("x:0 float32 (?, 2)").fill("x")
+    page.keyboard.press("Enter")
+    said(page, "first other value: y")
+    answered(page)
+    shot(page, "run-compared")
+    assert opened.ask("list(ed.screen.state.view.selected)") == ["y"]
+    opened.close()

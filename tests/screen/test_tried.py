@@ -128,3 +128,32 @@ def test_another_step_takes_the_run_of_a_plan_away():
     assert traits(screen)["run"]["apart"]["op"] == "d"
     screen.bypass("in/b")
     assert traits(screen)["run"] == {}
+
+
+def test_an_applied_plan_is_compared_with_what_was_before():
+    ed = gs.open(trained())
+    screen = ed.screen
+    with refuses(PlanError, "before()", "no plan is applied", "Apply one first"):
+        screen.run(of="applied")
+    screen.bypass("net/b")
+    screen.apply()
+    assert [feed["tensor"] for feed in screen.run_form("applied")["feeds"]] == ["x:0"]
+    screen.run({"x:0": "[[1, 0]]"}, of="applied")
+    shown = traits(screen)
+    assert shown["run"]["pane"] == "source"
+    assert shown["run"]["apart"]["op"] == shown["selected"][0] == "y"
+    assert shown["run"]["code"] == "gs.compare(ed.before(), ed, {'x:0': [[1, 0]]}, seed=0)"
+    assert shown["scenes"]["source"]["legend"]["title"].startswith("difference")
+    assert len(ed.history) == 1
+
+
+def test_an_applied_copy_is_compared_with_its_original():
+    ed = gs.open(trained())
+    screen = ed.screen
+    screen.mark_input("x:0")
+    screen.mark_output("y:0")
+    screen.copy("again")
+    screen.apply()
+    screen.run(of="applied", seed=3)
+    assert screen.state.ran.apart["again/y"] == 0.0
+    assert traits(screen)["status"]["text"].endswith("all values as before")

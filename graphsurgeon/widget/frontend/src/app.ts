@@ -66,6 +66,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     copied: (to, unmapped) => void acts.copy(to, unmapped),
     applied: () => acts.apply(),
     tried: () => hands.do("try"),
+    compared: () => void hands.runs.ask("applied"),
     said: text => status.say(text),
     went: name => {
       const run = model.get("run");

@@ -11,6 +11,7 @@ export interface PlanEvents {
   copied(to: string | null, unmapped: Unmapped): void;
   applied(): void;
   tried(): void;
+  compared(): void;
   said(text: string): void;
   went(name: string): void;
 }
@@ -53,6 +54,11 @@ export class PlanBar {
     press: () => this.events.applied(),
   });
   readonly #tryButton = button({ text: "Try", label: "Run what the plan would make, in a copy (t)", press: () => this.events.tried() });
+  readonly #compareButton = button({
+    text: "Compare",
+    label: "Run what was before the last plan and what is now, and say where they part",
+    press: () => this.events.compared(),
+  });
   readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
   readonly #copying: HTMLElement;
   readonly element: HTMLElement;
@@ -84,7 +90,7 @@ export class PlanBar {
         "div",
         { class: "gs-plan-row" },
         this.#tabs,
-        h("div", { class: "gs-row" }, this.#undo, this.#redo, this.#tryButton, this.#applyButton),
+        h("div", { class: "gs-row" }, this.#undo, this.#redo, this.#compareButton, this.#tryButton, this.#applyButton),
       ),
       this.#panel,
     );
@@ -102,6 +108,8 @@ export class PlanBar {
     const empty = !plan.steps.length;
     this.#copying.hidden = !boundary.ops;
     this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
+    this.#compareButton.hidden = !empty || !plan.applied;
+    this.#tryButton.hidden = empty;
     this.#undo.disabled = plan.undo === false;
     this.#redo.disabled = !plan.redo;
     const faults = plan.faults.length,

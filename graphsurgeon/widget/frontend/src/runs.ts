@@ -3,6 +3,14 @@ import type { Actions } from "./actions";
 import type { Field } from "./popup";
 import type { RunForm } from "./types";
 
+const RUN: [string, string] = ["Run the graph", "Run"];
+const TITLES: Record<RunForm["of"], [string, string]> = {
+  graph: RUN,
+  selection: RUN,
+  plan: ["Try the plan", "Try"],
+  applied: ["Compare with what was before the plan", "Compare"],
+};
+
 export class Runs {
   constructor(private readonly acts: Actions) {}
 
@@ -12,8 +20,8 @@ export class Runs {
       alone = of === "graph" && acts.selected.source.size;
     const form = (await acts.send("run_form", { of })) ?? (alone ? await acts.send("run_form", { of: "selection" }) : null);
     if (!form) return;
-    const title = of === "plan" ? "Try the plan" : "Run the graph";
-    acts.p.popup.ask(title, fields(form), of === "plan" ? "Try" : "Run", v => void this.#run(form, v));
+    const [title, yes] = TITLES[of];
+    acts.p.popup.ask(title, fields(form), yes, v => void this.#run(form, v));
   }
 
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {

@@ -225,7 +225,7 @@ export interface Alike {
 export interface RunForm {
   feeds: { tensor: string; text: string; made: string; names: string[] }[];
   selected: number;
-  of: "graph" | "plan" | "selection";
+  of: "applied" | "graph" | "plan" | "selection";
 }
 
 /** A run that is in the picture. */

@@ -36,8 +36,8 @@ export interface Verbs {
   set_training: { mode: Training };
   paint: { by: ColourBy };
   fade: { keys: string[] };
-  run_form: { of: "graph" | "plan" | "selection" };
-  run: { feeds: Record<string, string>; of: "graph" | "plan" | "selection"; seed: number; limit: number };
+  run_form: { of: "applied" | "graph" | "plan" | "selection" };
+  run: { feeds: Record<string, string>; of: "applied" | "graph" | "plan" | "selection"; seed: number; limit: number };
   held: { tensors: string[] };
   forget_run: Record<string, never>;
   mark_input: { tensor: string };

@@ -1,0 +1,43 @@
+"""Before: the graph as it was before the last plan, beside the graph as it is now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import PlanError
+from .graph.names import renamed_end
+from .graph.opened import Opened
+
+if TYPE_CHECKING:
+    from .editor import Editor
+
+
+def before(editor: Editor) -> Editor:
+    """Returns an editor of the graph before the last plan, as `Editor.before` does."""
+    done = [event for event in editor.history if not event.undone]
+    if not done:
+        raise PlanError("before()", "no plan is applied", "Apply one first; ed.redo() does again what was undone")
+    event = done[-1]
+    if event.before is None:
+        return editor
+    from .transfer import transfer
+
+    opened, renamed = editor.opened, event.applied.effect.renamed
+    earlier: dict[str, str] = {}
+    for one in done[:-1]:
+        if one.before is not None:
+            names = one.applied.effect.renamed
+            earlier = {**names, **{was: names.get(now, now) for was, now in earlier.items()}}
+    inputs, outputs = (
+        {key: renamed_end(tensor, earlier) for key, tensor in ends.items()} for ends in (opened.inputs, opened.outputs)
+    )
+    first, last = (tuple(renamed_end(tensor, earlier) for tensor in ends) for ends in opened.ends)
+    title = f"{editor.title} before step {event.number}"
+    make: Any = type(editor)
+    older: Editor = make(Opened(event.before, title, inputs=inputs, outputs=outputs, ends=(first, last)))
+    then, now = (one.snapshot.state.variables for one in (older, editor))
+    known = {renamed.get(name, name): name for name in then}
+    pairs = {new: old for new, old in known.items() if new in now}
+    if pairs:
+        transfer(editor, older, names=pairs)
+    return older
