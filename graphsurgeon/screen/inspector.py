@@ -257,6 +257,8 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
 
 def _gradient(graph: Graph, node: Any) -> list[list[str]]:
     """Returns a row that says which gradient an op has of its own: a function that can be opened, or Python."""
+    if node is None:  # an op that a plan would make
+        return []
     attributes = getattr(node, "attr", {})
     name = attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""
     called = [one.function for one in called_by(node, graph.functions)] if gives_way(node, graph.functions) else []
