@@ -141,7 +141,7 @@ def test_a_plan_is_tried_then_applied_and_compared(page: Any, lab: Any) -> None:
     assert page.locator(".gs-legend-title").text_content().startswith("difference")
     shot(page, "run-tried")
     box(page, "y", "destination").click()
-    page.locator(".gs-held", has_text="float32 (2,)").wait_for()
+    page.locator(".gs-held", has_text="float32 (2,)").wait_for(state="attached")  # in a narrow cell it is a panel away
     page.keyboard.press("Control+Enter")
     said(page, "applied:")
     assert page.get_by_role("button", name="Try", exact=True).count() == 0
