@@ -31,9 +31,12 @@ export class Runs {
     const { p } = this.acts,
       run = p.model.get("run");
     p.plan.show("run");
-    // what is selected in the source is Python's; the destination is the page's alone
+    // where the source looks follows what Python selects; in the destination nothing is selected there
     const op = run && "pane" in run && run.pane === "destination" && (run.bad?.op || run.apart?.op);
-    if (op) this.acts.reveal("destination", op, false);
+    if (op) {
+      p.panes.destination.goTo(op, false);
+      p.panes.destination.arrive();
+    }
   }
 }
 
