@@ -112,7 +112,8 @@ class Ran:
             return None
         if self.first is None:
             return {"op": "", "text": "all that can be compared is as before", "instead": ""}
-        return {"op": self.first_op, "text": repr(self.first.other), "instead": repr(self.first.note)}
+        text = repr(self.first.other)[len(self.first.other.tensor) :].strip()
+        return {"op": self.first_op, "text": text, "instead": repr(self.first.note)}
 
     @property
     def line(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, answered, box, fit, said, shot
+from tests.browser.hands import BUILD, IMPORTS, answered, apply, box, fit, said, shot
 from tests.lab import open_notebook
 from tests.until import until
 
@@ -142,7 +142,7 @@ def test_a_plan_is_tried_then_applied_and_compared(page: Any, lab: Any) -> None:
     shot(page, "run-tried")
     box(page, "y", "destination").click()
     page.locator(".gs-held", has_text="float32 (2,)").wait_for(state="attached")  # in a narrow cell it is a panel away
-    page.keyboard.press("Control+Enter")
+    apply(page)
     said(page, "applied:")
     assert page.get_by_role("button", name="Try", exact=True).count() == 0
     page.get_by_role("button", name="Compare").click()
