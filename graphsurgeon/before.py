@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import PlanError
 from .graph.names import renamed_end
 from .graph.opened import Opened
+from .run import Traceable
+from .transfer import transfer
 
-if TYPE_CHECKING:
-    from .editor import Editor
 
-
-def before(editor: Editor) -> Editor:
+def before(editor: Traceable) -> Any:
     """Returns an editor of the graph before the last plan, as `Editor.before` does."""
     done = [event for event in editor.history if not event.undone]
     if not done:
@@ -20,8 +19,6 @@ def before(editor: Editor) -> Editor:
     event = done[-1]
     if event.before is None:
         return editor
-    from .transfer import transfer
-
     opened, renamed = editor.opened, event.applied.effect.renamed
     earlier: dict[str, str] = {}
     for one in done[:-1]:
@@ -34,7 +31,7 @@ def before(editor: Editor) -> Editor:
     first, last = (tuple(renamed_end(tensor, earlier) for tensor in ends) for ends in opened.ends)
     title = f"{editor.title} before step {event.number}"
     make: Any = type(editor)
-    older: Editor = make(Opened(event.before, title, inputs=inputs, outputs=outputs, ends=(first, last)))
+    older = make(Opened(event.before, title, inputs=inputs, outputs=outputs, ends=(first, last)))
     then, now = (one.snapshot.state.variables for one in (older, editor))
     known = {renamed.get(name, name): name for name in then}
     pairs = {new: old for new, old in known.items() if new in now}

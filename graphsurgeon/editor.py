@@ -502,7 +502,8 @@ class Editor:
             output  max |difference|  relative
             y:0     1                 0.5
         """
-        return before(self)
+        older: Editor = before(self)
+        return older
 
     def rebuild(self) -> Applied:
         """Builds a clean graph: all that has a role, without orphans, and makes it the graph of this editor.
