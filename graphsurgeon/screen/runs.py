@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError, SelectionError, SurgeryError
-from ..graph.graph import TensorInfo, shape_text
+from ..graph.graph import Graph, TensorInfo, shape_text
 from ..view.paint import Paint
 from ..words import counted, few
 from .folds import reveal
@@ -36,7 +36,8 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
     if of in ("plan", "applied"):
         needed = open_ends(stage.draft(state).after())
     else:
-        needed = stage.source.feeds_needed(_fetches(stage, state, of, "run_form"))
+        asked = _asked(stage, state, of, "run_form")
+        needed = stage.source.feeds_needed(asked.get("fetches"))
     feeds = []
     for name, info in needed.items():
         known = info is not None and info.shape is not None and info.dtype.startswith(_MADE)
@@ -52,7 +53,13 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
 
 
 def run(
-    stage: Stage, state: State, feeds: Mapping[str, str] | None = None, of: str = "graph", seed: int = 0, limit: int = 0
+    stage: Stage,
+    state: State,
+    feeds: Mapping[str, str] | None = None,
+    of: str = "graph",
+    seed: int = 0,
+    limit: int = 0,
+    memory: int = 0,
 ) -> tuple[State, dict[str, str]]:
     """Runs the graph, in a copy of its own, and shows the run: shapes on edges, colours, numbers of each tensor.
 
@@ -66,8 +73,9 @@ def run(
             before the last applied plan.
         seed: of what is made up.
         limit: how long it may take, in seconds; 0: as long as it takes.
+        memory: how much may be held at once of what is noted, in MB; 0: all of it. With a limit it runs in passes.
     """
-    fetches = None if of in ("plan", "applied") else _fetches(stage, state, of, "run")
+    asked = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
     given = {name: feed_of(name, text) for name, text in (feeds or {}).items() if text.strip()}
 
     def watch(done: int, total: int) -> bool:
@@ -76,8 +84,8 @@ def run(
         return not stage.stop.is_set()
 
     stage.progress("running: making a copy …")
-    how: dict[str, Any] = {"random": seed, "timeout": limit or None, "watch": watch}
-    code = _code(feeds or {}, fetches, seed, limit, of)
+    how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
+    code = _code(feeds or {}, asked, how, of)
     if of == "plan":
         tried = attempt(stage.destination, stage.draft(state), given, how)
         ran = Ran(tried.trace, stage.graph(state, "destination"), "destination", code, tried.apart, tried.first)
@@ -85,7 +93,7 @@ def run(
         tried, pane = compared(stage.destination, given, how), "source" if stage.same else "destination"
         ran = Ran(tried.trace, stage.graph(state, pane), pane, code, tried.apart, tried.first)
     else:
-        trace = stage.source.trace(given or None, fetches, **how)
+        trace = stage.source.trace(given or None, **asked, **how)
         ran = Ran(trace, stage.graph(state, "source"), "source", code)
     state = _shown(stage, state, ran)
     return state, {"line": state.status.text}
@@ -114,19 +122,30 @@ def forget_run(stage: Stage, state: State) -> State:
     return state.without_run().saying("the run is forgotten")
 
 
-def _fetches(stage: Stage, state: State, of: str, verb: str) -> list[str] | None:
-    """What is asked for; None for the outputs of the graph."""
+def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
+    """What of the graph is run: nothing for its outputs; of what is inside of calls, these and the ops to note in them.
+
+    Raises:
+        SelectionError: nothing is selected.
+    """
     if of == "graph":
-        return None
-    graph = stage.source.snapshot
-    selected = stage.selection(state)
-    names = [name for name in selected.names if name in graph.index]  # what is inside of calls is no op of the graph
-    if not names:
-        inside = f"what is selected is inside of calls: {few(map(repr, selected.names))}"
-        wrong = inside if selected.names else "nothing is selected"
-        raise SelectionError(f"{verb}(of='selection')", wrong, "Run the graph: what is inside of calls is noted too")
-    inner = stage.source.select(name=names)
-    return list(inner.boundary.outputs) or names
+        return {}
+    graph, selected = stage.source.snapshot, stage.selection(state)
+    if not len(selected):
+        raise SelectionError(f"{verb}(of='selection')", "nothing is selected", "Select a box, or run the graph")
+    own = [name for name in selected.names if name in graph.index]
+    inner = [name for name in selected.names if name not in graph.index]
+    if not inner:
+        return {"fetches": list(stage.source.select(name=own).boundary.outputs) or own}
+    calls = dict.fromkeys(_outer(name, graph) for name in inner)
+    return {"fetches": list(dict.fromkeys([*own, *calls])), "ops": [*own, *inner]}
+
+
+def _outer(name: str, graph: Graph) -> str:
+    """The call of the graph that an op is inside of."""
+    while name and name not in graph.index:
+        name = name.rpartition("/")[0]
+    return name
 
 
 def feed_of(tensor: str, text: str) -> Any:
@@ -200,17 +219,16 @@ def _fitting(info: TensorInfo | None) -> list[str]:
     return found[:_NAMES]
 
 
-def _code(feeds: Mapping[str, str], fetches: Sequence[str] | None, seed: int, limit: int, of: str) -> str:
+def _code(feeds: Mapping[str, str], asked: Mapping[str, Any], how: Mapping[str, Any], of: str) -> str:
     """The Python that does the same."""
     given = []
-    for tensor, text in feeds.items():
-        if text.strip():
-            text = text.strip()
+    for tensor, typed in feeds.items():
+        if text := typed.strip():
             loaded = f"np.load({text!r})" + (f"[{tensor!r}]" if text.endswith(".npz") else "")
             given.append(f"{tensor!r}: {loaded if text.endswith(('.npy', '.npz')) else text}")
     parts = [f"{{{', '.join(given)}}}"] if given else []
     if of == "applied":
-        return f"gs.compare({', '.join(['ed.before()', 'ed', *parts, f'seed={seed}'])})"
-    parts += [f"fetches={list(fetches)!r}"] if fetches is not None else []
-    parts += [f"random={seed}"] + [f"timeout={limit}"] * bool(limit) + ["plan=ed.screen.draft"] * (of == "plan")
-    return f"trace = ed.trace({', '.join(parts)})"
+        return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={how['random']})"
+    parts += [f"{key}={value!r}" for key, value in asked.items()]
+    parts += [f"{key}={how[key]!r}" for key in ("random", "timeout", "memory") if how[key] is not None]
+    return f"trace = ed.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (of == 'plan')])})"

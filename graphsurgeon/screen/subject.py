@@ -123,6 +123,8 @@ class Subject(Protocol):
         random: int | None = None,
         timeout: float | None = None,
         watch: Callable[[int, int], bool] | None = None,
+        memory: int | None = None,
+        ops: Any = None,
         plan: Plan | None = None,
     ) -> Trace:
         """A run, in a copy; of a plan, as the graph would be after it."""

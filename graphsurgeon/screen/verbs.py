@@ -213,7 +213,8 @@ _ALL = (
     # what it does when it runs
     _look("run_form", "say what a run has to be fed", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),
     _look("run", "run the graph, and show the run", Arg("feeds", FEED_TEXTS, None), Arg("of", OF, "graph"),
-          Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), gesture="button", key="x", answers="{ line: string }"),
+          Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), Arg("memory", COUNT, 0), gesture="button", key="x",
+          answers="{ line: string }"),
     _look("held", "say what tensors held in the run", Arg("tensors", NAMES), gesture="click an edge", answers="Held[]"),
     _look("forget_run", "take the run out of the picture", gesture="button"),
     # the boundary

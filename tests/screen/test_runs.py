@@ -138,7 +138,7 @@ def test_what_is_selected_is_run_alone():
     assert traits(screen)["run"]["code"] == "trace = ed.trace({'a:0': [1, 2]}, fetches=['in/c:0'], random=0)"
     assert dict(screen.details("e")["rows"])["in the run"] == "it did not run"
     screen.select([])
-    with refuses(SelectionError, "run(of='selection')", "nothing is selected", "Run the graph"):
+    with refuses(SelectionError, "run(of='selection')", "nothing is selected", "Select a box, or run the graph"):
         screen.run(of="selection")
 
 
@@ -232,3 +232,27 @@ def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
     assert screen.state.paint == state.paint
     with refuses(SelectionError, "run(feeds=['a:0'])", "is not an object of texts", "Call it as run("):
         screen.run(["a:0"])
+
+
+def test_what_is_selected_inside_of_a_call_is_run_and_it_alone_is_noted():
+    screen = faulty().screen
+    (name,) = [name for name in screen.whole.names if name.endswith("/ln")]
+    screen.reveal(name)
+    assert [feed["tensor"] for feed in screen.run_form("selection")["feeds"]] == ["x:0"]
+    screen.run({"x:0": "[[1, 1, 2, 3]]"}, of="selection")
+    assert list(screen.state.ran.trace) == [f"{name}:0"]
+    assert f"ops=[{name!r}]" in traits(screen)["run"]["code"]
+
+
+def test_a_run_within_a_limit_of_memory_gives_the_same():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 100_000], name="x")
+        tf.negative(tf.exp(tf.abs(x, name="a"), name="b"), name="c")
+    screen = gs.open(graph).screen
+    screen.run()
+    whole = screen.state.ran.trace
+    screen.run(memory=1)
+    parts = screen.state.ran.trace
+    assert sorted(whole) == sorted(parts)
+    assert all(repr(whole[name]) == repr(parts[name]) for name in whole)
+    assert traits(screen)["run"]["code"] == "trace = ed.trace(random=0, memory=1000000)"

@@ -27,7 +27,11 @@ export class Runs {
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {
     const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
     const of = (v[" of"] ?? form.of) as RunForm["of"];
-    if ((await this.acts.send("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]) })) === null) return;
+    if (
+      (await this.acts.send("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) })) ===
+      null
+    )
+      return;
     const { p } = this.acts,
       run = p.model.get("run");
     p.plan.show("run");
@@ -61,5 +65,6 @@ function fields(form: RunForm): Field[] {
     ...(form.selected && form.of === "graph" ? [{ name: " of", label: "What runs", value: "graph", options }] : []),
     ...(feeds.length ? [{ name: " seed", label: "Seed of what is random", value: "0" }] : []),
     { name: " limit", label: "Time limit, in seconds", hint: "none" },
+    { name: " memory", label: "Memory limit, in MB", hint: "none" },
   ];
 }

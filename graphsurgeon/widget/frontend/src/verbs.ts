@@ -37,7 +37,7 @@ export interface Verbs {
   paint: { by: ColourBy };
   fade: { keys: string[] };
   run_form: { of: "applied" | "graph" | "plan" | "selection" };
-  run: { feeds: Record<string, string>; of: "applied" | "graph" | "plan" | "selection"; seed: number; limit: number };
+  run: { feeds: Record<string, string>; of: "applied" | "graph" | "plan" | "selection"; seed: number; limit: number; memory: number };
   held: { tensors: string[] };
   forget_run: Record<string, never>;
   mark_input: { tensor: string };

@@ -35,12 +35,12 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
   model.answer("run_form", { feeds, selected: 0, of: "graph" });
   await settled();
   const fields = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
-  expect(fields.map(f => f.placeholder)).toEqual(["random (1, 2)", "a name, a file or numbers", "", "none"]);
+  expect(fields.map(f => f.placeholder)).toEqual(["random (1, 2)", "a name, a file or numbers", "", "none", "none"]);
   expect([...fields[0]!.list!.options].map(o => o.value)).toEqual(["batch"]);
   fields[1]!.value = "['a']";
   fields[2]!.value = "7";
   key(fields[1]!, "Enter");
-  expect(last()).toEqual(["run", { feeds: { "y:0": "['a']" }, of: "graph", seed: 7, limit: 0 }]);
+  expect(last()).toEqual(["run", { feeds: { "y:0": "['a']" }, of: "graph", seed: 7, limit: 0, memory: 0 }]);
   model.put({ run: RUN, look: LOOK } as any);
   model.answer("run", { line: RUN.line });
   await settled();
@@ -54,7 +54,7 @@ test("where something is selected it can be run alone", async () => {
   const choice = host.querySelector<HTMLSelectElement>(".gs-dialog select")!;
   choice.value = "selection";
   click(host.querySelector(".gs-dialog .gs-primary")!);
-  expect(model.verbs.find(([verb]) => verb === "run")).toEqual(["run", { feeds: {}, of: "selection", seed: 0, limit: 0 }]);
+  expect(model.verbs.find(([verb]) => verb === "run")).toEqual(["run", { feeds: {}, of: "selection", seed: 0, limit: 0, memory: 0 }]);
 });
 
 test("the panel goes to ops, colours by what is pressed, and back", () => {
