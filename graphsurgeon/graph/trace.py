@@ -288,7 +288,7 @@ class Trace:
             f"{1e3 * self.seconds:,.1f} ms in ops"
         ]
         lines += [f"  stopped: {self.stopped}"] * bool(self.stopped)
-        lines += [f"  first not finite: {bad}" if bad else "  all is finite"]
+        lines += [f"  first not finite: {bad}" if bad else f"  {'what ran' if self.stopped else 'all'} is finite"]
         return "\n".join(lines)
 
     # -- kept in a file -------------------------------------------------------------------------

@@ -122,7 +122,8 @@ class Ran:
         many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
         if trace.stopped:
             many += f"; stopped: {trace.stopped}"
-        words = [many, f"first not finite: {bad.note.where}" if bad else "all is finite"]
+        finite = "what ran is finite" if trace.stopped else "all is finite"
+        words = [many, f"first not finite: {bad.note.where}" if bad else finite]
         if self.apart is not None:
             words.append(f"first other value: {self.first_op}" if self.first is not None else "all values as before")
         return "; ".join(words)

@@ -193,6 +193,7 @@ def test_what_ran_before_a_failure_is_shown():
     screen.run({"x:0": "[1, 0]"})
     shown = traits(screen)
     assert "'divided'" in shown["run"]["stopped"]
+    assert shown["status"]["text"].endswith("what ran is finite")
     assert shown["status"]["level"] == "warn"
     assert screen.details("before")["run"]
     assert "it did not run: " in dict(screen.details("after")["rows"])["in the run"]
