@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
+from ..graph.first_bad import FirstBad
 from ..graph.first_difference import FirstDifference
 from ..graph.graph import Graph, shape_text
 from ..graph.noted import Noted
@@ -72,7 +73,7 @@ class Ran:
     @cached_property
     def shown(self) -> dict[str, Any]:
         """What the page tells of it: one line, what is not finite, what costs the most, and the code."""
-        trace, bad = self.trace, self.trace.first_bad()
+        trace, bad = self.trace, self._bad
         tops = {}
         for what in _ALL:
             found = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
@@ -118,7 +119,7 @@ class Ran:
     @property
     def line(self) -> str:
         """The run in one line."""
-        trace, bad = self.trace, self.trace.first_bad()
+        trace, bad = self.trace, self._bad
         many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
         if trace.stopped:
             many += f"; stopped: {trace.stopped}"
@@ -151,13 +152,21 @@ class Ran:
         rows += [["ran", f"{costs[0].runs:,} times"]] if len(costs) == 1 and costs[0].runs > 1 else []
         if len(names) > 1:
             rows += [["ops that ran", f"{len(costs):,} of {len(names):,}"]]
-            odd = [one for one in names if any(note.bad for note in self.outputs(one))]
-            rows += [["not finite", f"{len(odd):,} of these"]] if odd else []
+            odd = sum(name in self._odd for name in names)
+            rows += [["not finite", f"{odd:,} of these"]] if odd else []
         return rows
 
-    def outputs(self, op: str) -> list[Noted]:
-        """Returns what the outputs of an op held."""
-        return [self.trace[tensor] for tensor in self._by_op.get(op, ())]
+    @cached_property
+    def _bad(self) -> FirstBad | None:
+        return self.trace.first_bad()
+
+    @cached_property
+    def _odd(self) -> frozenset[str]:
+        """The ops that gave something that is not finite."""
+        trace, notes = self.trace, self.trace.by_tensor
+        bad = {tensor for tensor, held in notes.items() if any(note.bad for note in held)}
+        bad |= {tensor for tensor, source in trace.handed_on.items() if source in bad}
+        return frozenset(tensor.partition(":")[0] for tensor in bad)
 
     @cached_property
     def _by_op(self) -> Mapping[str, list[str]]:
