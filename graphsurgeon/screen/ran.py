@@ -135,7 +135,7 @@ class Ran:
 
         Example:
             >>> Ran.cost_text("ms", 1.234), Ran.cost_text("bytes", 2048.0)
-            ('1.23 ms', '2.0 KB')
+            ('1.23 ms', '2.05 kB')
         """
         return f"{number:,.3g} ms" if what == "ms" else size_text(int(number))
 
