@@ -181,11 +181,11 @@ class Ran:
         """Returns for each output of an op its numbers as rows, its histogram, and what it looks like."""
         return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
 
-    def tensor(self, name: str) -> list[dict[str, Any]]:
-        """Returns the same for one tensor; nothing where it has no numbers."""
-        return [self._told(self.trace[name], name)] if name in self.trace else []
+    def tensor(self, name: str, whole: Any = None) -> list[dict[str, Any]]:
+        """Returns the same for one tensor, of which all elements may be given; nothing where it has no numbers."""
+        return [self._told(self.trace[name], name, whole)] if name in self.trace else []
 
-    def _told(self, note: Noted, name: str) -> dict[str, Any]:
+    def _told(self, note: Noted, name: str, whole: Any) -> dict[str, Any]:
         rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
         if note.rounds:
             rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} noted"])
@@ -201,12 +201,14 @@ class Ran:
         counts, edges = note.histogram
         some = note.numeric and note.size > 1 and len(counts)
         about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
-        held = self._held(note)
+        held = self._held(note) if whole is None else whole
+        own = name.partition(":")[0] in self.graph.index and not note.rounds  # else nobody can fetch it
         return {
             "tensor": name,
             "rows": rows,
             "histogram": about,
             "picture": "" if held is None else image(held),
+            "more": held is None and own and note.numeric and len(note.shape) > 1,
         }
 
     def _held(self, note: Noted) -> Any:

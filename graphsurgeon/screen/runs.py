@@ -117,6 +117,24 @@ def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, lis
     return state, found
 
 
+def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
+    """Returns what a tensor of the run held, with its picture: what it needs is run again on the same feeds.
+
+    Raises:
+        SelectionError: there is no run in the picture, or no such tensor in it.
+    """
+    ran, asked = state.ran, f"fetch({tensor!r})"
+    if ran is None or tensor not in ran.trace:
+        wrong = "there is no run in the picture" if ran is None else "it has no numbers in the run"
+        raise SelectionError(asked, wrong, "Run the graph first, with the button Run or ed.screen.run()")
+    feeds = {name: value for name, value in ran.trace.feeds.items() if name.partition(":")[0] in ran.graph.index}
+    plan, here = stage.draft(state), stage.source if ran.pane == "source" else stage.destination
+    tried = plan if ran.pane == "destination" and plan.steps else None
+    stage.progress(f"fetching {tensor}")
+    again = here.trace(feeds or None, [tensor], ops=[tensor.partition(":")[0]], random=0, plan=tried)
+    return state, ran.tensor(tensor, again.results[tensor])[0]
+
+
 def forget_run(stage: Stage, state: State) -> State:
     """Takes a run out of the picture."""
     return state.without_run().saying("the run is forgotten")

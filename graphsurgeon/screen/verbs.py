@@ -216,6 +216,7 @@ _ALL = (
           Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), Arg("memory", COUNT, 0), gesture="button", key="x",
           answers="{ line: string }"),
     _look("held", "say what tensors held in the run", Arg("tensors", NAMES), gesture="click an edge", answers="Held[]"),
+    _look("fetch", "fetch all of a tensor of the run, for its picture", _tensor, gesture="button", answers="Held"),
     _look("forget_run", "take the run out of the picture", gesture="button"),
     # the boundary
     _edit("mark_input", "mark a boundary input", _tensor, gesture="menu", key="i"),

@@ -257,3 +257,22 @@ def test_a_run_within_a_limit_of_memory_gives_the_same():
     assert sorted(whole) == sorted(parts)
     assert all(repr(whole[name]) == repr(parts[name]) for name in whole)
     assert traits(screen)["run"]["code"] == "trace = ed.trace(random=0, memory=1000000)"
+
+
+def test_the_picture_of_a_large_tensor_is_fetched_when_asked_for():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 20, 20, 8], name="x")
+        tf.reduce_sum(tf.nn.relu(x, name="y"), name="z")
+    screen = gs.open(graph).screen
+    with refuses(SelectionError, "fetch('y:0')", "there is no run in the picture", "Run the graph first"):
+        screen.fetch("y:0")
+    screen.run(seed=3)
+    (before,) = screen.details("y")["run"]
+    assert (before["picture"], before["more"]) == ("", True)
+    after = screen.fetch("y:0")
+    assert after["picture"].startswith("data:image/png;base64,")
+    assert not after["more"]
+    assert after["rows"] == before["rows"]
+    assert not screen.details("x")["run"][0]["more"]  # what was fed is known whole
+    with refuses(SelectionError, "fetch('gone:0')", "it has no numbers in the run"):
+        screen.fetch("gone:0")

@@ -60,6 +60,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const inspector = new Inspector(id, ask, {
     revealed: name => acts.reveal(store.now.active, name),
     asked: name => acts.send("value", { name }),
+    fetched: tensor => acts.send("fetch", { tensor }),
     said: text => status.say(text),
   });
   const plan = new PlanBar(id, ask, {

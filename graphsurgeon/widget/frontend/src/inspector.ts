@@ -8,6 +8,7 @@ import type { Boundary, Details, Held, Histogram, TensorText } from "./types";
 export interface InspectorEvents {
   revealed(name: string): void;
   said(text: string): void;
+  fetched(tensor: string): Promise<Held | null>;
   asked(name: string): Promise<{ rows: [string, string][]; histogram: Histogram | null } | null>;
 }
 
@@ -81,7 +82,7 @@ export class Inspector {
     const before = this.#again!;
     this.#again = () => {
       before();
-      this.#body.append(...of.map(one => held(one, one.tensor)));
+      this.#body.append(...of.map(one => this.#held(one, one.tensor)));
     };
     this.#again();
   }
@@ -98,7 +99,7 @@ export class Inspector {
         facts(d.rows),
         histogram(d.histogram),
         d.value ? this.#valueOf(name) : null,
-        ...(d.run ?? []).map(one => held(one)),
+        ...(d.run ?? []).map(one => this.#held(one)),
         this.#list(isOp ? "Outputs" : "Leaves by", outputs, d.totals?.outputs),
         this.#list(isOp ? "Inputs" : "Enters by", inputs, d.totals?.inputs),
         this.#list("Control inputs", waits, d.totals?.control_inputs),
@@ -116,6 +117,23 @@ export class Inspector {
           ),
       ];
     });
+  }
+
+  /** What a tensor held; of a large one all elements are fetched when somebody asks. */
+  #held(of: Held, title?: string): HTMLElement {
+    const shown = held(of, title);
+    if (of.more)
+      shown.append(
+        button({
+          text: "Fetch its picture",
+          kind: "small",
+          press: async () => {
+            const found = await this.events.fetched(of.tensor);
+            if (found) shown.replaceWith(held(found, title));
+          },
+        }),
+      );
+    return shown;
   }
 
   /** A value is fetched when somebody asks for it, never by itself. */

@@ -12,5 +12,6 @@ export interface Results {
   run_form: RunForm;
   run: { line: string };
   held: Held[];
+  fetch: Held;
   apply: { applied: string };
 }

@@ -244,6 +244,8 @@ export interface RunShown {
 export interface Held extends Numbers {
   tensor: string;
   picture: string;
+  /** Whether there is more of it than came: all of it can be fetched. */
+  more?: boolean;
 }
 
 /** What a tensor holds. */

@@ -39,6 +39,7 @@ export interface Verbs {
   run_form: { of: "applied" | "graph" | "plan" | "selection" };
   run: { feeds: Record<string, string>; of: "applied" | "graph" | "plan" | "selection"; seed: number; limit: number; memory: number };
   held: { tensors: string[] };
+  fetch: { tensor: string };
   forget_run: Record<string, never>;
   mark_input: { tensor: string };
   mark_output: { tensor: string };

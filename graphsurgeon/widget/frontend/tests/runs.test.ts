@@ -111,3 +111,17 @@ test("and those of an edge, by name; a picture is a picture and nothing else", a
   expect(held.map(e => e.querySelector("h4")!.textContent)).toEqual(["In this run a:0", "In this run b:0"]);
   expect(held.map(e => e.querySelectorAll("img").length)).toEqual([1, 0]);
 });
+
+test("all of a large tensor comes when it is asked for", async () => {
+  model.put({ run: RUN } as any);
+  click(host.querySelector(".gs-edge-hit")!);
+  model.answer("held", [{ ...HELD, picture: "", more: true }]);
+  await settled();
+  expect(host.querySelector(".gs-held img")).toBe(null);
+  click(named("Fetch its picture"));
+  expect(last()).toEqual(["fetch", { tensor: "a:0" }]);
+  model.answer("fetch", HELD);
+  await settled();
+  expect(host.querySelectorAll(".gs-held img").length).toBe(1);
+  expect(host.querySelector(".gs-held h4")!.textContent).toBe("In this run a:0");
+});
