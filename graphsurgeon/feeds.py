@@ -11,6 +11,7 @@ import numpy as np
 from .errors import PlanError, SelectionError
 from .graph.contexts import EXITS
 from .graph.frames import ROOT, Frames
+from .graph.functions import CALLS, called_by, reachable
 from .graph.graph import Graph, Mask
 from .graph.names import tensor_name
 from .graph.selection import Selection
@@ -165,16 +166,34 @@ def last_outputs(editor: Runnable) -> list[str]:
 
 
 def only_computes(editor: Runnable, name: str) -> bool:
-    """Returns whether what a tensor needs computes only: sets no variable, writes no file."""
-    needed = editor.select(outputs=name)
-    ops = [editor.op(one) for one in needed.names]
-    return not any(_acts(op.op_def) and op.type not in _HARMLESS for op in ops)
+    """Returns whether what a tensor needs computes only: sets no variable, writes no file, also in what it calls."""
+    from .tf.private.graphs import op_definition
+
+    graph, kinds, called = editor.snapshot, set[str](), set[str]()
+    for op in editor.select(outputs=name).numbers:
+        kinds.add(graph.types[op])
+        called |= {one.function for one in called_by(graph.nodes[op], graph.functions)}
+    for function in reachable(called & graph.functions.keys(), graph.functions):
+        kinds |= {node.op for node in graph.functions[function].node_def}
+    return not any(_acts(op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
 
 
-#: Ops that TensorFlow calls stateful, and that only give what is there.
-_HARMLESS = VARIABLE_TYPES | {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"}
+#: Ops that run functions, which are looked into.
+_RUN = CALLS | {"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
+#: Ops that TensorFlow calls stateful, and that only give what is there, check it or tell it.
+_HARMLESS = VARIABLE_TYPES | {
+    "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind",
+    "LookupTableFindV2", "LookupTableSize", "LookupTableSizeV2",
+    "Print", "PrintV2", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp", "VariableShape",
+}  # fmt: skip
+#: The same of whole families: arrays and stacks of one run, tables themselves, and what hands a reference on.
+_FAMILIES = ("HashTable", "MutableDenseHashTable", "MutableHashTable", "Ref", "Stack", "TensorArray")
 
 
 def _acts(op_def: Any) -> bool:
-    """Whether ops of a type may do more than compute: those that take a reference can set it."""
+    """Whether ops of a type may do more than compute and draw: those that take a reference can set it."""
+    if op_def is None or op_def.name in _HARMLESS:
+        return op_def is None
+    if op_def.name.startswith(_FAMILIES) or {"seed", "seed2"} <= {attribute.name for attribute in op_def.attr}:
+        return False
     return bool(op_def.is_stateful or any(argument.is_ref for argument in op_def.input_arg))

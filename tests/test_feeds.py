@@ -57,3 +57,39 @@ def test_what_sets_a_variable_does_not_only_compute():
     ed = gs.open(graph)
     assert only_computes(ed, "y:0")
     assert not only_computes(ed, "after:0")
+
+
+def test_what_checks_draws_looks_up_and_gathers_only_computes():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [3, 2], name="x")
+        checked = tf1.Assert(tf.reduce_all(x > 0), [x], name="is_positive")
+        with tf.control_dependencies([checked]):
+            tf.identity(x, name="checked")
+        tf.random.uniform([2], name="drawn")
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1.0]), 0.0)
+        tf.identity(table.lookup(tf.constant(["a"])), name="looked_up")
+        was = tf1.control_flow_v2_enabled()
+        tf1.disable_control_flow_v2()
+        try:
+            cell = lambda a, b: a + b  # noqa: E731
+            tf.identity(tf.scan(cell, x), name="scanned")
+        finally:
+            (tf1.enable_control_flow_v2 if was else tf1.disable_control_flow_v2)()
+        queue = tf.queue.FIFOQueue(1, tf.float32, shapes=[[]])
+        tf.identity(queue.dequeue(), name="taken")
+    ed = gs.open(graph)
+    assert {"TensorArrayV3", "Enter"} <= set(ed.snapshot.types)
+    for name in ("checked", "drawn/RandomUniform", "looked_up", "scanned"):
+        assert only_computes(ed, f"{name}:0"), name
+    assert not only_computes(ed, "taken:0")
+
+
+def test_a_graph_with_a_loop_of_arrays_runs_without_being_told_what():
+    was = tf1.control_flow_v2_enabled()
+    tf1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default() as graph:
+            tf.identity(tf.scan(lambda a, b: a + b, tf1.placeholder(tf.float32, [3, 2], name="x")), name="y")
+    finally:
+        (tf1.enable_control_flow_v2 if was else tf1.disable_control_flow_v2)()
+    assert gs.open(graph).trace({"x:0": np.ones([3, 2])}).results["y:0"].tolist() == [[1, 1], [2, 2], [3, 3]]
