@@ -114,6 +114,7 @@ def _compared(
     except SurgeryError:
         return Tried(new.trace(dict(given) or None, **how, **more), None, None)
     fed |= {renamed_end(name, renamed): value for name, value in before.feeds.items()}
+    fed = {name: value for name, value in fed.items() if name.partition(":")[0] in after.index}  # some may be gone
     twins = [dict(zip((c.source.names[i] for i in c.ops.tolist()), c.names, strict=True)) for c in copies]
     ends = [renamed_end(name, renamed) for name in before.results]
     for copied, twin in zip(copies, twins, strict=True):

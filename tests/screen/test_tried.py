@@ -157,3 +157,16 @@ def test_an_applied_copy_is_compared_with_its_original():
     screen.run(of="applied", seed=3)
     assert screen.state.ran.apart["again/y"] == 0.0
     assert traits(screen)["status"]["text"].endswith("all values as before")
+
+
+def test_an_input_that_a_plan_takes_away_is_fed_before_it_alone():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.constant([1.0, 2.0], name="fixed")
+        tf.negative(x, name="y")
+    screen = gs.open(graph).screen
+    screen.reroute("x:0", "fixed:0")
+    screen.remove(["x"])
+    screen.run({}, of="plan", seed=1)
+    assert traits(screen)["run"]["apart"]["op"] == "y"
+    assert screen.state.ran.trace.results["y:0"].tolist() == [-1.0, -2.0]
