@@ -107,4 +107,20 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     page.keyboard.press("Enter")
     box(page, call).wait_for()
     assert notebook.ask("ed.snapshot.fingerprint") == before
+    # keys stay in the widget, wherever in it somebody has clicked, and so do menus
+    box(page, "layera/").click()
+    for place in (".gs-title", ".gs-inspect-title", ".gs-status-text"):
+        page.locator(place).first.click()
+        page.keyboard.press("Control+a")
+        page.keyboard.press("m")
+        assert page.evaluate("() => getSelection().toString()") == ""
+    assert page.locator(".jp-MarkdownCell").count() == 0
+    page.keyboard.press("Escape")
+    page.locator(".gs-pane-source .gs-canvas").click(button="right", position={"x": 8, "y": 8})
+    page.get_by_role("menu", name="What is shown").wait_for()
+    page.keyboard.press("Escape")
+    for place in (".gs-outline", ".gs-status-text", ".gs-title"):
+        page.locator(place).first.click(button="right")
+    assert page.locator(".lm-Menu-item").count() == 0
+
     notebook.close()

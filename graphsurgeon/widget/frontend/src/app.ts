@@ -24,7 +24,8 @@ const NARROW = 900,
 export function mount(model: Model, host: HTMLElement): () => void {
   // ids are page-global: two views must not share one
   const id = "gs" + Math.random().toString(36).slice(2, 9);
-  const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon" });
+  // a click on what takes no keys of its own gives them to the widget, and never to the notebook around it
+  const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon", tabindex: -1 });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
   let sidesChosen = false,
@@ -260,13 +261,21 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const target = e.target as HTMLElement,
       typing = target.matches("input:not([type=radio]), textarea, select");
     const action = actionOf(e);
+    if (!typing && (e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "a") handled(e); // the text around a picture is no selection
     if (!action || (typing && action !== "escape" && action !== "apply")) return;
     // buttons and links keep their own Enter, Space and arrows
-    const inDrawing = !!target.closest(".gs-canvas");
+    const inDrawing = target === root || !!target.closest(".gs-canvas");
     if (!inDrawing && ["open", "select", "toggle", "up", "down", "left", "right", "first", "last", "menu"].includes(action)) return;
     handled(e);
     if (typing && action === "escape") focusPane();
     else hands.do(action, e.key);
+  });
+
+  root.addEventListener("contextmenu", e => {
+    if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
+    handled(e); // notebooks open a menu of their own further up
+    const { pane } = acts;
+    if (pane.canvas.contains(e.target as Node)) hands.looks.menu(pane.name, { x: e.clientX, y: e.clientY });
   });
 
   const theme = followTheme(root, () => model.get("theme") ?? "auto");
