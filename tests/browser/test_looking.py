@@ -108,7 +108,7 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     box(page, call).wait_for()
     assert notebook.ask("ed.snapshot.fingerprint") == before
     # keys stay in the widget, wherever in it somebody has clicked, and so do menus
-    box(page, "layera/").click()
+    box(page, "x").click()
     for place in (".gs-title", ".gs-inspect-title", ".gs-status-text"):
         page.locator(place).first.click()
         page.keyboard.press("Control+a")
@@ -116,7 +116,8 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
         assert page.evaluate("() => getSelection().toString()") == ""
     assert page.locator(".jp-MarkdownCell").count() == 0
     page.keyboard.press("Escape")
-    page.locator(".gs-pane-source .gs-canvas").click(button="right", position={"x": 8, "y": 8})
+    about = {"bubbles": True, "cancelable": True, "clientX": 200, "clientY": 200}
+    page.locator(".gs-pane-source .gs-canvas").dispatch_event("contextmenu", about)  # beside all boxes
     page.get_by_role("menu", name="What is shown").wait_for()
     page.keyboard.press("Escape")
     for place in (".gs-outline", ".gs-status-text", ".gs-title"):
