@@ -4,9 +4,6 @@ Model Explorer, Netron and TensorBoard are measured where `--peers` names a virt
 `python -m venv peers && peers/bin/pip install ai-edge-model-explorer netron tensorboard "setuptools<80"`. All read the
 same GraphDef file; their servers run already, as does our kernel. The time ends when the picture is painted and has
 answered a click. A peer without a picture after 120 s counts as 120 s.
-
-Model Explorer draws with WebGL. Beside peers all is drawn through an emulated graphics card, which compiles what it
-needs at the first frames and adds up to a second to a picture; without peers as any browser without a card draws.
 """
 
 from __future__ import annotations
@@ -42,7 +39,6 @@ GRAPHS = {  # what a graph is called here -> id in the corpus
     "112,290 ops": "slim_resnet152_16tower_train",
 }
 SMALL, FAIR, LARGEST = "40 ops", "42,500 ops", "112,290 ops"
-_WEBGL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 _START = "import os; os.environ.update(TF_CPP_MIN_LOG_LEVEL='3')\nimport tensorflow as tf, graphsurgeon as gs\n"
 _WARM = "gs.open(tf.compat.v1.GraphDef()).screen.traits(); None"
 _RUN = """index => {
@@ -80,9 +76,8 @@ def _graph_def(corpus: Corpus, id: str, folder: Path) -> Path:
 def _in_browser(chromium: str, files: dict[str, Path], folder: Path) -> Iterator[Row]:
     from playwright.sync_api import sync_playwright
 
-    drawn = list(importlib.import_module("tests.conftest")._CHROMIUM)
-    if "GRAPHSURGEON_PEERS" in os.environ:
-        drawn = [flag for flag in drawn if flag != "--disable-gpu"] + _WEBGL
+    drawn = [flag for flag in importlib.import_module("tests.conftest")._CHROMIUM if flag != "--disable-gpu"]
+    drawn += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=drawn)
         ours, unfold = _in_lab(browser, files, folder)
