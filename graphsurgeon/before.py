@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import PlanError
-from .graph.names import renamed_end
 from .graph.opened import Opened
+from .history import History
 from .run import Traceable
 from .transfer import transfer
 
@@ -19,19 +19,11 @@ def before(editor: Traceable) -> Any:
     event = done[-1]
     if event.before is None:
         return editor
-    opened, renamed = editor.opened, event.applied.effect.renamed
-    earlier: dict[str, str] = {}
-    for one in done[:-1]:
-        if one.before is not None:
-            names = one.applied.effect.renamed
-            earlier = {**names, **{was: names.get(now, now) for was, now in earlier.items()}}
-    inputs, outputs = (
-        {key: renamed_end(tensor, earlier) for key, tensor in ends.items()} for ends in (opened.inputs, opened.outputs)
-    )
-    first, last = (tuple(renamed_end(tensor, earlier) for tensor in ends) for ends in opened.ends)
+    renamed = event.applied.effect.renamed
+    about = editor.opened.ends_as(History(done[:-1]).renamed)
     title = f"{editor.title} before step {event.number}"
     make: Any = type(editor)
-    older = make(Opened(event.before, title, inputs=inputs, outputs=outputs, ends=(first, last)))
+    older = make(Opened(event.before, title, **about))
     then, now = (one.snapshot.state.variables for one in (older, editor))
     known = {renamed.get(name, name): name for name in then}
     pairs = {new: old for new, old in known.items() if new in now}

@@ -14,7 +14,7 @@ from .feeds import last_outputs, made_up, only_computes, placeholders
 from .graph.draws import unseeded
 from .graph.first_difference import FirstDifference
 from .graph.live import TFSession
-from .graph.names import tensor_name
+from .graph.names import outer_name, tensor_name
 from .run import trace
 from .words import few
 
@@ -259,10 +259,8 @@ def _called(source: Editor, copy: Applied, tensors: Iterable[str]) -> dict[str, 
     index, found = source.snapshot.index, dict[str, str]()
     for tensor in tensors:
         op, _, port = tensor.partition(":")
-        outer, inner = op, ""
-        while outer and outer not in index:
-            outer, _, last = outer.rpartition("/")
-            inner = f"/{last}{inner}"
+        outer = outer_name(op, index) or ""
+        inner = op[len(outer) :]
         if not inner and tensor in copy:
             found[tensor] = copy[tensor].name
         elif inner and outer in copy:

@@ -16,7 +16,7 @@ from .graph.collector import gc_paused
 from .graph.graph import Graph
 from .graph.layers import NO_LAYERS, Layers, copied, moved
 from .graph.live import TFGraph, TFOp
-from .graph.names import free_name, op_name
+from .graph.names import free_name, op_name, renamed_again
 from .graph.opened import Opened
 from .graph.pending import made, pending
 from .graph.provenance import Origin
@@ -197,8 +197,7 @@ class History(list[Event]):
         found: dict[str, str] = {}
         for event in self:
             if not event.undone and event.before is not None:
-                new = event.applied.effect.renamed
-                found = {**new, **{was: new.get(now, now) for was, now in found.items()}}
+                found = renamed_again(found, event.applied.effect.renamed)
         return found
 
     def table(self) -> list[dict[str, Any]]:

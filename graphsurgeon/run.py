@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from .feeds import (
 from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.graph import Graph, TensorInfo
-from .graph.names import op_name, renamed_end, tensor_name
+from .graph.names import op_name, outer_name, renamed_again, renamed_end, tensor_name
 from .graph.opened import Opened
 from .graph.selection import Selection, select
 from .graph.trace import Trace
@@ -144,11 +144,7 @@ def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
-    names = plan.effect.renamed
-    inputs, outputs = ({k: renamed_end(_now(editor, v), names) for k, v in ends.items()}
-                       for ends in (editor.inputs, editor.outputs))  # fmt: skip
-    first, last = ([renamed_end(_now(editor, end), names) for end in ends] for ends in editor.opened.ends)
-    about: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "ends": (tuple(first), tuple(last))}
+    about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
     tried: Traceable = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
     try:
         tried.apply(plan.anew() if plan.steps else plan)
@@ -173,24 +169,17 @@ def _chosen(editor: Traceable, ops: Any) -> frozenset[str]:
         return frozenset(editor.select(name=[op_name(getattr(one, "name", one)) for one in several]).names)
     if not len(ops):
         raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
-    lost = [name for name in ops.names if _outer(name, editor.snapshot.index) is None]
+    lost = [name for name in ops.names if outer_name(name, editor.snapshot.index) is None]
     if lost:
         wrong = f"{few(map(repr, lost))} of the selection {'is' if len(lost) == 1 else 'are'} not in {editor.title}"
         raise SelectionError("trace(ops=...)", wrong, "Select in this graph: ops=ed.select(...)")
     return frozenset(ops.names)
 
 
-def _outer(name: str, known: Container[str]) -> str | None:
-    """The op that is called so, or the call that such an op is inside of; None for neither."""
-    while name and name not in known:
-        name = name.rpartition("/")[0]
-    return name or None
-
-
 def _ends_of(editor: Traceable, chosen: Iterable[str]) -> list[str]:
     """What must be asked for so that some ops run; nothing where some are in a loop or a branch."""
     graph = editor.snapshot
-    inside = graph.mask({graph.index[outer] for name in chosen if (outer := _outer(name, graph.index)) is not None})
+    inside = graph.mask({graph.index[outer] for name in chosen if (outer := outer_name(name, graph.index)) is not None})
     read = np.zeros(graph.size, np.bool_)
     read[graph.data.node[inside[graph.data.rows]]] = True
     ends = np.flatnonzero(inside & ~read)
@@ -305,7 +294,9 @@ def _run(
 def _leave_out(chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], untold: dict[str, str]) -> None:
     """Leaves what was not chosen out of a run: of calls, what is inside of them goes with them."""
     noted = {
-        name for name in ran.names if name in chosen or (name not in graph.index and _outer(name, chosen) is not None)
+        name
+        for name in ran.names
+        if name in chosen or (name not in graph.index and outer_name(name, chosen) is not None)
     }
     for op, name in enumerate(ran.names):
         for port in range(len(ran.outputs(op) or ()) if name not in noted else 0):

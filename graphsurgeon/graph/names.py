@@ -94,6 +94,28 @@ def op_name(thing: Any) -> str:
     return text.lstrip("^").partition(":")[0]
 
 
+def outer_name(name: str, known: Container[str]) -> str | None:
+    """Returns the op of a name, or the call that it is inside of; None where neither is known.
+
+    Example:
+        >>> outer_name("a/call/b/c", {"a/call"}), outer_name("x", {"x"}), outer_name("y", {"x"})
+        ('a/call', 'x', None)
+    """
+    while name and name not in known:
+        name = name.rpartition("/")[0]
+    return name or None
+
+
+def renamed_again(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
+    """Returns what two renamings do, one after the other.
+
+    Example:
+        >>> renamed_again({"a": "b", "c": "d"}, {"b": "e", "f": "g"})
+        {'b': 'e', 'f': 'g', 'a': 'e', 'c': 'd'}
+    """
+    return {**then, **{was: then.get(now, now) for was, now in first.items()}}
+
+
 def renamed_end(text: str, names: Mapping[str, str]) -> str:
     """Returns what an op reads or waits for with the op that gives it under another name, where that has one.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .layers import NO_LAYERS, Layers
 from .live import TFGraph, TFSession
+from .names import renamed_end
 from .signatures import Serving
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
@@ -49,6 +50,18 @@ class Opened:
     def __post_init__(self) -> None:
         if not any(self.ends):
             object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
+
+    def ends_as(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Returns inputs, outputs and ends where ops have other names: arguments of another of these.
+
+        Args:
+            names: op -> its other name.
+        """
+        inputs, outputs = (
+            {key: renamed_end(tensor, names) for key, tensor in ends.items()} for ends in (self.inputs, self.outputs)
+        )
+        first, last = (tuple(renamed_end(tensor, names) for tensor in ends) for ends in self.ends)
+        return {"inputs": inputs, "outputs": outputs, "ends": (first, last)}
 
     @property
     def live(self) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError, SelectionError, SurgeryError
-from ..graph.graph import Graph, TensorInfo, shape_text
+from ..graph.graph import TensorInfo, shape_text
+from ..graph.names import outer_name
 from ..view.paint import Paint
 from ..words import counted, few
 from .folds import reveal
@@ -155,15 +156,8 @@ def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
     inner = [name for name in selected.names if name not in graph.index]
     if not inner:
         return {"fetches": list(stage.source.select(name=own).boundary.outputs) or own}
-    calls = dict.fromkeys(_outer(name, graph) for name in inner)
+    calls = [outer for name in inner if (outer := outer_name(name, graph.index)) is not None]
     return {"fetches": list(dict.fromkeys([*own, *calls])), "ops": [*own, *inner]}
-
-
-def _outer(name: str, graph: Graph) -> str:
-    """The call of the graph that an op is inside of."""
-    while name and name not in graph.index:
-        name = name.rpartition("/")[0]
-    return name
 
 
 def feed_of(tensor: str, text: str) -> Any:

@@ -2,7 +2,7 @@
 import { figure } from "./dom";
 import type { Actions } from "./actions";
 import { opens } from "./places";
-import { measures, MEASURES } from "./runpanel";
+import { measures } from "./runpanel";
 import type { Choice } from "./popup";
 import type { ColourBy, PaneName, Training } from "./verbs";
 import type { Box, Group, Look, RunShown, Scene } from "./types";
@@ -69,19 +69,18 @@ export class Looks {
 
   colours(at?: { x: number; y: number }): void {
     const { by, name } = this.look,
-      run = this.acts.p.model.get("run");
+      run = this.acts.p.model.get("run"),
+      told = run && "tops" in run ? measures(run as RunShown) : [];
     this.acts.p.popup.choose(
       "Colour by",
       [
         ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
-        ...(run && "tops" in run ? measures(run as RunShown) : []).map(([way, text]) => ({
+        ...told.map(([way, text]) => ({
           text: `${text}, of the run`,
           on: by === "values" && name === way,
           run: () => this.acts.ask("paint", { by: way }),
         })),
-        ...(by === "values" && ![...MEASURES.map(m => m[0]), "difference"].includes(name as ColourBy)
-          ? [{ text: name, on: true, run: () => {} }]
-          : []),
+        ...(by === "values" && !told.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
       ],
       at,
     );

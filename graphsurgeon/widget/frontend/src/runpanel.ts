@@ -5,7 +5,7 @@ import type { ColourBy } from "./verbs";
 import type { RunShown } from "./types";
 
 /** What the boxes can be coloured by once the graph has run. */
-export const MEASURES: [ColourBy, string][] = [
+const MEASURES: [ColourBy, string][] = [
   ["ms", "Time"],
   ["bytes", "Memory"],
   ["magnitude", "Magnitude"],
