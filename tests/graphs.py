@@ -112,3 +112,17 @@ def model(kind: str = "resource", optimizer: str | None = "adam", graph: Any = N
 def put(variable: Any, value: Any, session: Any) -> None:
     """Sets a variable to `value` everywhere, through its own initialiser."""
     session.run(variable.initializer, {variable.initializer.inputs[1]: np.full(variable.shape, value, np.float32)})
+
+
+def trained():
+    """A session of x -> net/mm (with the weight net/w, trained) -> net/b -> y."""
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        with tf1.variable_scope("net", use_resource=True):
+            w = tf1.get_variable("w", initializer=np.float32([[1, 2], [3, 4]]))
+            b = tf.nn.relu(tf.matmul(x, w, name="mm"), name="b")
+        tf.reduce_sum(b, 1, name="y")
+        session = tf1.Session()
+        session.run(tf1.global_variables_initializer())
+        session.run(tf1.assign(w, [[1.0, -2.0], [3.0, 4.0]]))
+    return session

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from tests.graphs import trained
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
-
-
-def trained():
-    with tf.Graph().as_default():
-        x = tf1.placeholder(tf.float32, [None, 2], name="x")
-        with tf1.variable_scope("net", use_resource=True):
-            w = tf1.get_variable("w", initializer=np.float32([[1, 2], [3, 4]]))
-            b = tf.nn.relu(tf.matmul(x, w, name="mm"), name="b")
-        tf.reduce_sum(b, 1, name="y")
-        session = tf1.Session()
-        session.run(tf1.global_variables_initializer())
-        session.run(tf1.assign(w, [[1.0, -2.0], [3.0, 4.0]]))
-    return session
 
 
 def test_it_has_the_graph_of_then_and_the_values_of_now():

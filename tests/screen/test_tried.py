@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, PlanError
-from tests.graphs import model
+from tests.graphs import model, trained
 from tests.refusal import refuses
 from tests.screen.screens import row_of_ops, traits
 
 tf1 = tf.compat.v1
-
-
-def trained():
-    """A session of x -> a (a weight) -> b -> y."""
-    with tf.Graph().as_default():
-        x = tf1.placeholder(tf.float32, [None, 2], name="x")
-        with tf1.variable_scope("net", use_resource=True):
-            w = tf1.get_variable("w", initializer=np.float32([[1, 2], [3, 4]]))
-            b = tf.nn.relu(tf.matmul(x, w, name="mm"), name="b")
-        tf.reduce_sum(b, 1, name="y")
-        session = tf1.Session()
-        session.run(tf1.global_variables_initializer())
-        session.run(tf1.assign(w, [[1.0, -2.0], [3.0, 4.0]]))
-    return session
 
 
 def test_a_plan_is_run_and_nothing_is_changed():
