@@ -11,15 +11,19 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 # Many processes import this package: the first one keeps its bytecode, also where the shell says not to.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help lab test check notebooks bench corpus build clean
+.PHONY: help lab test check notebooks screenshots bench corpus docs build release compat clean
 help:
 	@echo "make lab        open JupyterLab on the notebooks"
 	@echo "make test       run every check and test"
 	@echo "make check      ruff, mypy and the format of the front end alone"
 	@echo "make notebooks  run the notebooks and store their outputs (all, or NOTEBOOKS='notebooks/00*.ipynb')"
+	@echo "make screenshots  do the notebooks' steps by mouse and picture them (all, or SCREENSHOTS='00 05')"
 	@echo "make bench      measure against the peers (all, or BENCH='copy walks')"
 	@echo "make corpus     open and copy every real graph beside the checkout, print a table"
+	@echo "make docs       build the documentation into build/docs"
 	@echo "make build      rebuild the widget's front end (needs Node)"
+	@echo "make release    build what would go to PyPI into dist, and check it; publishes nothing"
+	@echo "make compat     test with the lowest packages allowed, and with the newest (TESTS='tests/graph tests/plan')"
 	@echo "make clean      remove .venv and everything built"
 
 lab: $(VENV)/lab
@@ -39,15 +43,28 @@ check: $(VENV)/test
 notebooks: $(VENV)/test
 	$(PY) tools/write_references.py $(or $(NOTEBOOKS),$(wildcard notebooks/*.ipynb))
 
+screenshots: $(VENV)/test
+	@tools/setup.sh chromium
+	$(PY) tools/write_screenshots.py $(SCREENSHOTS)
+
 bench: $(VENV)/test
 	$(PY) -m benchmarks $(BENCH)
 
 corpus: $(VENV)/test
 	$(PY) tools/corpus_table.py $(CORPUS)
 
+docs: $(VENV)/test
+	$(PY) tools/build_docs.py
+
 build:
 	@tools/setup.sh frontend
 	npm --prefix graphsurgeon/widget/frontend run build
+
+release: $(VENV)/test
+	$(PY) tools/release.py --tag '$(TAG)'
+
+compat:
+	$(PYTHON) tools/compat.py --tests '$(TESTS)'
 
 clean:
 	rm -rf $(VENV) build dist graphsurgeon/widget/frontend/node_modules
@@ -65,6 +82,6 @@ $(VENV)/lab: pyproject.toml | $(VENV)/python
 
 $(VENV)/test: pyproject.toml | $(VENV)/python
 	@echo "Installing graphsurgeon with what its tests need (TensorFlow is large: some minutes)."
-	@$(PIP) -e '.[lab,test]'
+	@$(PIP) -e '.[lab,test,docs]'
 	@tools/setup.sh lab $(VENV)
 	@touch $@ $(VENV)/lab

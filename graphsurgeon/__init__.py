@@ -18,12 +18,13 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
 
 from typing import TYPE_CHECKING, Any
 
+from . import recipes
 from .applied import Applied
 from .compare import Comparison, compare
 from .connect import connect
 from .diff import diff
 from .editor import Editor
-from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError
+from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError, TrustError
 from .evolve import Candidate, Evolution, Generation, candidate, crossover, evolve
 from .graph.boundary import Boundary, Leak
 from .graph.diff import Diff
@@ -84,6 +85,8 @@ __all__ = [
     "Update",
     "local_cluster",
     "LocalCluster",
+    # what people come for
+    "recipes",
     # genetic programming
     "evolve",
     "Evolution",
@@ -103,6 +106,7 @@ __all__ = [
     "SelectionError",
     "PlanError",
     "StalePlanError",
+    "TrustError",
     "LayoutError",
 ]
 

@@ -1,15 +1,19 @@
-"""The command line, for people without a notebook: python -m graphsurgeon view model.pb -o model.html."""
+"""The command line, for people without a notebook: graphsurgeon view model.pb -o model.html."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
+import json
 import os
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .errors import OpenError, SurgeryError
+from .graph.whole import write_whole
 from .words import counted
 
 FORMATS: dict[str, Callable[[Any, Any], str]] = {
@@ -18,13 +22,16 @@ FORMATS: dict[str, Callable[[Any, Any], str]] = {
     "svg": lambda ed, given: str(ed.to_svg(given.unfold)),
 }
 """Format -> what writes it."""
+VERSION: str = sys.modules["graphsurgeon"].__version__  # this package is loaded, whoever runs its command line
+PACKAGES = ("tensorflow", "numpy", "anywidget", "jupyterlab", "notebook")
+"""What else a report of a fault should name the version of."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Does what a command line says.
 
     Args:
-        arguments: the words after ``python -m graphsurgeon``; default: those of this process.
+        arguments: the words after ``graphsurgeon``; default: those of this process.
 
     Returns:
         the exit code: 0 done, 1 it cannot be done and standard error says why, 2 the command line is wrong.
@@ -48,19 +55,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
+def _called() -> str:
+    """Returns how a person calls this: by the command that pip installs, or as a module."""
+    return "graphsurgeon" if Path(sys.argv[0]).stem == "graphsurgeon" else "python -m graphsurgeon"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m graphsurgeon",
+        prog=_called(),
         description="Looks at TensorFlow graphs without a notebook.",
-        epilog="Exit code: 0 done, 1 it cannot be done (standard error says why), 2 the command line is wrong.",
+        epilog="Exit code: 0 done, 1 it cannot be done (standard error says why), 2 the command line is wrong; "
+        "of scan: 0 clean, 1 risks found, 2 it cannot be read.",
     )
+    parser.add_argument("--version", action="version", version=f"graphsurgeon {VERSION}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     view = commands.add_parser(
         "view",
         help="write the picture of a graph: a page that folds and unfolds, SVG, or DOT",
         description="Writes the picture of a graph: an HTML page that folds and unfolds in any browser, without a "
         "network; a static SVG; or DOT for Graphviz.",
-        epilog="Example: python -m graphsurgeon view model.pb -o model.html",
+        epilog=f"Example: {_called()} view model.pb -o model.html",
     )
     view.add_argument(
         "model", help="a GraphDef (.pb, .pbtxt), a MetaGraph (.meta), either also as .gz, or a SavedModel folder"
@@ -85,10 +99,21 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--signature", help="open this signature of a SavedModel, as serving_default")
     view.add_argument("--raw", action="store_true", help="show a SavedModel of TF2 as it lies")
     view.set_defaults(run=_view)
+    scan = commands.add_parser(
+        "scan",
+        help="name the ops of a file that read or write files, open the network, call Python, ...",
+        description="Names the ops of a file that read or write files, open the network, call Python or other code, in "
+        "functions too, and those that run as it is loaded. Nothing of the file is run.",
+        epilog="Exit code: 0 clean, 1 risks found, 2 it cannot be read (standard error says why).",
+    )
+    scan.add_argument("model", help="what view takes, or a .keras file")
+    scan.add_argument("--json", action="store_true", help="a list with an object for each graph of the file")
+    scan.set_defaults(run=_scan, output="-")
     doctor = commands.add_parser(
         "doctor",
-        help="say which layout engine is live, and why the others are not",
-        description="Says which layout engine is live, and why the others are not. Exit code 1: none is.",
+        help="say which layout engine is live, why the others are not, and the versions of packages",
+        description="Says which layout engine is live, and why the others are not. Exit code 1: none is. Then the "
+        "versions that the report of a fault should name; nothing is loaded for that.",
     )
     doctor.set_defaults(run=_doctor, output="-")
     return parser
@@ -119,9 +144,25 @@ def _view(given: argparse.Namespace) -> int:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.flush()
     else:
-        Path(given.output).write_bytes(text.encode("utf-8"))
+        write_whole(given.output, text.encode("utf-8"))
         print(f"{editor.title}: {counted(len(editor), 'ops')}, written to {given.output}", file=sys.stderr)
     return 0
+
+
+def _scan(given: argparse.Namespace) -> int:
+    from .tf.open.scan import scan
+
+    try:
+        found = scan(Path(given.model))
+    except SurgeryError as error:
+        print(f"graphsurgeon: {error}", file=sys.stderr)
+        return 2
+    if given.json:
+        rows = [{"title": one.title, "risks": one.table(), "unknown": list(one.unknown)} for one in found]
+        print(json.dumps(rows, indent=1))
+    else:
+        print(*found, sep="\n")
+    return 1 if any(found) else 0
 
 
 def _format_of(output: str) -> str:
@@ -144,6 +185,12 @@ def _doctor(given: argparse.Namespace) -> int:
     from .view.graphviz import doctor, live
 
     print(doctor())
+    print(f"versions: graphsurgeon {VERSION}, Python {platform.python_version()} on {platform.system()}")
+    for name in PACKAGES:
+        try:
+            print(f"  {name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            print(f"  {name} is not installed")
     return 0 if live() is not None else 1
 
 

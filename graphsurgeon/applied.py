@@ -56,6 +56,9 @@ class Applied:
     def under(self, scope: str) -> Applied:
         """Returns the same for one copy alone: the one that was made under `scope`.
 
+        Args:
+            scope: the scope of the copy, as `to` of the step.
+
         Raises:
             SelectionError: no copy was made there.
         """

@@ -25,9 +25,11 @@ from .graph.packages import refused
 from .graph.pending import pending
 from .graph.provenance import Origin
 from .graph.reports import Restored, Saved
+from .graph.risks import Risks, risks
 from .graph.selection import OpView, Selection, select, words_of
 from .graph.signatures import Signature
 from .graph.trace import Trace
+from .graph.trust import origins
 from .history import Event, History, Log, Timeline, moment
 from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
@@ -176,6 +178,8 @@ class Editor:
         renamed = self.history.renamed
         results = tuple(renamed_end(tensor, renamed) for tensor in self.opened.outputs.values())
         added = frozenset(renamed.get(op, op) for event in live for op in event.names)
+        reach = "" if self.opened.live else self.risks().words
+        lost += [f"{reach}; ed.risks() tells more"] if reach else []
         return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results, added)
 
     def __repr__(self) -> str:
@@ -204,7 +208,11 @@ class Editor:
         return search(self.screen.whole, text, attribute_text, self.layers)[:limit]
 
     def op(self, name: Any) -> Any:
-        """Returns the live op of a name, or that of an op or tensor; raises SelectionError with the nearest names."""
+        """Returns the live op of a name, or that of an op or tensor; raises SelectionError with the nearest names.
+
+        Args:
+            name: the name of an op, or an op or tensor.
+        """
         found = self._called(name, "op")
         if found is not name:  # that of a tensor ends in the number of an output
             found = found.partition(":")[0]
@@ -212,7 +220,11 @@ class Editor:
         return self.graph.get_operation_by_name(found)
 
     def tensor(self, name: Any) -> Any:
-        """Returns the live tensor of a name, or of a tensor or op; raises SelectionError with the nearest names."""
+        """Returns the live tensor of a name, or of a tensor or op; raises SelectionError with the nearest names.
+
+        Args:
+            name: the name of a tensor; or a tensor, or an op, which stands for its output 0.
+        """
         name = self._called(name, "tensor")
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
@@ -229,6 +241,9 @@ class Editor:
 
     def value(self, name: str) -> Any:
         """Returns what a constant or variable holds now, as an array.
+
+        Args:
+            name: the name of the constant or variable.
 
         Raises:
             SelectionError: it is neither, or nothing gives it a value.
@@ -284,6 +299,7 @@ class Editor:
         """Returns the ops that fit all that is given; all ops where nothing is given. Orphans fit only by name.
 
         Args:
+            things: ops, tensors, variables, names, selections or lists of them: only these.
             scope: a name scope, with all below it.
             op: an op type, or several.
             name: op names or patterns (``"conv*/W"``).
@@ -376,7 +392,7 @@ class Editor:
         Raises:
             SelectionError: there is no such op, or nothing is selected.
         """
-        return blocks(self.snapshot, what)
+        return blocks(self.snapshot, what, self.opened.served(self.history.renamed))
 
     def match(
         self,
@@ -462,7 +478,7 @@ class Editor:
         """Takes the last applied plan back.
 
         An appended copy leaves the collections, pictures and saves (its ops stay in TensorFlow's graph as orphans);
-        a materialised plan gives the graph from before back. The next `session` has the values of now: a variable
+        a materialised plan gives the graph from before back. The next `session` has the current values: a variable
         keeps the value it last had in any session of this editor, whatever it was called there.
 
         Raises:
@@ -473,7 +489,7 @@ class Editor:
     def redo(self) -> Event:
         """Does the plan that was undone last again.
 
-        The next `session` has the values of now: a variable keeps the value it last had in any session of this editor,
+        The next `session` has the current values: a variable keeps the value it last had in any session of this editor,
         also one that the plan makes; it gets what the plan gives it only where no session has held it yet.
 
         Raises:
@@ -481,10 +497,65 @@ class Editor:
         """
         return self._timeline.redo()
 
+    def risks(self) -> Risks:
+        """Returns what in the graph reaches out of it as it runs: ops that read or write files, open the network, call
+        Python or other code, or end the process; in the functions that it calls too. Nothing is run.
+
+        For each it says the path or address, where the graph has it, and whether it runs as the graph is loaded: by
+        an init op, an initialiser, or what restores the variables. Ops of savers, and others whose path is named by
+        whoever runs them, are listed apart, as ``harmless``. The list of op types and what they do is held against
+        TensorFlow's own. ``python -m graphsurgeon scan FILE`` tells the same of a file, with all its functions.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     done = tf.io.write_file("/tmp/notes", tf.constant("text"), name="note")
+            >>> print(gs.open(graph).risks())
+            graph: 1 op reaches out of it
+              writes files  'note' (WriteFile) writes its text to a file: '/tmp/notes'
+        """
+        names = self.history.renamed
+        load = {names.get(op, op): why for op, why in getattr(self.opened.values, "load", {}).items()}
+        return risks(self.snapshot, load, self.opened.assets)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the graph may run: it is of this program, nothing of it reaches out, or somebody has trusted it."""
+        from .tf.run.gate import distrusted
+
+        return not distrusted(self.snapshot.owner)
+
+    def trust(self) -> Editor:
+        """Says that what came from a file may run, with all that `risks` names; returns this editor.
+
+        Without it, a graph that came from a file, or from a proto, and that holds ops that reach out of it, is not run:
+        neither by `session` nor by anything else that needs a session or makes a callable of it. ``gs.open(path,
+        trust=True)`` says the same in advance. It holds for these bytes as long as this process lives, wherever they
+        are opened again, and for all that is made from them: copies, and graphs after plans. Graphs of your own
+        program, as a live `tf.Graph`, need no trust.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     done = tf.io.write_file("/tmp/notes", tf.constant("text"), name="note")
+            ...     x = tf.constant(1.0, name="x")
+            >>> ed = gs.open(graph.as_graph_def())
+            >>> try:
+            ...     ed.session()
+            ... except gs.TrustError as error:
+            ...     print(error.wrong.partition(": ")[2])
+            it holds 1 op that writes files, 'note' (WriteFile)
+            >>> print(ed.trust().session().run("x:0"))
+            1.0
+        """
+        for origin in origins(self.snapshot.owner):
+            origin.trust()
+        return self
+
     def before(self) -> Editor:
         """Returns an editor of the graph as it was before the last applied plan: to look at, to run, or to compare.
 
-        The plan stays applied. Variables have the values of now; those that the plan took out, and what no session has
+        The plan stays applied. Variables have the current values; those that the plan took out, and what no session has
         held, begin with their initial values. Where the plan has added ops and changed none, all that was there is as
         it was, and it is this editor.
 
@@ -629,12 +700,13 @@ class Editor:
         memory: int | None = None,
         ops: Any = None,
         plan: Plan | None = None,
+        isolated: bool | None = None,
     ) -> Trace:
         """Runs the graph once, in a copy of its own, and returns what each tensor held and what each op cost.
 
-        The copy has the values of now; this graph, its sessions and its variables stay as they are, also where a
+        The copy has the current values; this graph, its sessions and its variables stay as they are, also where a
         training step is run. Calls, conds and loops of TF2 are in the open in it, under the names that they have here
-        when they are unfolded. The numbers are taken inside of TensorFlow, and its optimiser rests, so that each op
+        when they are unfolded. The numbers are taken while it runs, and TensorFlow's optimiser rests, so that each op
         runs as it is drawn.
 
         Args:
@@ -663,11 +735,15 @@ class Editor:
                 need, and not more.
             plan: a plan of this graph that is not applied yet: what is run is the graph as it would be then, in a copy
                 that holds all of it. Names are those after the plan; the plan can be applied afterwards as before.
+            isolated: run it in a process of its own, which takes some seconds to start: where TensorFlow dies of the
+                graph, that is an error here, and this process goes on. Default: only a graph that came from a file and
+                holds ops that reach out of it (`risks`).
 
         Raises:
             SelectionError: there is no such tensor or op, or a seed is none.
             PlanError: a placeholder needs a feed, an array does not fit, nothing can be asked for, or a limit is none;
-                the plan has a fault, is empty or is of another graph.
+                the plan has a fault, is empty or is of another graph; an isolated run died.
+            TrustError: the graph came from a file, holds ops that reach out of it, and was not trusted (`trust`).
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -683,7 +759,7 @@ class Editor:
             [0.0, 2.0]
         """
         about: dict[str, Any] = {"random": random, "timeout": timeout, "rounds": rounds, "watch": watch}
-        about |= {"seed": seed, "memory": memory, "ops": ops, "plan": plan}
+        about |= {"seed": seed, "memory": memory, "ops": ops, "plan": plan, "isolated": isolated}
         return trace(self, feeds, fetches, session=session, **about)
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
@@ -805,7 +881,7 @@ class Editor:
             format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint
                 beside it), ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (no suffix: a
                 folder, as TF1 writes it) or ``saved_model_tf2`` (a folder, of a `tf.Module`).
-            freeze: variables become constants with their values of now; for a GraphDef.
+            freeze: variables become constants with their current values; for a GraphDef.
             values: where the values come from: a session, or a mapping of variable name to array; default `session()`.
                 ``"initial"``: as by default, and variables that have no value but their initial one are frozen at it.
             scope: for a checkpoint: only the variables under this scope, by their names without it: the old names.
@@ -1057,7 +1133,11 @@ class Editor:
         return Screen(self, source, facts=facts)
 
     def view(self, source: Editor | None = None) -> Any:
-        """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one."""
+        """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one.
+
+        Args:
+            source: the editor whose parts are copied from. Default: this one.
+        """
         from .widget.widget import GraphWidget
 
         if source is not None and source is not self:

@@ -49,6 +49,10 @@ class StalePlanError(PlanError):
     """The graph changed behind the plan's back."""
 
 
+class TrustError(PlanError):
+    """A graph that came from a file would run ops that reach out of it, and nobody has said that it may."""
+
+
 class LayoutError(SurgeryError):
     """A picture could not be laid out."""
 

@@ -16,7 +16,7 @@ from .graph.graph import Graph, Mask
 from .graph.names import tensor_name
 from .graph.selection import Selection
 from .graph.traversal import forward
-from .graph.variables import VARIABLE_TYPES
+from .graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from .words import few
 
 
@@ -77,10 +77,7 @@ def _fitting(editor: Runnable, name: str, value: Any, asked: str) -> Any:
     array = np.asarray(value)
     if info is not None and info.dtype not in ("string", "unknown") and array.dtype.kind not in "OSU":
         array = np.asarray(value, _dtype(info.dtype, array.dtype))
-    if info is None or info.shape is None:
-        return array
-    fits = len(info.shape) == array.ndim and all(a in (None, b) for a, b in zip(info.shape, array.shape, strict=True))
-    if not fits:
+    if info is not None and info.shape is not None and not info.fits(array.shape):
         wanted = ", ".join("?" if d is None else str(d) for d in info.shape)
         wrong = f"the array has the shape {array.shape}, the tensor ({wanted}) of {info.dtype}"
         raise PlanError(f"{asked}({name!r})", wrong, f"Give one of that shape, or random=0 for {name!r} too")
@@ -97,7 +94,7 @@ def _dtype(name: str, other: Any) -> Any:
 def placeholders(editor: Runnable, needed: Selection) -> list[str]:
     """Returns the placeholders among ops, as names of tensors."""
     graph = editor.snapshot
-    return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in ("Placeholder", "PlaceholderV2")]
+    return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
 
 def missing(editor: Runnable, names: Iterable[str], asked: str) -> PlanError:
@@ -181,10 +178,9 @@ def only_computes(editor: Runnable, name: str) -> bool:
 #: Ops that run functions, which are looked into.
 _RUN = CALLS | {"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
 #: Ops that TensorFlow calls stateful, and that only give what is there, check it or tell it.
-_HARMLESS = VARIABLE_TYPES | {
-    "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind",
-    "LookupTableFindV2", "LookupTableSize", "LookupTableSizeV2",
-    "Print", "PrintV2", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp", "VariableShape",
+_HARMLESS = VARIABLE_TYPES | READING_TYPES | {
+    "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind", "LookupTableSize",
+    "Print", "PrintV2",
 }  # fmt: skip
 #: The same of whole families: arrays and stacks of one run, tables themselves, and what hands a reference on.
 _FAMILIES = ("HashTable", "MutableDenseHashTable", "MutableHashTable", "Ref", "Stack", "TensorArray")

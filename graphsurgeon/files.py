@@ -32,7 +32,7 @@ def restore(
     """Gives the variables of an editor the values of a checkpoint, as `Editor.restore` does.
 
     Args:
-        timeline: the graph of now.
+        timeline: the current graph.
         values: what its variables hold.
         checkpoint, names, exclude, session: as in `Editor.restore`.
         more: its other arguments.
@@ -55,7 +55,7 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
     """Writes the graph of an editor with its values, as `Editor.save` does.
 
     Args:
-        timeline: the graph of now.
+        timeline: the current graph.
         values: what its variables hold.
         opened: what was opened: its inputs and outputs are the default.
         path: where to.

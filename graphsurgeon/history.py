@@ -217,7 +217,11 @@ class History(list[Event]):
         ]
 
     def text(self, times: bool = True) -> str:
-        """Returns the table as text; without `times`, it is the same each time a notebook runs."""
+        """Returns the table as text; without `times`, it is the same each time a notebook runs.
+
+        Args:
+            times: whether the time of each step is given.
+        """
         if not self:
             return "no plan was applied yet"
         cells = self._cells(times)
@@ -351,7 +355,7 @@ class Timeline:
 
     @property
     def graph(self) -> TFGraph:
-        """The live graph of now; that of a file is made when it is first asked for."""
+        """The live graph; that of a file is made when it is first asked for."""
         return made(self._graph)
 
     @property
@@ -418,6 +422,7 @@ class Timeline:
         from .tf.run.progress import Phases, phase
 
         self._refuse_foreign(plan)
+        plan = plan.awake()
         if not plan.steps:
             raise PlanError("apply(plan)", "the plan is empty", "Give it a step: ed.plan().copy(...)")
         bar = Phases("applying", 5)
@@ -484,7 +489,7 @@ class Timeline:
         return self._turn(event, event.applied.graph, restore)
 
     def _turn(self, event: Event, other: Any, change: Callable[[Any, bytes], None]) -> Event:
-        """Undoes or redoes a plan: the `other` graph is the one of now, or the collections `change`."""
+        """Undoes or redoes a plan: the `other` graph is the current one, or the collections `change`."""
         turns = event.turned()
         if event.before is not None:
             self._graph, self._snapshot = other, None

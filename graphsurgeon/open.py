@@ -48,16 +48,20 @@ def open(
             some seconds and tells the shapes; where that dies or hangs, the editor says on which op, and the graph can
             only be looked at, as where something in the file is known to end or to hang TensorFlow. By default, whoever
             needs the graph does not wait for that process. False, for a stranger's file: the process comes first in
-            any case. True: nothing is tried, and what is known to be dangerous is imported all the same.
+            any case. True: nothing is tried, and what is known to be dangerous is imported all the same; and the graph
+            may run, whatever of it reaches out of the graph, as `Editor.trust` says.
         timeout: how many seconds that process may take for the import, with one more for each thousand ops.
 
     Returns:
         an `Editor`. The last line of a cell shows it as a widget. A TF2 object is opened as a graph of its own: its
-        arguments are placeholders, its variables resource variables with the values of now; the object itself never
+        arguments are placeholders, its variables resource variables with the current values; the object itself never
         changes. `Editor.inputs` and `Editor.outputs` name its arguments and results.
 
     Raises:
         OpenError: it cannot be read; the message says what is wrong with it.
+
+    What reads or writes files, opens the network or calls Python in a graph that came from a file is not run before
+    somebody trusts it: `Editor.risks` names it, `Editor.trust` lets it run.
 
     Example:
         >>> import tensorflow as tf

@@ -11,6 +11,7 @@ from .graph.graph import Graph, Mask
 from .graph.match.pattern import Pattern
 from .graph.pending import pending
 from .history import log_of
+from .plan.adapters import Adapter
 from .plan.backend import Backend, Opener, Piece, Site
 from .plan.check import unknown_fault
 from .plan.copied import Copied
@@ -92,6 +93,11 @@ class _TensorFlow(Backend):
         from .tf.edit.subgraphs import traced
 
         return traced(function, sites, graph, asked)
+
+    def adapting(self, adapter: Adapter) -> Callable[..., Any]:
+        from .tf.edit.adapters import adapting
+
+        return adapting(adapter)
 
     def collapsed(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -24,18 +24,17 @@ from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.graph import Graph, TensorInfo
 from .graph.names import op_name, outer_name, renamed_again, renamed_end, tensor_name
+from .graph.noted import Watch
 from .graph.opened import Opened
 from .graph.selection import Selection, select
 from .graph.trace import Trace
 from .graph.traversal import backward, forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
+from .isolated import isolated_trace
 from .plan.plan import Plan
 from .plan.policies import READERS
 from .values import Values
 from .words import few
-
-Watch = Callable[[int, int], bool]
-"""Asked now and then during a run: so many tensors have been noted, of so many; whether it goes on."""
 
 
 class Traceable(Runnable, Protocol):
@@ -72,12 +71,16 @@ class Traceable(Runnable, Protocol):
     def session(self, session: Any = None, config: Any = None) -> Any:
         """Returns a session with all values."""
 
+    def save(self, path: Any, *, values: Any = None, verify: bool = True) -> Any:
+        """Writes the graph with its values."""
+
 
 #: What Python adds for each variable, and nobody asked for.
 _LOOKS = frozenset({*READERS, "VarIsInitializedOp", "IsVariableInitialized"})
 _TABLE, _CALLING = "HashTable", frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 #: These hand on what they get; where they wait for nothing else, their numbers are those of what they get.
 _HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
+_BATCH_MOMENTS = 3  # The first output of FusedBatchNorm that only its gradient reads.
 _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": "it is a handle, not numbers"}
 
 
@@ -109,6 +112,7 @@ def trace(
     memory: int | None = None,
     ops: Any = None,
     plan: Any = None,
+    isolated: bool | None = None,
     called: Mapping[str, str] | None = None,
 ) -> Trace:
     """Returns a trace of a run, as `Editor.trace` does.
@@ -132,6 +136,13 @@ def trace(
         raise missing(editor, open_ends, asked)
     draw = np.random.RandomState(random)
     fed |= {name: made_up(editor, name, draw, asked) for name in open_ends}
+    from .tf.run.gate import reaches_out, refuse_untrusted
+
+    if reaches_out(editor.graph) if isolated is None else isolated:
+        refuse_untrusted(editor.graph, asked)
+        how: dict[str, Any] = {"timeout": timeout, "rounds": rounds, "seed": seed, "memory": memory, "called": called}
+        how["ops"] = None if chosen is None else sorted(chosen)
+        return isolated_trace(editor, wanted, fed, session=session, watch=watch, **how)
     with gc_paused():
         return _run(
             editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory, chosen)
@@ -142,6 +153,7 @@ def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:
     """An editor of the graph as a plan would make it, with all values, in a graph of its own."""
     if not isinstance(plan, Plan):
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
+    plan = plan.awake()
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
     about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
@@ -265,22 +277,23 @@ def _run(
     ]
     known = [tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed]
     tensors = sorted(set(tensors).difference(known))
+    probed = probe(base, tensors, how.rounds)
 
-    def started(copy: Traceable) -> tuple[Any, Any]:
+    def started(copy: Traceable) -> Any:
         live = copy.session(config=unoptimised())
         fill(live, *editor.values.init_ops)
-        return live, probe(copy.graph, base, tensors, how.rounds)
+        probed.add_to(copy.graph)
+        return live
 
     def again() -> Any:
         """A session as the first one was: of another copy where a run changes what the next one meets."""
         if lasts(base, runs):
             lives.pop().close()
-            lives.append(started(_copied(editor, needed, wanted, stand_ins, how)[0])[0])
+            lives.append(started(_copied(editor, needed, wanted, stand_ins, how)[0]))
         return lives[-1]
 
-    live, probed = started(scratch)
-    lives = [live]
-    about: Any = (live, base, list(names.values()), fed, probed)
+    lives = [started(scratch)]
+    about: Any = (lives[0], base, list(names.values()), fed, probed)
     limits: dict[str, Any] = {"timeout": how.timeout, "watch": how.watch, "again": again}
     ran = watched_run(*about, **limits) if how.memory is None else passes(*about, **limits, memory=how.memory)
     lives.pop().close()
@@ -421,6 +434,14 @@ def _calls(graph: Graph, closed: set[str], wanted: Sequence[str]) -> tuple[list[
     return plain, flow
 
 
+def _settled(graph: Graph, op: int) -> bool:
+    """Whether an op normalises by the moments it is given, and not by those of the batch."""
+    if not graph.types[op].startswith("FusedBatchNorm") or graph.types[op].startswith("FusedBatchNormGrad"):
+        return False
+    held = graph.nodes[op].attr
+    return "is_training" in held and not held["is_training"].b
+
+
 def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
     """Tensors that are handed on as they are, with where from; and those of which no numbers can be taken, and why."""
     same, untold = {}, {}
@@ -433,6 +454,8 @@ def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
                 untold[name] = _HANDLES[info.dtype]
             elif info.dtype.endswith("_ref"):
                 untold[name] = "it is a variable itself: what reads it has the numbers"
+            elif port >= _BATCH_MOMENTS and _settled(graph, op):
+                untold[name] = "TensorFlow does not set it with is_training=False: it is whatever the memory held"
         if graph.types[op] in _HAND_ON and not waits[op] and infos:
             source = graph.data.ends(op)[0]
             given = graph.info(*source)

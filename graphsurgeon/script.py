@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from .applied import Applied
 from .errors import PlanError
 from .graph.graph import Graph
 from .graph.selection import Query, Selection
+from .graph.whole import write_whole
 from .history import Event, Log, log_of, moment
 from .plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
 from .plan.source_code import Sources
@@ -43,10 +45,11 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> 
     text = work.text(log, snapshot)
     try:
         if work.saved:
-            np.savez(os.path.join(os.path.dirname(target), work.beside), **work.saved)
+            held = io.BytesIO()
+            np.savez(held, **work.saved)
+            write_whole(os.path.join(os.path.dirname(target), work.beside), held.getvalue())
         if target:
-            with open(target, "w", encoding="utf-8") as file:
-                file.write(text)
+            write_whole(target, text.encode())
     except OSError as error:
         wrong = f"it cannot be written: {error.strerror or error}"
         raise PlanError(f"to_code({target!r})", wrong, "Choose a file in a folder that is there") from error

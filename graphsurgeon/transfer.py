@@ -62,7 +62,7 @@ def transfer(
         [10.0, 11.0, 2.0]
     """
     from .tf.values.givers import values_of
-    from .tf.values.holders import side_of
+    from .tf.values.holders import giving_side, side_of
 
     asked = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
     if names is not None and not isinstance(names, Mapping):
@@ -70,7 +70,7 @@ def transfer(
     count: Any = first
     if count is not None and (isinstance(count, bool) or not isinstance(count, Integral)):
         raise PlanError(asked, f"first={first!r} is not a number of layers", "Give one, as first=2")
-    give, take = side_of(values_of(source), asked), side_of(values_of(to), asked)
+    give, take = giving_side(source, asked), side_of(values_of(to), asked)
     give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
     if not take.writable:
         raise PlanError(asked, f"nothing can be written to {take.title}", "Give an editor, a session or a model")

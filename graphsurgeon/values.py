@@ -13,6 +13,7 @@ from typing import Any
 from .errors import PlanError, warn
 from .graph.graph import Graph
 from .graph.live import TFGraph, TFSession
+from .graph.names import op_name
 from .graph.opened import Opened
 from .graph.reports import untrained_text
 from .graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
@@ -64,7 +65,7 @@ class _Left:
     value: Any
 
     def read(self) -> Any:
-        """Returns the value: that of now where the session is still open, for somebody may have gone on with it."""
+        """Returns the value: the current one where the session is still open, for somebody may have gone on with it."""
         from .tf.values.untrained import read_if_open
 
         session = self.session()
@@ -81,7 +82,7 @@ class Values:
 
     Args:
         opened: what was opened.
-        timeline: the graph of now, and the plans that made it.
+        timeline: the current graph, and the plans that made it.
     """
 
     def __init__(self, opened: Opened, timeline: Timeline) -> None:
@@ -136,8 +137,17 @@ class Values:
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of ops that the file wants run once, after its values are there; and what they are fed."""
-        return list(getattr(self._source, "init_ops", ())), dict(getattr(self._source, "asset_feeds", {}))
+        """Names of ops that a file wants run once, also one that was copied from; and what they are fed."""
+        names, feeds = list(getattr(self._source, "init_ops", ())), dict(getattr(self._source, "asset_feeds", {}))
+        copied, paths = self._copied_init_ops
+        return list(dict.fromkeys([*names, *copied])), feeds | paths
+
+    @property
+    def _copied_init_ops(self) -> tuple[list[str], dict[str, Any]]:
+        """The same of what plans have copied, as far as it is there."""
+        pairs = [pair for event in self._timeline.log.now() for pair in event.applied.made.init_ops]
+        here = [(name, fed) for name, fed in pairs if name in self.snapshot.index]
+        return [name for name, _ in here], {tensor: path for _, fed in here for tensor, path in fed.items()}
 
     @property
     def graph(self) -> Any:
@@ -171,14 +181,17 @@ class Values:
 
         Without `initialise`, what a session of the caller's has never held stays without a value.
         """
+        from .tf.run.gate import refuse_untrusted
+
         if session is not None and not (hasattr(session, "run") and hasattr(session, "graph")):
             wrong = f"an object of type {type(session).__name__} is not a session"
             raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
+        refuse_untrusted(self.snapshot.owner, "session()")
         own, timeline = session if session is not None else self._session, self._timeline
         if own is not None and own.graph is not timeline.live and own.graph not in self._ids:
             raise PlanError(
                 "session(session)",
-                f"this is not a session of {timeline.log.title}, neither of its graph of now nor of one before a plan",
+                f"this is not a session of {timeline.log.title}, neither of its current graph nor of one before a plan",
                 "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
                 "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
             )
@@ -220,7 +233,17 @@ class Values:
         """Returns what a constant or variable holds, as `Editor.value` does."""
         from .tf.open.facts import value
 
+        held = self._at_rest(op_name(name))
+        if held is not None:
+            return held.read()
         return value(self.snapshot, name, self.uninitialized, self.reader)
+
+    def _at_rest(self, name: str) -> Any:
+        """The value of a variable as it lies in the file, unread; None where something may have changed it since."""
+        if self._session is not None or self._ever or self._left or name not in self.snapshot.state.variables:
+            return None
+        number, filed = self._id(self._timeline.live, name), self._stored() or {}
+        return None if number in self._planned(self._timeline.log.now()) else filed.get(number)
 
     def in_other(self, graph: TFGraph) -> Any:
         """Returns the values for the variables of the same names in another graph, as what a file gives."""
@@ -231,7 +254,8 @@ class Values:
         both = {name: self._id(here, name) for name in variable_infos(graph) if name in known}
         same = weakref.WeakKeyDictionary({one: dict(names) for one, names in self._ids.items()} | {graph: both})
         untrained = partial(self.untrained, local=True)
-        return SessionValues(self.reader, self._source, untrained, graph, self.uninitialized, same)
+        copied = self._copied_init_ops
+        return SessionValues(self.reader, self._source, untrained, graph, self.uninitialized, same, copied)
 
     def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -39,3 +40,14 @@ def one_or_all(names: Sequence[str]) -> Any:
         ('a', ['a', 'b'])
     """
     return names[0] if len(names) == 1 else list(names)
+
+
+def ended(code: int) -> str:
+    """Returns how a process ended that did not end well, from its exit code: minus the number of a signal, or more.
+
+    Example:
+        >>> ended(-11), ended(3)
+        ('died (SIGSEGV)', 'died (code 3)')
+    """
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"
+    return f"died ({name})"

@@ -8,8 +8,10 @@ import http.client
 import json
 import os
 import secrets
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.request
 from pathlib import Path
@@ -19,6 +21,7 @@ import nbformat
 from jupyter_client import BlockingKernelClient
 
 from graphsurgeon.replica.cluster import free_ports
+from tests import kernels
 from tests.needs import ROOT
 from tests.until import until
 
@@ -68,6 +71,11 @@ class Server:
             file = folder / "settings" / f"{name}.jupyterlab-settings"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(value))
+        self._asked = tempfile.TemporaryDirectory(prefix="gs")  # the path of a socket must be short
+        path = str(Path(self._asked.name) / "kernels")
+        spec = folder / "shared" / "kernels" / "python3" / "kernel.json"
+        spec.parent.mkdir(parents=True)
+        spec.write_text(json.dumps(kernels.spec(path)))
         module, app, _ = _APPS[kind]
         command = [
             *(sys.executable, "-m", module, "--no-browser", "--allow-root", "--ip=127.0.0.1"),
@@ -79,9 +87,14 @@ class Server:
         ]
         self._ending: list[threading.Thread] = []
         self._log = (folder / "server.log").open("wb")
-        self._process = subprocess.Popen(
-            command, env=self._environment(), cwd=self.root, stdout=self._log, stderr=subprocess.STDOUT
-        )
+        about: dict[str, Any] = {"cwd": self.root, "stdout": self._log, "stderr": subprocess.STDOUT}
+        alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.bind(path)
+            asked.listen()
+            serving, passed = [sys.executable, kernels.__file__, str(asked.fileno())], [asked.fileno()]
+            self._kernels = subprocess.Popen(serving, env=self._environment() | alone, pass_fds=passed, **about)
+        self._process = subprocess.Popen(command, env=self._environment(), **about)
         try:
             until(self._answers, timeout=240)
         except BaseException:
@@ -93,6 +106,7 @@ class Server:
         places = {
             "JUPYTER_CONFIG_DIR": "config",
             "JUPYTER_DATA_DIR": "data",
+            "JUPYTER_PATH": "shared",
             "JUPYTER_RUNTIME_DIR": "runtime",
             "JUPYTERLAB_SETTINGS_DIR": "settings",
             "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
@@ -160,13 +174,15 @@ class Server:
         with contextlib.suppress(Exception):
             for kernel in self.api("kernels"):
                 self.api(f"kernels/{kernel['id']}", "DELETE")
-        self._process.terminate()
-        try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        for process in (self._process, self._kernels):
+            process.terminate()
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         self._log.close()
+        self._asked.cleanup()
 
 
 class Opened:

@@ -17,18 +17,21 @@ SILENT = ("NoOp", "AssignVariableOp")
 
 def plain(
     *ops: tuple[str, str, Sequence[str]],
-    outputs: Mapping[str, Sequence[tuple[str, Shape]]] | None = None,
+    outputs: Mapping[str, Sequence[tuple[str, Shape] | None]] | None = None,
     variables: Sequence[VariableInfo] = (),
     collections: Mapping[str, Sequence[Entry]] | None = None,
     **about: Any,
 ) -> Graph:
-    """Returns a snapshot; an op that `outputs` does not name has one float32 scalar, a NoOp has none."""
+    """Returns a snapshot; an op that `outputs` does not name has one float32 scalar, a NoOp has none.
+
+    Of an output that is None there nothing is known.
+    """
     known = outputs or {}
 
-    def outputs_of(i: int) -> list[TensorInfo]:
+    def outputs_of(i: int) -> list[TensorInfo | None]:
         name, kind, _ = ops[i]
         default = [] if kind in SILENT else [("float32", ())]
-        return [TensorInfo(*o) for o in known.get(name, default)]
+        return [o and TensorInfo(*o) for o in known.get(name, default)]
 
     state = State({v.op: v for v in variables}, {k: tuple(v) for k, v in (collections or {}).items()})
     about.setdefault("title", "tiny")

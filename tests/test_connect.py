@@ -145,13 +145,25 @@ def test_queues_and_their_runners_give_way_to_a_new_input():
     session = fed_by_queues()
     assert len(session.graph.get_collection("queue_runners")) == 2
     sup = gs.connect({"enc": session}, inputs={"enc/second:0": "images"})
-    assert not [t for t in sup.snapshot.types if "Queue" in t or "Iterator" in t]
+    assert not [t for t in sup.snapshot.types if "Queue" in t or "Iterator" in t or "Dataset" in t]
     assert sup.graph.get_collection("queue_runners") == []
     run = sup.session()
     np.testing.assert_array_equal(run.run("enc/out:0", {"images:0": [[1, 1]]}), [[5]])
     assert run.run(
         "enc/merged/merged:0" if "enc/merged/merged" in sup.snapshot.index else "enc/merged:0", {"images:0": [[1, 1]]}
     )
+
+
+def test_datasets_go_with_a_one_shot_iterator():
+    """Its own datasets are in a function; those of the program stay in the graph, and nobody reads them."""
+    with tf.Graph().as_default() as graph:
+        rows = tf.data.Dataset.range(5).map(lambda i: tf.cast(i, tf.float32)).repeat()
+        tf.identity(tf1.data.make_one_shot_iterator(rows).get_next(), name="out")
+    assert [t for t in gs.open(graph).snapshot.types if "Dataset" in t]
+    sup = gs.connect({"a": graph}, inputs={"a/IteratorGetNext:0": "x"})
+    assert not [t for t in sup.snapshot.types if "Iterator" in t or "Dataset" in t]
+    with tf1.Session(graph=sup.graph) as session:
+        assert session.run("a/out:0", {"x:0": 3.0}) == 3.0
 
 
 def test_an_iterator_gives_way_to_the_output_of_another_graph():

@@ -22,7 +22,7 @@ from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, ru
 KINDS = (
     "reroute", "reroute some", "reroute two", "swap", "connect", "insert", "insert function", "bypass", "remove",
     "stitch", "detach", "attribute", "device", "control", "free", "reroute control", "replace", "copy", "rename",
-    "bypass several", "insert some", "rename some", "any attribute",
+    "bypass several", "insert some", "rename some", "any attribute", "adapt",
 )  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), NUMBER, NUMBER, NUMBER), min_size=1, max_size=5)
 #: What random edits may be refused for.
@@ -39,6 +39,7 @@ REFUSALS = (
     "is not a func", "would both be called",
     "is not a NextIteration", "is a variable of", "is not a variable", "gets another name and is changed too",
     "is not a function of the graph", "which changes nothing", "belongs to a whole that is named",
+    "nothing can make", "cannot make", "as it is", "would be a variable inside a loop",
 )  # fmt: skip
 
 
@@ -66,6 +67,9 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
         return plan.connect(two, to=readers[0] if readers else op, input=position)
     if kind == "insert":
         return plan.insert("Identity", on=one, name=f"put{at}")
+    if kind == "adapt":
+        by, end = ("reshape", (), "dense")[c % 3], tensors[b % len(tensors)] if c % 2 else one
+        return plan.adapt(one, to=end, by=by, name=f"fit{at}")
     if kind == "insert function":
         return plan.insert(lambda t: tf.identity(tf.identity(t)), on=one, name=f"put{at}")
     if kind == "bypass":

@@ -300,6 +300,15 @@ def test_the_code_of_a_rebuild():
     assert space["ed"].graph is not space["graph"]
 
 
+def test_a_file_is_built_anew_before_anybody_has_asked_for_its_graph(tmp_path):
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
+        tf.shape(x, name="size")  # an import notes the type that it infers of it
+    tf.io.write_graph(graph, str(tmp_path), "net.pb", as_text=False)
+    ed = gs.open(tmp_path / "net.pb")
+    assert [op.name for op in ed.rebuild().graph.get_operations()] == ["x", "size"]
+
+
 def test_what_has_no_original():
     ed = gs.open(tiny())
     done = ed.apply(ed.plan().copy(ed.select(name="y"), to="t", unmapped="keep"))

@@ -30,15 +30,17 @@ MAY = {
     "top": {*_SCREEN, "top"},
     "evolve": {*_SCREEN, "top"},
     "replica": {*_SCREEN, "top", "doors"},
+    "recipes": {*_VALUES, "top"},
     "recursive_copy": {*_SCREEN, "top", "tf"},
     "graph_editor": {*_SCREEN, "top", "tf"},
-    "__init__": {*_SCREEN, "top", "evolve", "replica", "recursive_copy", "graph_editor"},
+    "__init__": {*_SCREEN, "top", "evolve", "replica", "recipes", "recursive_copy", "graph_editor"},
 }
 # room -> rooms it may import inside functions only, so that `import graphsurgeon` stays light
 LATE = {
     "top": {"tf", "widget", "recursive_copy"},
     "evolve": {"tf"},
     "replica": {"tf"},
+    "recipes": {"tf"},
     "__init__": {"tf", "widget"},
     "recursive_copy": {"__init__"},
     "graph_editor": {"__init__"},
@@ -57,12 +59,15 @@ HOME = {
 }
 VALUES_USE = {"numpy", "scipy", "rustworkx"}
 # these stand on what anybody can call: no underscore of another module
-PUBLIC_ONLY = {"recursive_copy", "graph_editor"}
+PUBLIC_ONLY = {"recipes", "recursive_copy", "graph_editor"}
 # documented names that start with an underscore: functions of `sys`, the fields of a tuple, what notebooks ask for, and
 # the names under which TensorFlow exports a function
 DOCUMENTED = {"_getframe", "_current_frames", "_fields", "_repr_mimebundle_", "_tf_api_names"}
 # and of the TensorFlow room, through these doors only: what is private of TensorFlow stays behind them
-DOORS = {"graph_editor": {"copy.rollback", "elements", "edit.rewire"}}
+DOORS = {
+    "graph_editor": {"copy.rollback", "elements", "edit.rewire"},
+    "recipes": {"elements", "targets", "values.checkpoint_copy"},
+}
 
 
 def room_of(path: Path) -> str:

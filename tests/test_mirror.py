@@ -28,6 +28,8 @@ DOORS = {
     "graph/pairs": "graph/test_diff.py",
     "graph/provenance": "tf/copy/test_provenance.py",
     "graph/reports": "tf/values/test_restore.py",
+    "graph/risks": "tf/test_risks.py",
+    "graph/risky_ops": "tf/test_risky_ops.py",
     "graph/signatures": "tf/open/test_signature.py",
     "graph/variables": "tf/test_renaming.py",
     "graph_editor/faults": "graph_editor/test_util.py",
@@ -60,6 +62,8 @@ DOORS = {
     "plan/steps": "plan/resolve/test_resolve.py",
     "plan/tally": "plan/resolve/test_resolve.py",
     "plan_backend": "test_editor.py",
+    "recipes/parts": "recipes/test_split.py",
+    "recipes/subject": "recipes/test_strip.py",
     "replica/duplicate": "replica/test_replica.py",
     "replica/update": "replica/test_replica.py",
     "screen/acts": "screen/test_verbs.py",
@@ -78,7 +82,6 @@ DOORS = {
     "tf/run/trials": "evolve/test_evolution.py",
     "tf/save/export": "tf/save/test_save.py",
     "tf/save/saved_model": "tf/save/test_save.py",
-    "tf/save/write": "tf/save/test_save.py",
     "tf/values/checkpoint_names": "tf/values/test_restore.py",
     "tf/values/file_values": "tf/values/test_sessions.py",
     "tf/values/givers": "tf/values/test_untrained.py",
@@ -88,7 +91,8 @@ DOORS = {
 #: Tests that cross the modules of their room; those of the whole package stand in the folder of all tests.
 CROSSING = {
     "graph_editor/test_bugs.py", "graph_editor/test_case.py", "graph_editor/test_contrib.py",
-    "graph_editor/test_record.py", "graph_editor/test_training.py", "replica/test_consistency.py",
+    "graph_editor/test_record.py", "graph_editor/test_training.py", "recipes/test_corpus.py",
+    "replica/test_consistency.py",
     "screen/test_blocks.py", "view/test_hostile.py",
     "view/test_models.py", "widget/test_frontend.py", "widget/test_in_lab.py",
 }  # fmt: skip

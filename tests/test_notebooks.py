@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import re
+import runpy
 from typing import Any
 
 import nbformat
@@ -13,12 +15,18 @@ from tests.needs import ROOT
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 SWITCHES = ("NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP", "nbval-ignore-output", "nbval-skip", "NBVAL_RAISES")
+WRITE = runpy.run_path(str(ROOT / "tools" / "write_references.py"))
+
+#: The notebooks that begin and end as all should.
+HEADED = {
+    "00_start_here",
+}
 
 
 def faults(notebook: Any) -> list[str]:
     """Returns what keeps nbval from comparing a notebook as strictly as it should."""
     cells = [c for c in notebook.cells if c.cell_type == "code" and c.source.strip()]
-    said = []
+    said = WRITE["failed"](notebook)
     if [c.execution_count for c in cells] != list(range(1, len(cells) + 1)):
         said.append("not every cell was run in order: make notebooks")
     if not any(c.outputs for c in cells):
@@ -31,8 +39,6 @@ def faults(notebook: Any) -> list[str]:
             said.append(f"cell {number} switches a check off")
         for output in cell.outputs:
             data = output.get("data", {})
-            if output.output_type == "error":
-                said.append(f"cell {number} ends in {output.ename}")
             if output.output_type == "stream" and output.name == "stderr":
                 said.append(f"cell {number} writes to stderr: {output.text[:80]!r}")
             if WIDGET_VIEW in data:
@@ -42,6 +48,58 @@ def faults(notebook: Any) -> list[str]:
             if "GraphWidget" in str(data) and "image/svg+xml" not in data:
                 said.append(f"cell {number} shows a widget without its static picture")
     return said
+
+
+def frame_faults(notebook: Any) -> list[str]:
+    """Returns what the header of a notebook or its end lacks."""
+    said, texts = [], [c.source for c in notebook.cells if c.cell_type == "markdown"]
+    head = notebook.cells[0].source if notebook.cells[0].cell_type == "markdown" else ""
+    first = head.splitlines()[:1]
+    if not re.fullmatch(r"# \d\d · \S.*", "".join(first)):
+        said.append("it does not begin with its number and title")
+    places = [head.find(part) for part in ("![", "**Time:**", "**You need:**", "**You use:**")]
+    if -1 in places or places != sorted(places):
+        said.append("its header lacks a picture, the time, what it needs or what it uses, in this order")
+    used = re.findall(r"`[\w.]+`", head.partition("**You use:**")[2].partition("\n")[0])
+    if len(used) != 3:
+        said.append(f"its header names {len(used)} methods, not three")
+    if sum(text.count("**Next:**") for text in texts) != 1 or not re.search(r"\n\*\*Next:\*\* .*\.$", texts[-1]):
+        said.append("it does not end with one Next")
+    return said
+
+
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if path.stem in HEADED])
+def test_notebook_begins_and_ends_as_all_do(path):
+    assert frame_faults(nbformat.read(path, as_version=4)) == []
+
+
+def test_headed_notebooks_exist():
+    assert {path.stem for path in NOTEBOOKS} >= HEADED
+
+
+HEAD = "# 00 · A\n\nWhy.\n\n![b](images/b.png)\n\n**Time:** c. **You need:** d. **You use:** `e`, `f`, `g.h`."
+
+
+@pytest.mark.parametrize(
+    ("head", "end", "fault"),
+    [
+        (HEAD.removeprefix("# 00"), "i\n\n**Next:** j.", "begin with its number"),
+        (HEAD.replace("![b]", "[b]"), "i\n\n**Next:** j.", "lacks a picture"),
+        (HEAD.replace("**Time:** c. ", ""), "i\n\n**Next:** j.", "lacks a picture, the time"),
+        (HEAD.replace("`f`, ", ""), "i\n\n**Next:** j.", "names 2 methods"),
+        (HEAD, "i\n\nNext: j.", "end with one Next"),
+        (HEAD, "i\n\n**Next:** j.\n\n**Next:** k.", "end with one Next"),
+        (HEAD, "i\n\n**Next:** j.\n\nAnd more", "end with one Next"),
+    ],
+)
+def test_frame_sees(head, end, fault):
+    made = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_markdown_cell, (head, end))))
+    assert any(fault in text for text in frame_faults(made))
+
+
+def test_frame_passes_a_good_one():
+    made = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_markdown_cell, (HEAD, "i\n\n**Next:** j."))))
+    assert frame_faults(made) == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
@@ -86,10 +144,23 @@ def cell(source: str = "1", count: int | None = 1, outputs: list[Any] | None = N
             [cell(outputs=[nbformat.v4.new_output("display_data", {"text/plain": "<A object at 0x7f>"})])],
             "cell 1 prints an address",
         ),
+        ([cell(outputs=[nbformat.v4.new_output("stream", text="equal\nFalse\n")])], "code cell 1 prints False"),
+        ([cell(outputs=[nbformat.v4.new_output("execute_result", {"text/plain": "False"})])], "cell 1 prints False"),
+        ([cell(outputs=[nbformat.v4.new_output("error", ename="ValueError", evalue="")])], "cell 1 ends in ValueError"),
     ],
 )
 def test_guard_sees(cells, fault):
     assert any(fault in text for text in faults(nbformat.v4.new_notebook(cells=cells)))
+
+
+@pytest.mark.parametrize("source", ["print(1 == 2)", "1 == 2"])
+def test_a_false_output_is_not_stored(source, tmp_path):
+    path = tmp_path / "proof.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), path)
+    before = path.read_text()
+    with pytest.raises(SystemExit, match=r"proof\.ipynb is as it was: code cell 1 prints False: an assert would say"):
+        WRITE["write"](path)
+    assert path.read_text() == before
 
 
 def test_guard_passes_a_good_notebook():

@@ -7,10 +7,14 @@ import io
 import re
 
 import pytest
+import tensorflow as tf
+from PIL import Image
 
 from tests.needs import ROOT
 
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+TAUGHT = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+TAUGHT.remove("docs/cookbook.md")  # its blocks begin from what tests/test_cookbook.py gives them
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -24,18 +28,20 @@ def targets() -> set[str]:
     return set(listed.split())
 
 
-def test_python_of_the_readme_runs(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [page for page in TAUGHT if blocks(page, "python")])
+def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
     """The blocks run in order, sharing their names, as a reader would paste them."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "readme"}
-    code = blocks("README.md", "python")
-    assert code
-    for number, block in enumerate(code, 1):
+    with tf.Graph().as_default() as graph:  # the README opens a file of the reader's own
+        tf.compat.v1.placeholder(tf.float32, [None], name="x")
+    (tmp_path / "model.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    names: dict[str, object] = {"__name__": "page"}
+    for number, block in enumerate(blocks(page, "python"), 1):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(block, f"README.md, Python block {number}", "exec"), names)
+            exec(compile(block, f"{page}, Python block {number}", "exec"), names)
         for line in re.findall(r"#> (.*)", block):
-            assert line in out.getvalue(), f"the README promises {line!r}, printed was:\n{out.getvalue()}"
+            assert line in out.getvalue(), f"{page} promises {line!r}, printed was:\n{out.getvalue()}"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -64,3 +70,23 @@ def test_every_notebook_is_in_the_table():
     page = (ROOT / "README.md").read_text()
     missing = [p.name for p in (ROOT / "notebooks").glob("*.ipynb") if f"notebooks/{p.name}" not in page]
     assert not missing
+
+
+def test_readme_can_be_read_at_a_sitting():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) < 150
+    install = next(i for i, line in enumerate(lines) if line.startswith("pip install"))
+    assert any("NVIDIA" in line for line in lines[install : install + 5]), "the clash of names stands there"
+
+
+def test_recording_is_small_and_shows_more_than_one_picture():
+    """It is made by tools/write_recording.py; what it shows is for a person to look at."""
+    file = ROOT / "docs" / "recording.webp"
+    assert file.stat().st_size < 3_000_000
+    assert f"](docs/{file.name})" in (ROOT / "README.md").read_text()
+    with Image.open(file) as film:
+        assert film.n_frames > 20
+        assert film.info["loop"] == 0
+        first = film.convert("RGB")
+        film.seek(film.n_frames - 1)
+        assert film.convert("RGB").tobytes() != first.tobytes()

@@ -214,6 +214,21 @@ def test_an_infinity_that_is_masked_is_no_cause_where_there_is_a_nan():
     assert found.op == "fault"
 
 
+def test_what_tensorflow_leaves_unset_is_not_noted():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, (2, 4, 4, 3), name="x")
+        ones = [tf.ones(3)] * 4
+        held = tf.compat.v1.nn.fused_batch_norm(x, *ones, is_training=False, name="held")
+        batch = tf.compat.v1.nn.fused_batch_norm(x, *ones[:2], is_training=True, name="batch")
+        tf.add(held[0], batch[0], name="y")
+    trace = gs.open(graph).trace({"x": np.ones((2, 4, 4, 3), np.float32)}, fetches="y")
+    for port in (3, 4, 5):
+        with pytest.raises(gs.SelectionError, match="does not set it with is_training=False"):
+            trace[f"held:{port}"]
+    assert trace["batch:3"].shape == (3,)
+
+
 def test_gradients_in_loops_are_followed():
     with tf.Graph().as_default() as graph, v1_loops():
         x = tf1.placeholder(tf.float32, [], name="x")
@@ -471,7 +486,7 @@ def test_the_graphs_of_the_corpus_give_their_golden_outputs(corpus, id):
     feeds, want = corpus.golden(id)
     filled = bool((corpus.item(id).get("run") or {}).get("fill_rule"))
     raw = {"raw": True} if corpus.item(id)["kind"] == "savedmodel" else {}
-    ed = gs.open(corpus.load(id)[1]) if filled else gs.open(corpus.path(id), **raw)
+    ed = gs.open(corpus.load(id)[1]) if filled else gs.open(corpus.path(id), **raw).trust()
     trace = ed.trace(feeds, list(want))
     if corpus.item(id)["expect"] == "imports_but_no_kernel":
         assert "cannot run here" in trace.stopped

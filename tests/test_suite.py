@@ -1,4 +1,4 @@
-"""The suite itself: every process collects the same tests under names of words; what it needs, what it leaves out."""
+"""The suite itself: its tests have names of words; what it needs, what it leaves out."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.needs import ROOT
 from tests.words import LONGEST, WORDS, words
-
-#: Two processes that differ in all that has no business in a name.
-PROCESSES = [
-    {"PYTHONHASHSEED": "1", "TZ": "UTC", "COLUMNS": "80"},
-    {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "COLUMNS": "200"},
-]
 
 
 def run(*arguments: str, **environment: str) -> list[str]:
@@ -30,12 +23,6 @@ def run(*arguments: str, **environment: str) -> list[str]:
     done = subprocess.run(command, cwd=ROOT, env=clean | environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout.splitlines()
-
-
-@cache
-def collected() -> list[list[str]]:
-    """Returns the names that each process collects; it takes seconds, so that the second starts at another time."""
-    return [[line for line in run("--collect-only", **process) if "::" in line] for process in PROCESSES]
 
 
 def test_the_core_does_without_tensorflow():
@@ -53,15 +40,6 @@ def test_without_real_graphs_their_tests_are_left_out_and_the_run_says_so(tmp_pa
     assert "The tests on real graphs were left out: GRAPHSURGEON_CORPUS names no folder that holds some." in lines
     in_ci = run("--collect-only", *files, GRAPHSURGEON_CORPUS=str(tmp_path), CI="true")
     assert [name for name in in_ci if "no-corpus" in name]
-
-
-def test_every_process_collects_the_same_tests_in_the_same_order():
-    first, second = collected()
-    assert len(first) > 1000
-    assert len(set(first)) == len(first)
-    differ = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
-    assert not differ, differ[:5]
-    assert len(first) == len(second)
 
 
 DRAWS = """
@@ -92,9 +70,12 @@ def test_a_property_is_given_the_same_examples_whatever_was_loaded_before():
     assert few == many != ""
 
 
-def test_every_name_is_made_of_words():
-    parts = [re.fullmatch(r"([\w./-]+(?:::[\w. -]+)+)(?:\[(.*)\])?", name, re.ASCII) for name in collected()[0]]
-    odd = [name for name, found in zip(collected()[0], parts, strict=True) if not found]
+def test_every_name_is_made_of_words(request):
+    """Two workers collect each for itself, and pytest-xdist runs nothing where they differ."""
+    names = [item.nodeid for item in request.session.items]
+    assert len(set(names)) == len(names)
+    parts = [re.fullmatch(r"([\w./-]+(?:::[\w. -]+)+)(?:\[(.*)\])?", name, re.ASCII) for name in names]
+    odd = [name for name, found in zip(names, parts, strict=True) if not found]
     odd += [found[0] for found in parts if found and found[2] and not plain(found[2])]
     assert not odd, odd[:10]
 

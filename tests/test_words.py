@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from graphsurgeon.words import counted, few, one_or_all
 from tests.needs import ROOT
 from tests.test_house import modules
+
+FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
 
 
 @pytest.mark.parametrize(
@@ -107,3 +110,33 @@ def test_the_check_sees_one(code):
 @pytest.mark.parametrize("code", ["f'{counted(n, \"ops\")}'", "f'{name!r} ops'", "f'{MOST} ops'", "f'to a/{x}'"])
 def test_the_check_lets_pass(code):
     assert not _naive(ast.parse(code), {"ops"})
+
+
+#: Words that read as translated -> what to write instead.
+RETIRED = {
+    r"shall": "should, will, or the plain verb",
+    r"nought": "zero, or none",
+    r"mend(?:s|ed|ing)?": "fix, or repair",
+    r"came along": "also copied",
+    r"what it carries": "its dtype and shape",
+    r"(?:values?|graph|that|one|names) of now": "current",
+    r"who gets": "which reader",
+}
+
+
+@pytest.mark.parametrize("word", RETIRED)
+def test_words_that_must_not_come_back(word):
+    """In the package, its front end, the tutorials and the pages: code, comments and texts alike."""
+    pattern = re.compile(rf"\b{word}\b")
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    code = [*(ROOT / "graphsurgeon").rglob("*.py"), *(FRONTEND / "src").rglob("*.ts")]
+    texts = {path: path.read_text() for path in [*pages, *code]}
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        texts[path] = "\n".join("".join(cell["source"]) for cell in json.loads(path.read_text())["cells"])
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()[:100]}"
+        for path, text in texts.items()
+        for line in text.splitlines()
+        if pattern.search(line)
+    ]
+    assert not found, f"write {RETIRED[word]}: {found}"

@@ -5,6 +5,7 @@
   place, while the static picture beside them shows everywhere. Whoever runs the cell gets the widget.
 - What one cell prints is stored in one piece, however the kernel happened to send it.
 - Times, versions and execution metadata are not stored, so that a second run changes nothing.
+- An output that is an error, or just `False`, is not stored: a proof that fails is no proof.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TQDM_DISABLE", "1")
+os.environ["NO_MOUSE"] = "1"  # what a person does by hand, a cell does here
 
 import nbformat
 from nbclient import NotebookClient
@@ -56,6 +58,8 @@ def tidy(notebook: Any) -> Any:
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
         cell.metadata = {k: v for k, v in cell.metadata.items() if k == "tags"}
+        if "hide-input" in cell.metadata.get("tags", ()):
+            cell.metadata["jupyter"] = {"source_hidden": True}
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
             output.get("metadata", {}).pop(WIDGET_VIEW, None)
@@ -63,10 +67,25 @@ def tidy(notebook: Any) -> Any:
     return notebook
 
 
+def failed(notebook: Any) -> list[str]:
+    """Returns which outputs are an error or a line that is just `False`, each in words."""
+    said = []
+    for number, cell in enumerate((c for c in notebook.cells if c.cell_type == "code"), 1):
+        for output in cell.outputs:
+            text = output.get("text", "") or output.get("data", {}).get("text/plain", "")
+            if output.output_type == "error":
+                said.append(f"code cell {number} ends in {output.ename}")
+            if "False" in map(str.strip, text.splitlines()):
+                said.append(f"code cell {number} prints False: an assert would say that something is wrong")
+    return said
+
+
 def write(path: Path) -> None:
-    """Runs one notebook and stores its outputs."""
+    """Runs one notebook and stores its outputs; where one of them says that something failed, nothing is stored."""
     start = time.perf_counter()
     notebook = tidy(run(nbformat.read(path, as_version=4), path.parent))
+    if said := failed(notebook):
+        sys.exit(f"{path} is as it was: {'; '.join(said)}")
     nbformat.validate(notebook)
     nbformat.write(notebook, path)
     print(f"{path}: {time.perf_counter() - start:.1f} s")

@@ -58,7 +58,7 @@ def taken(page: Any, server: Server, path: Path) -> None:
     notebook = open_notebook(page, server, CELLS, "surgery.ipynb", run=False)
     notebook.run(IMPORTS + BUILD)
     notebook.run_all()
-    page.wait_for_selector(".gs-pane svg")
+    page.wait_for_selector(".gs-pane-source .gs-box")
     notebook.run(MARKED)
     page.wait_for_selector(".gs-pane-destination [data-name^='copy/']")
     fit(page)

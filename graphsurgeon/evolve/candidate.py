@@ -202,7 +202,7 @@ class Assembly:
         return sum(len(piece.ops) for piece, _ in self._pieces)
 
     def add(self, piece: Piece) -> dict[str, str]:
-        """Adds a piece, and returns its tensors of now -> their names in the new candidate."""
+        """Adds a piece, and returns its current tensors -> their names in the new candidate."""
         graph = piece.of.editor.snapshot
         kept = self._of_variables(piece)
         names = {op: kept.get(op) or self._free(graph.types[graph.index[op]]) for op in piece.ops}

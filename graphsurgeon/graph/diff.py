@@ -84,7 +84,11 @@ class Diff:
         return tuple((old[i], new[j]) for i, j in enumerate(place) if j >= 0 and old[i] != new[j])
 
     def of(self, kind: str) -> tuple[Change, ...]:
-        """Returns the changes of one kind, as ``input`` or ``attribute``."""
+        """Returns the changes of one kind, as ``input`` or ``attribute``.
+
+        Args:
+            kind: the kind of change.
+        """
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property

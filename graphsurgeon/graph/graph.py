@@ -42,6 +42,17 @@ class TensorInfo(NamedTuple):
     def __str__(self) -> str:
         return f"{self.dtype} {shape_text(self.shape)}"
 
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Returns whether a value of this shape can be one of the tensor.
+
+        Example:
+            >>> TensorInfo("float32", (None, 3)).fits((2, 3)), TensorInfo("float32", (None, 3)).fits((3,))
+            (True, False)
+        """
+        if self.shape is None or len(self.shape) != len(shape):
+            return self.shape is None
+        return all(known in (None, size) for known, size in zip(self.shape, shape, strict=True))
+
 
 def shape_text(shape: tuple[int | None, ...] | None) -> str:
     """Returns a shape as people write it: ``(?, 224, 224, 3)``, ``()``, ``unknown``."""
@@ -153,6 +164,10 @@ class Graph:
     def read(cls, nodes: Iterable[Any], **about: Any) -> Graph:
         """Reads NodeDefs (anything with name, op, input) into a snapshot.
 
+        Args:
+            nodes: the nodes, in any order.
+            about: further fields of the snapshot, by name.
+
         Raises:
             SelectionError: an input names an op that is not among the nodes.
         """
@@ -160,11 +175,21 @@ class Graph:
 
     @classmethod
     def of(cls, ops: Iterable[tuple[str, str, Sequence[str]]], **about: Any) -> Graph:
-        """Builds a snapshot from (name, type, inputs) triples; for tests and small examples."""
+        """Builds a snapshot from (name, type, inputs) triples; for tests and small examples.
+
+        Args:
+            ops: for each op its name, its type, and its inputs as a NodeDef writes them.
+            about: further fields of the snapshot, by name.
+        """
         return cls.read([PlainNode(*op) for op in ops], **about)
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
-        """Returns a snapshot with these nodes added, and their stamps; this one stays as it is."""
+        """Returns a snapshot with these nodes added, and their stamps; this one stays as it is.
+
+        Args:
+            nodes: NodeDefs of the new ops; they may read those that are there.
+            stamps: for each of them what the live graph says of it, as bytes. Default: none are known.
+        """
         keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "gradients_of", "unknown")
         about = {key: getattr(self, key) for key in keys}
         return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
@@ -254,7 +279,11 @@ class Graph:
         return frozenset(n.lower() for n in self.names) | frozenset(n.lower() for n in self.scopes.names)
 
     def taken(self, name: str) -> bool:
-        """Returns whether an op or a scope of this name is there (case does not make a difference)."""
+        """Returns whether an op or a scope of this name is there (case does not make a difference).
+
+        Args:
+            name: the name.
+        """
         return name.lower() in self.lowered
 
     @cached_property
@@ -289,6 +318,9 @@ class Graph:
     def typed(self, types: Iterable[str]) -> Mask:
         """Returns a mask of the ops of these types.
 
+        Args:
+            types: op types.
+
         Example:
             >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a"])]).typed(["Neg", "Exp"]).tolist()
             [False, True]
@@ -319,6 +351,10 @@ class Graph:
     def find(self, name: str, asked: str = "") -> int:
         """Returns the number of the op called `name`.
 
+        Args:
+            name: the name of an op.
+            asked: the call, as an error quotes it.
+
         Raises:
             SelectionError: there is none; the nearest names are proposed.
         """
@@ -333,7 +369,11 @@ class Graph:
         return i
 
     def call_around(self, name: str) -> str:
-        """Returns the op that calls the function which an op of this name is inside of; empty for any other name."""
+        """Returns the op that calls the function which an op of this name is inside of; empty for any other name.
+
+        Args:
+            name: the name of an op, as a picture with unfolded calls shows it.
+        """
         call = name
         while "/" in call:
             call = call.rpartition("/")[0]
@@ -356,6 +396,10 @@ class Graph:
 
     def tensor(self, name: str, asked: str = "") -> tuple[int, int]:
         """Returns (op number, output index) of the tensor called `name` (``a/b:0``, or ``a/b`` for its output 0).
+
+        Args:
+            name: the name of a tensor or op.
+            asked: the call, as an error quotes it.
 
         Raises:
             SelectionError: no such op, or the op has no such output.
@@ -394,37 +438,71 @@ class Graph:
         return live
 
     def stated(self, i: int) -> Sequence[TensorInfo] | None:
-        """Returns what is known of each output of op i without making a live graph: as far as its file states it."""
+        """Returns what is known of each output of op i without making a live graph: as far as its file states it.
+
+        Args:
+            i: the number of the op.
+        """
         return getattr(self.outputs_of, "stated", self.outputs)(i)
 
     def stated_info(self, i: int, port: int) -> TensorInfo | None:
-        """Returns the same of one output."""
+        """Returns the same of one output.
+
+        Args:
+            i: the number of the op.
+            port: the number of the output.
+        """
         outputs = self.stated(i)
         return outputs[port] if outputs is not None and port < len(outputs) else None
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
-        """Returns what is known of each output of op i, or None where nobody can say."""
+        """Returns what is known of each output of op i, or None where nobody can say.
+
+        Args:
+            i: the number of the op.
+        """
         return self.outputs_of(i) if self.outputs_of else None
 
     def info(self, i: int, port: int) -> TensorInfo | None:
-        """Returns dtype and static shape of output `port` of op i, or None where nobody can say."""
+        """Returns dtype and static shape of output `port` of op i, or None where nobody can say.
+
+        Args:
+            i: the number of the op.
+            port: the number of the output.
+        """
         outputs = self.outputs(i)
         return outputs[port] if outputs is not None and port < len(outputs) else None
 
     def name(self, tensor: tuple[int, int]) -> str:
-        """Returns the name of a tensor (op, output)."""
+        """Returns the name of a tensor (op, output).
+
+        Args:
+            tensor: (op number, output number).
+        """
         return f"{self.names[tensor[0]]}:{tensor[1]}"
 
     def input_names(self, i: int) -> list[str]:
-        """Returns the tensor names of the data inputs of op i, in order."""
+        """Returns the tensor names of the data inputs of op i, in order.
+
+        Args:
+            i: the number of the op.
+        """
         return [self.name(tensor) for tensor in self.data.ends(i)]
 
     def control_names(self, i: int) -> list[str]:
-        """Returns the names of the control inputs of op i."""
+        """Returns the names of the control inputs of op i.
+
+        Args:
+            i: the number of the op.
+        """
         return [self.names[n] for n in self.control.row(i)]
 
     def readers(self, tensor: tuple[int, int]) -> list[tuple[int, int]]:
-        """Returns (op, input) for what reads a tensor, in order."""
+        """Returns (op, input) for what reads a tensor, in order.
+
+        Args:
+            tensor: (op number, output number).
+        """
         ops = self.consumers.row(tensor[0])[self.consumers.ports(tensor[0]) == tensor[1]]
         return [
             (op, at) for op in dict.fromkeys(ops.tolist()) for at, one in enumerate(self.data.ends(op)) if one == tensor
@@ -432,6 +510,9 @@ class Graph:
 
     def written(self, first: int = 0) -> list[list[str]]:
         """Returns the inputs of the ops from number `first` on as a NodeDef writes them: output 0 by the bare name.
+
+        Args:
+            first: the number of the first op.
 
         Example:
             >>> Graph.of([("a", "Const", []), ("b", "Neg", ["a:0", "^a"])]).written()
@@ -449,13 +530,21 @@ class Graph:
         return rows
 
     def mask(self, ops: Iterable[int]) -> Mask:
-        """Returns a mask over all ops that is true at these numbers."""
+        """Returns a mask over all ops that is true at these numbers.
+
+        Args:
+            ops: op numbers.
+        """
         out = np.zeros(self.size, dtype=np.bool_)
         out[ops if isinstance(ops, np.ndarray) else np.fromiter(ops, np.int64)] = True
         return out
 
     def scope_mask(self, scope: str) -> Mask:
-        """Returns a mask of the ops in a name scope: its own op, if there is one, and all below it."""
+        """Returns a mask of the ops in a name scope: its own op, if there is one, and all below it.
+
+        Args:
+            scope: the name scope, with or without the ``/`` at its end.
+        """
         return self.scopes.mask(scope)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from .variables import FEED_TYPES
 _FILLS = ("QueueEnqueue", "QueueClose", "MakeIterator", "MultiDeviceIteratorInit", "IteratorToStringHandle", "Stage")
 #: Ops that only ask how full a queue is; a constant answers for one that is gone.
 _ASKS = frozenset({"QueueSize", "QueueSizeV2"})
+#: Datasets; a one-shot iterator has its own in a function, and those of the program stay in the graph, read by nobody.
+_DATASET = re.compile(r"\w*Dataset(V\d+)?")
 
 
 @dataclass
@@ -55,10 +58,17 @@ def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] =
             continue
         gone[op] = True
         todo += [i for i in {*graph.data.row(op).tolist(), *graph.control.row(op).tolist()} if not gone[i]]
+        if graph.types[op].startswith("IteratorGetNext"):
+            todo += _unread(graph)
         if graph.types[op] in FEED_TYPES:
             for holder in dict.fromkeys(graph.data.row(op).tolist()):
                 todo += _released(graph, holder, gone, cut, constants)
     return Unneeded(gone, constants)
+
+
+def _unread(graph: Graph) -> list[int]:
+    """Datasets that no op reads."""
+    return [i for i, kind in enumerate(graph.types) if _DATASET.fullmatch(kind) and not graph.consumers.row(i).size]
 
 
 def _free(graph: Graph, op: int, gone: Mask, cut: set[Tensor], feeds: set[int]) -> bool:

@@ -158,20 +158,36 @@ class Layers(Sequence[Layer]):
         return f"{len(self):,} ({few(told, 6)})"
 
     def called(self, name: str) -> list[Layer]:
-        """Returns the layers of this path, else those of this name."""
+        """Returns the layers of this path, else those of this name.
+
+        Args:
+            name: the path or name of a layer.
+        """
         return [one for one in self if one.path == name] or [one for one in self if one.name == name]
 
     def matching(self, pattern: str) -> list[Layer]:
-        """Returns the layers whose path or name fits a pattern with ``*``, with no regard to case."""
+        """Returns the layers whose path or name fits a pattern with ``*``, with no regard to case.
+
+        Args:
+            pattern: a path or name, with ``*`` for any text.
+        """
         low = pattern.lower()
         return [one for one in self if any(fnmatch.fnmatchcase(t.lower(), low) for t in (one.path, one.name))]
 
     def of_class(self, pattern: str) -> list[Layer]:
-        """Returns the layers whose class fits a pattern with ``*``, with no regard to case."""
+        """Returns the layers whose class fits a pattern with ``*``, with no regard to case.
+
+        Args:
+            pattern: the name of a class, with ``*`` for any text.
+        """
         return [one for one in self if fnmatch.fnmatchcase(one.class_name.lower(), pattern.lower())]
 
     def close(self, word: str) -> list[str]:
-        """Returns the paths and names of layers, gone ones too, that look most like a word."""
+        """Returns the paths and names of layers, gone ones too, that look most like a word.
+
+        Args:
+            word: what was typed.
+        """
         known = [*(one.path for one in self), *(one.name for one in self), *self.gone]
         return list(dict.fromkeys(nearest(word, known)))
 
@@ -205,6 +221,10 @@ class Layers(Sequence[Layer]):
     def chosen(self, patterns: Iterable[str], asked: str) -> list[Layer]:
         """Returns the layers of some names, paths or patterns.
 
+        Args:
+            patterns: names, paths, or patterns with ``*``.
+            asked: the call, as an error quotes it.
+
         Raises:
             SelectionError: one of them fits nothing.
         """
@@ -217,7 +237,11 @@ class Layers(Sequence[Layer]):
         return found
 
     def none(self, asked: str) -> SelectionError:
-        """Returns what to say where layers are asked for and there are none."""
+        """Returns what to say where layers are asked for and there are none.
+
+        Args:
+            asked: the call, as an error quotes it.
+        """
         instead = "Open the keras.Model itself, or ask by names and scopes"
         return SelectionError(asked, f"the graph has no layers: {self.why}", instead)
 

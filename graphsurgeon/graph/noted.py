@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .sizes import size_text
 
+Watch = Callable[[int, int], bool]
+"""Asked now and then during a run: so many tensors have been noted, of so many; whether it goes on."""
+
 #: About so many elements of a tensor are kept; of one that has no more, all.
 SAMPLE = 1024
 
-# What the numbers of a tensor are, in the order in which TensorFlow's DebugNumericSummary gives them.
+# What the numbers of a tensor are, in the order of TensorFlow's DebugNumericSummary.
 _COUNT, _NAN, _LOW, _NEGATIVE, _ZEROS, _POSITIVE, _HIGH, _MIN, _MAX, _MEAN, _VARIANCE, _KIND, _RANK, _DIMS = range(
     1, 15
 )
@@ -27,7 +31,7 @@ class Noted:
     Args:
         tensor: its name.
         rounds: in which round of each loop around it, the outermost first; rounds are counted from 0.
-        numbers: as TensorFlow's ``DebugNumericSummary`` gives them; of text, its shape alone.
+        numbers: in the order of TensorFlow's ``DebugNumericSummary``; of text, its shape alone.
         sample: some of its elements, at equal distances; all where it is small.
         dtype: its dtype; of half precision and complex numbers those of `numbers` are of float32 and absolute values.
     """
@@ -130,30 +134,65 @@ def _rounds(rounds: Sequence[int]) -> str:
     return f" in round {'.'.join(map(str, rounds))}" if rounds else ""
 
 
-def noted(tensor: str, array: NDArray[np.generic], dtype: str) -> Noted:
-    """Returns what is noted of a tensor whose value is known without a run.
+def noted(
+    tensor: str, array: NDArray[Any], dtype: str, rounds: tuple[int, ...] = (), *, sampling: bool = True
+) -> Noted:
+    """Returns what is noted of the value of a tensor.
 
     Args:
         tensor: its name.
-        array: its value; of half precision as float32, of text as objects.
-        dtype: its dtype.
+        array: its value; no part of it is kept.
+        dtype: its dtype; of text the shape alone is noted.
+        rounds: as for `Noted`.
+        sampling: whether a sample is taken.
 
     Example:
         >>> noted("c:0", np.array([0.0, 2.0, np.inf]), "float32")
         c:0  float32 (3), min 0, max 2, mean 1, std 1, 33 % zeros, 1 infinite
     """
-    dims = np.asarray(array.shape, np.float64)
     if dtype == "string":
-        return Noted(tensor, (), dims, np.zeros(0, np.float32), dtype)
-    values = np.abs(array) if np.iscomplexobj(array) else array
-    flat = np.asarray(values, np.float64).ravel()
-    finite = flat[np.isfinite(flat)]
-    counts = [1, flat.size, np.isnan(flat).sum(), (flat == -np.inf).sum(), (finite < 0).sum(), (finite == 0).sum(),
-              (finite > 0).sum(), (flat == np.inf).sum()]  # fmt: skip
-    moments = [finite.min(), finite.max(), finite.mean(), finite.var()] if len(finite) else [math.nan] * 4
-    numbers = np.concatenate([np.asarray([*counts, *moments, 0, len(dims)], np.float64), dims])
-    sample = flat[:: step_of(flat.size)] if flat.size > SAMPLE else flat
-    return Noted(tensor, (), numbers, sample.astype(np.float32), dtype)
+        return Noted(tensor, rounds, np.asarray(array.shape, np.float64), np.zeros(0, np.float32), dtype)
+    flat = array.ravel()
+    with np.errstate(all="ignore"):
+        if flat.dtype.kind == "b":
+            flat = flat.view(np.uint8)
+        elif flat.dtype.kind not in "iu" and flat.dtype not in (np.float32, np.float64):
+            flat = np.abs(flat) if flat.dtype.kind == "c" else flat.astype(np.float32)
+        numbers = np.asarray([*_counted(flat), 0, array.ndim, *array.shape], np.float64)
+        some = flat[:: step_of(flat.size)] if flat.size > SAMPLE else flat
+        return Noted(tensor, rounds, numbers, (some if sampling else some[:0]).astype(np.float32), dtype)
+
+
+#: So many elements are turned to float64 at a time: they stay near the processor.
+_AT_ONCE = 1 << 15
+
+
+def _counted(flat: NDArray[Any]) -> list[float]:
+    """How many elements are of which kind, and the least, the largest, the mean and the variance of the finite."""
+    if not flat.size:
+        return [1, *[0] * 7, *[math.nan] * 4]
+    least, most = flat.min(), flat.max()
+    if not (np.isfinite(least) and np.isfinite(most)):
+        finite = np.isfinite(flat)
+        odd, rest = flat[~finite], _counted(flat[finite])
+        low, high = np.count_nonzero(odd == -np.inf), np.count_nonzero(odd == np.inf)
+        return [1, flat.size, odd.size - low - high, low, *rest[4:7], high, *rest[8:]]
+    zeros = np.count_nonzero(flat == 0) if least <= 0 <= most else 0
+    negative = np.count_nonzero(flat < 0) if least < 0 else 0
+    return [1, flat.size, 0, 0, negative, zeros, flat.size - zeros - negative, 0, least, most, *_moments(flat)]
+
+
+def _moments(flat: NDArray[Any]) -> tuple[float, float]:
+    """The mean and the variance, of the distances from about the mean: these lose no digits where it is large."""
+    about, first, second = float(flat[:_AT_ONCE].mean(dtype=np.float64)), 0.0, 0.0
+    room = np.empty(min(flat.size, _AT_ONCE))
+    for start in range(0, flat.size, _AT_ONCE):
+        part = flat[start : start + _AT_ONCE]
+        off = np.subtract(part, about, out=room[: part.size], dtype=np.float64)
+        first += float(off.sum())
+        second += float(np.einsum("i,i", off, off))
+    mean = first / flat.size
+    return about + mean, max(second / flat.size - mean * mean, 0.0) if math.isfinite(second) else math.inf
 
 
 def step_of(size: int) -> int:

@@ -31,6 +31,7 @@ class Opened:
         lack: why a variable has no value, where a file of values that belongs to the graph is not there.
         layers: the Keras layers whose ops are in it.
         origin: the Keras model that it was lifted from, and how that is connected, if it was.
+        assets: of a SavedModel, the paths of the files that belong to it: assets, and the checkpoint.
     """
 
     graph: TFGraph
@@ -46,6 +47,7 @@ class Opened:
     lack: str = ""
     layers: Layers = NO_LAYERS
     origin: Any = None
+    assets: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not any(self.ends):
@@ -62,6 +64,19 @@ class Opened:
         )
         first, last = (tuple(renamed_end(tensor, names) for tensor in ends) for ends in self.ends)
         return {"inputs": inputs, "outputs": outputs, "ends": (first, last)}
+
+    def served(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Returns tensors that signatures take and give, those of a function too -> which end each is.
+
+        Args:
+            names: op -> the name that it has by now.
+        """
+        out: dict[str, str] = {}
+        words = (("the input", "an input"), ("the output", "an output"))
+        for (named, one), tensors, known in zip(words, self.ends, (self.inputs, self.outputs), strict=True):
+            said = {tensor: f"{named} {key!r}" for key, tensor in known.items()}
+            out |= {renamed_end(tensor, names): said.get(tensor, one) for tensor in (*said, *tensors)}
+        return out
 
     @property
     def live(self) -> bool:

@@ -157,17 +157,29 @@ class Selection:
         return Selection(self.graph, ~self.mask, Query("not", (), (self.query,)))
 
     def ancestors(self, control: bool = True) -> Selection:
-        """Returns these ops and all they need, control inputs included unless `control` is False."""
+        """Returns these ops and all they need, control inputs included unless `control` is False.
+
+        Args:
+            control: whether control inputs count.
+        """
         mask = backward(self.graph, self.mask, control=control)
         return Selection(self.graph, mask, Query("ancestors", (control,), (self.query,)))
 
     def descendants(self, control: bool = True) -> Selection:
-        """Returns these ops and all that need them."""
+        """Returns these ops and all that need them.
+
+        Args:
+            control: whether control edges count.
+        """
         mask = forward(self.graph, self.mask, control=control)
         return Selection(self.graph, mask, Query("descendants", (control,), (self.query,)))
 
     def where(self, test: Callable[[OpView], bool]) -> Selection:
-        """Returns the ops for which `test`, called with an `OpView`, is true."""
+        """Returns the ops for which `test`, called with an `OpView`, is true.
+
+        Args:
+            test: takes an `OpView`, returns whether the op stays.
+        """
         given: Any = test
         if not callable(given):
             wrong = f"{test!r} is of type {type(test).__name__}, not a function"
@@ -177,6 +189,9 @@ class Selection:
 
     def expect(self, count: int) -> Selection:
         """Returns this selection if it has exactly `count` ops.
+
+        Args:
+            count: the number of ops that it should have.
 
         Raises:
             SelectionError: it has another number of ops; the message shows what it holds.
@@ -218,13 +233,20 @@ class Selection:
         )
 
     def on(self, graph: Graph) -> Selection:
-        """Returns this selection on a newer snapshot of the same graph; ops added since are not in it."""
+        """Returns this selection on a newer snapshot of the same graph; ops added since are not in it.
+
+        Args:
+            graph: the newer snapshot.
+        """
         if graph is self.graph:
             return self
         return Selection(graph, _fitted(self, graph.size), self.query, self.inputs, self.outputs)
 
     def moved(self, graph: Graph) -> Selection:
         """Returns the ops of these names in a graph that was made of this one.
+
+        Args:
+            graph: the snapshot of the graph that was made.
 
         Raises:
             SelectionError: one of them is not there.

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import OpenError, SelectionError, did_you_mean
 from ..words import counted, few
+from .arrays import packed, unpacked
 from .first_bad import FirstBad, first_bad
 from .first_difference import FirstDifference, differences, first_difference
 from .graph import Graph
 from .names import op_name, tensor_name
 from .noted import Cost, Noted
 from .sizes import size_text
+from .whole import write_whole
 
 _NUMBER: dict[str, Callable[[Noted], float]] = {
     "magnitude": lambda note: max(abs(note.min), abs(note.max)),
@@ -118,6 +118,9 @@ class Trace:
     def cost(self, op: Any) -> Cost:
         """Returns the time and memory of an op.
 
+        Args:
+            op: the op, by name or object.
+
         Raises:
             SelectionError: there is no such op, or it did not run.
         """
@@ -142,7 +145,11 @@ class Trace:
         return found
 
     def why_not(self, tensor: str) -> str:
-        """Returns why a tensor has no numbers."""
+        """Returns why a tensor has no numbers.
+
+        Args:
+            tensor: the name of the tensor.
+        """
         if tensor in self.untold:
             return self.untold[tensor]
         if self.stopped:
@@ -299,7 +306,6 @@ class Trace:
         Args:
             path: the file; it is written whole or not at all.
         """
-        target = Path(path)
         graph = self.graph
         about = {
             "title": graph.title, "names": list(graph.names), "types": list(graph.types), "inputs": graph.written(),
@@ -313,17 +319,17 @@ class Trace:
         for key, parts in (("numbers", [n.numbers for n in self.notes]), ("samples", [n.sample for n in self.notes])):
             arrays[key] = np.concatenate(parts) if parts else np.zeros(0)
             arrays[f"{key}_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
-        for lead, held in (("result", self.results), ("feed", self.feeds)):
-            for name, value in held.items():
-                array = np.asarray(value)
-                arrays[f"{lead}::{name}"] = array if array.dtype != object else array.astype(bytes)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            np.savez_compressed(file, **arrays)
-        os.replace(file.name, target)
+        arrays |= packed(self.results, "result") | packed(self.feeds, "feed")
+        archive = io.BytesIO()
+        np.savez_compressed(archive, **arrays)
+        write_whole(path, archive.getvalue())
 
     @classmethod
     def load(cls, path: Any) -> Trace:
         """Reads what `save` wrote.
+
+        Args:
+            path: the file.
 
         Raises:
             OpenError: the file is not there, or it is not one of these.
@@ -339,23 +345,13 @@ class Trace:
             columns = (about["tensors"], about["rounds"], parts["numbers"], parts["samples"], about["dtypes"])
             notes = tuple(Noted(t, tuple(r), n, s, d) for t, r, n, s, d in zip(*columns, strict=False))
             costs = {row[0]: Cost(*row) for row in about["costs"]}
+            results, fed = unpacked(arrays, "result"), unpacked(arrays, "feed")
         except FileNotFoundError:
             raise OpenError(asked, "there is no such file", "Give the path that trace.save(path) was given") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise OpenError(asked, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
-        kept = {
-            lead: {key.partition("::")[2]: arrays[key] for key in arrays if key.startswith(f"{lead}::")}
-            for lead in ("result", "feed")
-        }
-        held = (
-            kept["result"],
-            kept["feed"],
-            about["same"],
-            about["stopped"],
-            about["untold"],
-            frozenset(about["added"]),
-        )
-        return cls(graph, notes, costs, *held)
+        held = (about["same"], about["stopped"], about["untold"], frozenset(about["added"]))
+        return cls(graph, notes, costs, results, fed, *held)
 
 
 def _handed_on(trace: Trace) -> dict[str, tuple[Noted, ...]]:

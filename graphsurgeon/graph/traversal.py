@@ -172,6 +172,27 @@ def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
     return chain[::-1]
 
 
+def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = True) -> list[int]:
+    """Returns a shortest chain of ops from some to others of which they are read; or nothing.
+
+    Args:
+        graph: the snapshot.
+        starts: where it may begin.
+        goals: where it may end.
+        control: that one op waits for another counts as reading it.
+
+    Example:
+        >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Add", ["a", "c"])])
+        >>> shortest_between(g, g.mask([0]), g.mask([2])), shortest_between(g, g.mask([2]), g.mask([0]))
+        ([0, 1, 2], [])
+    """
+    reader, read = followed(graph, None, control, None)
+    first = np.flatnonzero(starts).astype(read.dtype)
+    # one more op in front of all starts makes it one search
+    row, col = np.concatenate([read, np.full_like(first, graph.size)]), np.concatenate([reader, first])
+    return shortest(row, col, graph.size, np.append(goals, False))[1:]
+
+
 def followed(
     graph: Graph, edges: Mask | None, control: bool, within: Mask | None, waits: Mask | None = None
 ) -> tuple[Ints, Ints]:

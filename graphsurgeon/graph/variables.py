@@ -7,6 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
+PLACEHOLDER_TYPES = frozenset({"Placeholder", "PlaceholderV2"})
+
+#: Ops that TensorFlow calls stateful, and that only read what a variable or a table holds, or tell of it.
+READING_TYPES = frozenset(
+    {
+        "LookupTableFindV2", "LookupTableSizeV2", "ReadVariableOp", "ResourceGather", "ResourceGatherNd",
+        "VarIsInitializedOp", "VariableShape",
+    }
+)  # fmt: skip
 
 #: Ops whose value comes from outside the graph: without an input there, a copy would ask to be fed again.
 FEED_TYPES = frozenset(

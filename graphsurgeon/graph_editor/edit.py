@@ -14,7 +14,11 @@ __all__ = [
 
 
 def detach_control_inputs(sgv: Any) -> None:
-    """Removes the control inputs that a view has from outside."""
+    """Removes the control inputs that a view has from outside.
+
+    Args:
+        sgv: a subgraph view, or what `sgv` makes one of.
+    """
     sgv = subgraph.make_view(sgv)
     inside = set(sgv.ops)
     for op in sgv.ops:

@@ -13,7 +13,12 @@ from .info import unique_name
 
 
 def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
-    """Returns a placeholder for a tensor, one for all its uses."""
+    """Returns a placeholder for a tensor, one for all its uses.
+
+    Args:
+        info: the `TransformerInfo` of the copy.
+        t: the tensor from outside.
+    """
     if t not in info.placeholders:
         name = unique_name(info.graph_, util.placeholder_name(t, scope=info.scope_))
         info.placeholders[t] = elements.placeholder(info.graph_, t.dtype, t.shape, name)
@@ -21,7 +26,12 @@ def replace_t_with_placeholder_handler(info: Any, t: Any) -> Any:
 
 
 def keep_t_if_possible_handler(info: Any, t: Any) -> Any:
-    """Returns the tensor itself within one graph, else a placeholder."""
+    """Returns the tensor itself within one graph, else a placeholder.
+
+    Args:
+        info: the `TransformerInfo` of the copy.
+        t: the tensor from outside.
+    """
     return t if info.graph is info.graph_ else replace_t_with_placeholder_handler(info, t)
 
 

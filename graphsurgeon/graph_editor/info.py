@@ -216,7 +216,12 @@ class TransformerInfo:
         )
 
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
-        """Returns what an op or tensor of the copy was before; arguments as for `transformed`."""
+        """Returns what an op or tensor of the copy was before; arguments as for `transformed`.
+
+        Args:
+            transformed: an op or tensor of the copy.
+            missing_fn: called with what is not known; without it that is None.
+        """
         return util.transform_tree(
             transformed, lambda top: _moved(elements.bare(top), self._graph_, self._graph, self._old, missing_fn)
         )

@@ -93,7 +93,11 @@ class OpMatcher:
         return self
 
     def control_input_ops(self, *args: Any) -> OpMatcher:
-        """Asks that the op waits for just these ops, in any order; see `input_ops`."""
+        """Asks that the op waits for just these ops, in any order; see `input_ops`.
+
+        Args:
+            args: what each control input must match.
+        """
         self._once("control_input_ops", self.control_input_op_matches)
         self.control_input_op_matches = [_matcher(arg) for arg in args]
         return self

@@ -40,17 +40,38 @@ def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = Non
 
 
 def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Lets the consumers of each tensor of `ts1` read the one of `ts0` instead; arguments as in `swap_ts`."""
+    """Lets the consumers of each tensor of `ts1` read the one of `ts0` instead; arguments as in `swap_ts`.
+
+    Args:
+        ts0: a tensor, or a list of tensors.
+        ts1: a tensor, or a list of as many.
+        can_modify: only these ops may be changed. Default: all consumers.
+        cannot_modify: these ops may not be changed.
+    """
     return _reroute("reroute_ts", ts0, ts1, False, can_modify, cannot_modify)
 
 
 def reroute_a2b_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Does what `reroute_ts` does, under the name that it had in 2016."""
+    """Does what `reroute_ts` does, under the name that it had in 2016.
+
+    Args:
+        ts0: a tensor, or a list of tensors.
+        ts1: a tensor, or a list of as many.
+        can_modify: only these ops may be changed. Default: all consumers.
+        cannot_modify: these ops may not be changed.
+    """
     return reroute_ts(ts0, ts1, can_modify, cannot_modify)
 
 
 def reroute_b2a_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Lets the consumers of each tensor of `ts0` read the one of `ts1` instead: a name of 2016."""
+    """Lets the consumers of each tensor of `ts0` read the one of `ts1` instead: a name of 2016.
+
+    Args:
+        ts0: a tensor, or a list of tensors.
+        ts1: a tensor, or a list of as many.
+        can_modify: only these ops may be changed. Default: all consumers.
+        cannot_modify: these ops may not be changed.
+    """
     return reroute_ts(ts1, ts0, can_modify, cannot_modify)
 
 
@@ -116,32 +137,62 @@ def _tell_sessions(graph: TFGraph) -> None:
 
 
 def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets two views change their inputs; the views are changed in place and returned."""
+    """Lets two views change their inputs; the views are changed in place and returned.
+
+    Args:
+        sgv0: the first view, or what `sgv` makes one of.
+        sgv1: the second view; its graph is that of the first.
+    """
     return _inputs("swap_inputs", sgv0, sgv1, True)
 
 
 def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the second view read the inputs of the first; the views are changed in place and returned."""
+    """Lets the second view read the inputs of the first; the views are changed in place and returned.
+
+    Args:
+        sgv0: the first view, or what `sgv` makes one of.
+        sgv1: the second view; its graph is that of the first.
+    """
     return _inputs("reroute_inputs", sgv0, sgv1, False)
 
 
 def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the consumers of the outputs of two views change places; returns the views."""
+    """Lets the consumers of the outputs of two views change places; returns the views.
+
+    Args:
+        sgv0: the first view, or what `sgv` makes one of.
+        sgv1: the second view; its graph is that of the first.
+    """
     return _outputs(sgv0, sgv1, swap_ts)
 
 
 def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the consumers of the outputs of the second view read those of the first; returns the views."""
+    """Lets the consumers of the outputs of the second view read those of the first; returns the views.
+
+    Args:
+        sgv0: the first view, or what `sgv` makes one of.
+        sgv1: the second view; its graph is that of the first.
+    """
     return _outputs(sgv0, sgv1, reroute_ts)
 
 
 def swap_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets two views change places: inputs and outputs."""
+    """Lets two views change places: inputs and outputs.
+
+    Args:
+        sgv0: the first view, or what `sgv` makes one of.
+        sgv1: the second view; its graph is that of the first.
+    """
     return swap_inputs(*swap_outputs(sgv0, sgv1))
 
 
 def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the first view take the place of the second: outputs, and inputs of the first for the second."""
+    """Lets the first view take the place of the second: outputs, and inputs of the first for the second.
+
+    Args:
+        sgv0: the first view, or what `sgv` makes one of.
+        sgv1: the second view; its graph is that of the first.
+    """
     return reroute_inputs(*reroute_outputs(sgv0, sgv1))
 
 

@@ -27,12 +27,19 @@ __all__ = [
 
 
 def can_be_regex(obj: Any) -> bool:
-    """Returns whether this is text or a compiled regular expression."""
+    """Returns whether this is text or a compiled regular expression.
+
+    Args:
+        obj: any object.
+    """
     return isinstance(obj, str | re.Pattern)
 
 
 def make_regex(obj: Any) -> re.Pattern[str]:
     """Returns a compiled regular expression.
+
+    Args:
+        obj: a text, or a compiled regular expression.
 
     Raises:
         ValueError: it is neither text nor one.
@@ -65,25 +72,45 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[Any]:
 
 
 def filter_ts_from_regex(ops: Any, regex: Any) -> list[Any]:
-    r"""Returns the tensors around ops whose names a regular expression finds, as ``r"^foo(/.*)?:\d+$"``."""
+    r"""Returns the tensors around ops whose names a regular expression finds, as ``r"^foo(/.*)?:\d+$"``.
+
+    Args:
+        ops: ops, or a graph.
+        regex: a regular expression, as text or compiled.
+    """
     pattern = make_regex(regex)
     return filter_ts(ops, lambda t: pattern.search(t.name))
 
 
 def filter_ops(ops: Any, positive_filter: Any) -> list[Any]:
-    """Returns the ops that pass a test; True takes all."""
+    """Returns the ops that pass a test; True takes all.
+
+    Args:
+        ops: ops, or a graph.
+        positive_filter: takes an op, returns whether it stays; True keeps all.
+    """
     ops = util.make_list_of_op(ops)
     return ops if positive_filter is True else [op for op in ops if positive_filter(op)]
 
 
 def filter_ops_from_regex(ops: Any, regex: Any) -> list[Any]:
-    """Returns the ops whose names a regular expression finds, as ``"^foo(/.*)?$"``."""
+    """Returns the ops whose names a regular expression finds, as ``"^foo(/.*)?$"``.
+
+    Args:
+        ops: ops, or a graph.
+        regex: a regular expression, as text or compiled.
+    """
     pattern = make_regex(regex)
     return filter_ops(ops, lambda op: pattern.search(op.name))
 
 
 def get_name_scope_ops(ops: Any, scope: str) -> list[Any]:
-    """Returns the ops in a name scope, taken literally: ``a.b`` does not mean ``axb`` too."""
+    """Returns the ops in a name scope, taken literally: ``a.b`` does not mean ``axb`` too.
+
+    Args:
+        ops: ops, or a graph.
+        scope: the name scope.
+    """
     return filter_ops_from_regex(ops, f"^{re.escape(scope.removesuffix('/'))}(/.*)?$")
 
 
@@ -147,7 +174,12 @@ def _select(kind: str, args: Any, kwargs: dict[str, Any], by_regex: Any, from_li
 
 
 def select_ops_and_ts(*args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
-    """Returns ops and tensors; an expression for tensors begins with ``(?#ts)``. See `select_ops`."""
+    """Returns ops and tensors; an expression for tensors begins with ``(?#ts)``. See `select_ops`.
+
+    Args:
+        args: ops, tensors, or regular expressions for names; one for tensors begins with ``(?#ts)``.
+        kwargs: what `select_ops` and `select_ts` both take: ``graph``, and filters.
+    """
     ops = select_ops(*args, restrict_ops_regex=False, **kwargs)
     return ops, select_ts(*args, restrict_ts_regex=True, **kwargs)
 
@@ -217,6 +249,9 @@ def compute_boundary_ts(ops: Any) -> tuple[list[Any], list[Any], list[Any]]:
     """Returns the tensors that enter ops, that leave them, and that run inside, each in the order of the ops.
 
     A tensor that nothing reads leaves; one that is read both inside and outside leaves and is inside.
+
+    Args:
+        ops: the ops.
     """
     return boundary_of(util.make_list_of_op(ops))
 
@@ -436,7 +471,19 @@ def get_walks_intersection_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Any]:
-    """Returns the ops that both a forward and a backward walk reach; arguments as for the two walks."""
+    """Returns the ops that both a forward and a backward walk reach; arguments as for the two walks.
+
+    Args:
+        forward_seed_ops: ops or tensors from which the walk goes forward.
+        backward_seed_ops: ops or tensors from which it goes backward.
+        forward_inclusive: whether the forward seeds are in the result.
+        backward_inclusive: whether the backward seeds are in the result.
+        within_ops: walks stay inside these ops. Default: the whole graph.
+        within_ops_fn: takes an op, returns whether walks may go through it.
+        control_inputs: whether walks backward follow control inputs.
+        control_outputs: a `ControlOutputs` that walks forward follow; None for none.
+        control_ios: a `ControlOutputs` for both directions.
+    """
     ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
     return ahead.also_in(behind)
@@ -453,7 +500,19 @@ def get_walks_union_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Any]:
-    """Returns the ops that a forward or a backward walk reaches; arguments as for the two walks."""
+    """Returns the ops that a forward or a backward walk reaches; arguments as for the two walks.
+
+    Args:
+        forward_seed_ops: ops or tensors from which the walk goes forward.
+        backward_seed_ops: ops or tensors from which it goes backward.
+        forward_inclusive: whether the forward seeds are in the result.
+        backward_inclusive: whether the backward seeds are in the result.
+        within_ops: walks stay inside these ops. Default: the whole graph.
+        within_ops_fn: takes an op, returns whether walks may go through it.
+        control_inputs: whether walks backward follow control inputs.
+        control_outputs: a `ControlOutputs` that walks forward follow; None for none.
+        control_ios: a `ControlOutputs` for both directions.
+    """
     ahead, behind = _both(forward_seed_ops, backward_seed_ops, forward_inclusive, backward_inclusive,
                           (within_ops, within_ops_fn), (control_inputs, control_outputs, control_ios))  # fmt: skip
     return list(dict.fromkeys([*ahead.ops, *behind.ops]))

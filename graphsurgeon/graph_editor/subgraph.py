@@ -85,6 +85,9 @@ class SubGraphView:
     def assign_from(self, other: Any) -> None:
         """Makes this view show what another shows.
 
+        Args:
+            other: the other view.
+
         Raises:
             TypeError: the other is not a view.
         """
@@ -95,7 +98,13 @@ class SubGraphView:
     def with_ends(
         self, inputs: Iterable[Any], passthroughs: Iterable[Any], outputs: Iterable[Any] | None = None
     ) -> SubGraphView:
-        """Returns a view of the same ops with other lists; nothing is checked."""
+        """Returns a view of the same ops with other lists; nothing is checked.
+
+        Args:
+            inputs: the input tensors.
+            passthroughs: tensors that are inputs and outputs.
+            outputs: the output tensors.
+        """
         own = self.outputs  # looks at the graph again where it was edited
         outputs = own if outputs is None else outputs
         return type(self)().reset(self._graph, list(self._ops), inputs, outputs, passthroughs, self._edge)
@@ -141,7 +150,12 @@ class SubGraphView:
         return self.remap(None, new_output_indices)
 
     def remap(self, new_input_indices: Any = None, new_output_indices: Any = None) -> SubGraphView:
-        """Returns a view with other inputs and outputs; see `remap_inputs` and `remap_outputs`."""
+        """Returns a view with other inputs and outputs; see `remap_inputs` and `remap_outputs`.
+
+        Args:
+            new_input_indices: for each new input the number of an old one. Default: as they are.
+            new_output_indices: for each new output the number of an old one. Default: as they are.
+        """
         inputs, outputs = list(self.inputs), list(self.outputs)
         if new_input_indices is not None:
             inputs = self._picked(new_input_indices, inputs, "remap_inputs", once=True)
@@ -193,6 +207,9 @@ class SubGraphView:
 
     def find_op_by_name(self, op_name: str) -> Any:
         """Returns the op of this name.
+
+        Args:
+            op_name: the name of the op.
 
         Raises:
             ValueError: there is none.
@@ -263,11 +280,19 @@ class SubGraphView:
         return self._graph is not None
 
     def op(self, op_id: int) -> Any:
-        """Returns the op with this number."""
+        """Returns the op with this number.
+
+        Args:
+            op_id: the number of the op in the view.
+        """
         return self._ops[op_id]
 
     def is_passthrough(self, t: Any) -> bool:
-        """Returns whether a tensor goes straight through."""
+        """Returns whether a tensor goes straight through.
+
+        Args:
+            t: the tensor.
+        """
         return any(elements.bare(t) is own for own in self._passthrough_ts)
 
     def __enter__(self) -> SubGraphView:
@@ -279,6 +304,9 @@ class SubGraphView:
     def input_index(self, t: Any) -> int:
         """Returns the number of an input.
 
+        Args:
+            t: the tensor.
+
         Raises:
             ValueError: it is none.
         """
@@ -286,6 +314,9 @@ class SubGraphView:
 
     def output_index(self, t: Any) -> int:
         """Returns the number of an output.
+
+        Args:
+            t: the tensor.
 
         Raises:
             ValueError: it is none.
@@ -327,5 +358,10 @@ def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
 
 
 def make_view_from_scope(scope: str, graph: TFGraph) -> SubGraphView:
-    """Returns a view of a name scope of a graph."""
+    """Returns a view of a name scope of a graph.
+
+    Args:
+        scope: the name scope.
+        graph: the graph.
+    """
     return SubGraphView(select.get_name_scope_ops(graph, scope))

@@ -73,7 +73,11 @@ class Transformer:
         return self.run(sgv, dst_graph, dst_scope, src_scope, reuse_dst_scope, TensorMap(), {})
 
     def external_handler(self, listed: bool) -> Any:
-        """Returns the handler for a tensor from outside; listed: it is an input of the view."""
+        """Returns the handler for a tensor from outside; listed: it is an input of the view.
+
+        Args:
+            listed: whether the view has it as an input.
+        """
         return self.transform_external_input_handler if listed else self.transform_external_hidden_input_handler
 
     def run(
@@ -86,7 +90,17 @@ class Transformer:
         replaced: Mapping[Any, Any],
         variables: Mapping[str, Any],
     ) -> tuple[Any, Any]:
-        """Transforms a view, with tensors replaced and variables replaced by tensors; see `__call__`."""
+        """Transforms a view, with tensors replaced and variables replaced by tensors; see `__call__`.
+
+        Args:
+            sgv: a subgraph view, or what `sgv` makes one of.
+            dst_graph: the graph to copy into.
+            dst_scope: the scope of the copy.
+            src_scope: the scope that gives way to it.
+            reuse_dst_scope: whether the scope may exist already.
+            replaced: tensor from outside -> what the copy reads.
+            variables: what becomes of variables, as in `Plan.copy`.
+        """
         sgv = subgraph.make_view(sgv)
         if not isinstance(dst_graph, elements.Graph):
             raise expected("copy(..., dst_graph=...)", "a tf.Graph", dst_graph)

@@ -26,6 +26,9 @@ _PREFIX = "geph"
 def check_graphs(*args: Any) -> None:
     """Checks that all arguments (with a property `graph`) are of one graph.
 
+    Args:
+        args: ops, tensors, views and graphs.
+
     Raises:
         ValueError: they are not.
     """
@@ -113,6 +116,9 @@ def bare_list(things: Any) -> list[Any]:
 def get_tensors(graph: TFGraph) -> list[Any]:
     """Returns all tensors of a graph.
 
+    Args:
+        graph: the graph.
+
     Raises:
         TypeError: it is not a `tf.Graph`.
     """
@@ -153,12 +159,20 @@ def _list_of(
 
 
 def get_generating_ops(ts: Any) -> list[Any]:
-    """Returns the op that computes each tensor, in order."""
+    """Returns the op that computes each tensor, in order.
+
+    Args:
+        ts: tensors.
+    """
     return [t.op for t in make_list_of_t(ts, allow_graph=False)]
 
 
 def get_consuming_ops(ts: Any) -> list[Any]:
-    """Returns the ops that read the tensors, each once."""
+    """Returns the ops that read the tensors, each once.
+
+    Args:
+        ts: tensors.
+    """
     return list(dict.fromkeys(op for t in make_list_of_t(ts, allow_graph=False) for op in t.consumers()))
 
 
@@ -197,7 +211,11 @@ class ControlOutputs:
         return self._known
 
     def get(self, op: TFOp) -> Any:
-        """Returns the ops that wait for an op."""
+        """Returns the ops that wait for an op.
+
+        Args:
+            op: the op.
+        """
         return self._known.get(elements.bare(op), ())
 
     @property
@@ -209,6 +227,9 @@ class ControlOutputs:
 def scope_finalize(scope: str) -> str:
     """Returns a scope with a slash at its end; an empty one stays empty.
 
+    Args:
+        scope: the name scope.
+
     Example:
         >>> scope_finalize("a/b"), scope_finalize("")
         ('a/b/', '')
@@ -219,6 +240,9 @@ def scope_finalize(scope: str) -> str:
 def scope_dirname(scope: str) -> str:
     """Returns what stands before the last part, with its slash.
 
+    Args:
+        scope: the name scope.
+
     Example:
         >>> scope_dirname("a/b/c"), scope_dirname("c")
         ('a/b/', '')
@@ -228,6 +252,9 @@ def scope_dirname(scope: str) -> str:
 
 def scope_basename(scope: str) -> str:
     """Returns the last part.
+
+    Args:
+        scope: the name scope.
 
     Example:
         >>> scope_basename("a/b/c"), scope_basename("c")
@@ -321,7 +348,14 @@ def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", sr
 
 
 def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:
-    """Returns the same for all ops and tensors of a tree; see `find_corresponding_elem`."""
+    """Returns the same for all ops and tensors of a tree; see `find_corresponding_elem`.
+
+    Args:
+        targets: ops or tensors, a list or a tree of them.
+        dst_graph: the graph to look in.
+        dst_scope: the scope there.
+        src_scope: the scope of the targets, which gives way to `dst_scope`.
+    """
     return transform_tree(targets, lambda top: find_corresponding_elem(top, dst_graph, dst_scope, src_scope))
 
 
@@ -333,6 +367,10 @@ _LEAVES = (str, bytes, elements.Operation, elements.Tensor)
 
 def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
     """Appends to `la` what it does not have yet of `lb`, in order, and returns it.
+
+    Args:
+        la: the first list.
+        lb: the second list.
 
     Example:
         >>> concatenate_unique([1, 2], [2, 3, 3])
@@ -393,7 +431,11 @@ class ListView:
 
 
 def is_iterable(obj: Any) -> bool:
-    """Returns whether an object can be iterated; a tensor counts as one thing."""
+    """Returns whether an object can be iterated; a tensor counts as one thing.
+
+    Args:
+        obj: any object.
+    """
     if isinstance(obj, elements.Tensor):
         return False
     try:
@@ -410,6 +452,10 @@ def is_leaf(obj: Any) -> bool:
 
 def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:
     """Returns the leaves of a tree in order; appended to `leaves` where that is given.
+
+    Args:
+        tree: lists, tuples and dicts inside one another.
+        leaves: a list that the leaves are added to. Default: a new one.
 
     Example:
         >>> flatten_tree({"a": [1, (2, 3)], "b": "text"})

@@ -13,6 +13,7 @@ from ..graph.graph import Graph
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import Selection
 from ..words import counted
+from .adapters import CASTABLE
 from .backend import Backend
 from .policies import POLICIES, is_tensor
 from .source_code import function_word
@@ -57,7 +58,7 @@ class Arguments:
 
     def name_in(self, graph: Graph, thing: Any) -> str:
         """Returns the name of an op or tensor of a graph, given by it or as an object; refuses all else."""
-        if not _is_named(thing):
+        if not is_named(thing):
             wrong = f"{thing!r} is not an op or a tensor, nor the name of one"
             raise PlanError(self.asked, wrong, "Give the object, or its name as text: 'x' or 'x:0'")
         return str(getattr(self._own(graph, thing), "name", thing))
@@ -83,7 +84,7 @@ class Arguments:
         """Returns the names of ops given as a selection, a name, an object, or several."""
         if isinstance(things, Selection):
             return tuple(things.names)
-        one = _is_named(things) or not hasattr(things, "__iter__")
+        one = is_named(things) or not hasattr(things, "__iter__")
         return tuple(self.op(thing) for thing in ([things] if one else things))
 
     def some_ops(self, things: Any) -> tuple[str, ...] | None:
@@ -92,7 +93,7 @@ class Arguments:
 
     def ends(self, things: Any) -> tuple[str, ...]:
         """Returns the names of ops or tensors, one or several; none for None."""
-        several = () if things is None else [things] if _is_named(things) else things
+        several = () if things is None else [things] if is_named(things) else things
         return tuple(self.name(thing) for thing in several)
 
     def selection(self, thing: Any) -> Selection:
@@ -160,6 +161,23 @@ class Arguments:
         except TypeError:
             raise PlanError(self.asked, f"{word}={value!r} is not {what}", f"Type {instead}") from None
 
+    def dtype(self, value: Any) -> str:
+        """Returns the name of a dtype, given by it, or as TensorFlow's or NumPy's object."""
+        name = value if isinstance(value, str) else str(getattr(value, "name", getattr(value, "__name__", value)))
+        if name not in CASTABLE:
+            wrong = f"dtype={name!r} is none that a tensor can be cast to"
+            raise PlanError(self.asked, wrong, f"Choose one of {', '.join(map(repr, CASTABLE))}")
+        return name
+
+    def shape(self, value: Any) -> tuple[int | None, ...] | None:
+        """Returns a shape, given as a sequence of sizes; None for none."""
+        if value is None:
+            return None
+        try:
+            return tuple(None if n is None or index(n) == -1 else index(n) for n in value)
+        except TypeError:
+            raise PlanError(self.asked, f"shape={value!r} is not a shape", "Type it as shape=[None, 10]") from None
+
     # -- choices --------------------------------------------------------------------------------
 
     def one_of(self, what: str, value: Any, allowed: tuple[str, ...]) -> None:
@@ -214,15 +232,16 @@ def shown(things: Any) -> Any:
     if isinstance(things, Selection):
         return counted(len(things), "ops")
     # A tensor says that it can be iterated, and cannot.
-    if _is_named(things) or not isinstance(things, Iterable):
+    if is_named(things) or not isinstance(things, Iterable):
         return str(getattr(things, "name", things))
     return [str(getattr(thing, "name", thing)) for thing in things]
 
 
 def shown_by(name: Callable[[Any], str], thing: Any) -> str:
     """Returns one thing that was given, for a message, by the name that this call gives it."""
-    return repr(name(thing) if _is_named(thing) else thing)
+    return repr(name(thing) if is_named(thing) else thing)
 
 
-def _is_named(thing: Any) -> bool:
+def is_named(thing: Any) -> bool:
+    """Returns whether something is a name, or an object that has one."""
     return isinstance(thing, str) or hasattr(thing, "name")

@@ -11,6 +11,7 @@ from ..graph.boundary import Tensor
 from ..graph.contexts import Loop
 from ..graph.graph import Graph, Mask
 from ..graph.match.pattern import Pattern
+from .adapters import Adapter
 from .copied import Copied
 from .effect import Effect, Verdict
 from .fault import Fault
@@ -117,6 +118,10 @@ class Backend:
     def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, asked: str) -> Piece:
         """Builds the subgraphs that a function, or an op type, makes for some sites of a graph."""
         raise PlanError(asked, "nothing here can build a graph from Python", _INSTEAD)
+
+    def adapting(self, adapter: Adapter) -> Callable[..., Any]:
+        """Returns a function of a tensor that builds an adapter: what comes out has the name of the scope itself."""
+        raise PlanError("adapt()", "nothing here can build a graph from Python", _INSTEAD)
 
     def collapsed(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str

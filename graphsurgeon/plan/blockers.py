@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from ..graph.selection import Selection
 from ..words import counted
 from .closure import variable_parts
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
 #: How each kind of thing is said; each has the same number of parts as its rows.
 _WORDS: dict[str, Callable[..., str]] = {
     "data": lambda tensor, reader, at: f"{tensor} is read by {reader}, input {at}",
@@ -24,6 +27,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "contexts": lambda op, ends: f"{op} is a part of a loop or cond, of which {ends} stays",
     "init_ops": lambda op, holder: f"{op} fills {holder}, which stays",
     "colocated": lambda op, other: f"{other} is to be placed with {op}",
+    "signatures": lambda tensor, end: f"{tensor} is {end} of a signature",
 }
 
 
@@ -40,6 +44,7 @@ class Blocks:
         contexts: (op, another op of the loop or cond of TF1 that it is a part of, and that stays).
         init_ops: (op, the table or iterator that stays and that it fills).
         colocated: (op, op that asks to be placed with it).
+        signatures: (tensor, which end of what was opened it is).
     """
 
     ops: tuple[str, ...]
@@ -50,6 +55,7 @@ class Blocks:
     contexts: tuple[tuple[str, str], ...] = ()
     init_ops: tuple[tuple[str, str], ...] = ()
     colocated: tuple[tuple[str, str], ...] = ()
+    signatures: tuple[tuple[str, str], ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -80,12 +86,13 @@ class Blocks:
         return "\n".join(lines)
 
 
-def blocks(graph: Graph, what: Any) -> Blocks:
+def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Blocks:
     """Returns what prevents the removal of an op or a selection: who reads it, waits for it, or holds it.
 
     Args:
         graph: the snapshot.
         what: an op by name or object, several of them, or a selection. What is among them blocks nothing.
+        served: tensor -> which end of a signature it is, as ``"the output 'scores'"``.
 
     Raises:
         SelectionError: there is no such op, or nothing is selected.
@@ -101,9 +108,9 @@ def blocks(graph: Graph, what: Any) -> Blocks:
     """
     gone = _gone(graph, what)
     kinds: list[Any] = [readers, waiting, _held, variables, contexts, init_ops, colocated]
-    return Blocks(
-        tuple(graph.names[i] for i in np.flatnonzero(gone).tolist()), *(tuple(of(graph, gone)) for of in kinds)
-    )
+    held = tuple((t, end) for t, end in served.items() if (n := graph.index.get(op_name(t))) is not None and gone[n])
+    names = tuple(graph.names[i] for i in np.flatnonzero(gone).tolist())
+    return Blocks(names, *[*(tuple(of(graph, gone)) for of in kinds), held])
 
 
 def _gone(graph: Graph, what: Any) -> Mask:

@@ -12,6 +12,7 @@ from ..graph.graph import Graph, Mask, TensorInfo
 from ..graph.names import free_name, under, valid_scope
 from ..graph.packages import refuse_unknown
 from ..words import counted, few
+from .cures import cured_mapping
 from .effect import Effect
 from .fault import Fault
 from .mismatch import bare, fits, fitting
@@ -148,7 +149,8 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
             wrong = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
-            faults.append(Fault(said, wrong, mapping_proposals(step, base.frozen(), (old, a), (new, b))))
+            fault = Fault(said, wrong, mapping_proposals(step, base.frozen(), (old, a), (new, b)))
+            faults.append(cured_mapping(base, fault, step, old, new))
             continue
         mapping[source] = (base.names[op], port)
     return mapping, faults

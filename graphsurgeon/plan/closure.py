@@ -21,7 +21,7 @@ _READERS = frozenset({"Identity", "ReadVariableOp", "VarIsInitializedOp", "IsVar
 
 @dataclass(frozen=True)
 class Pulled:
-    """Ops that came along: how many, why, a few of their names, and the bytes their constants and variables hold."""
+    """Ops copied as well: how many, why, a few of their names, and the bytes their constants and variables hold."""
 
     count: int
     why: str
@@ -43,7 +43,7 @@ class Closure:
         variables: the variables inside, in graph order.
         substitutes: the variables that are frozen or replaced.
         gone: ops of the selection that are left out, because their variable is shared, frozen or replaced.
-        pulled: what came along beside the selection.
+        pulled: what is copied beside the selection.
     """
 
     mask: Mask
@@ -100,7 +100,7 @@ class _Closing:
     Attributes:
         done: the variables of which all is there.
         shared: ops of those that the copy shares.
-        pulled: what came along.
+        pulled: what is copied as well.
     """
 
     def __init__(self, graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from .effect import Effect
 from .source_code import MODULES, Sources, array_code
 from .source_code import query_code as query_code
 from .step_code import call, rename_call
-from .steps import INITIAL, CopyStep, RebuildStep, RenameStep, Step
+from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, bare
 
 
 def plan_code(effect: Effect, backend: Backend) -> str:
@@ -48,7 +48,7 @@ def plan_code(effect: Effect, backend: Backend) -> str:
 
 
 def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str], list[str]]:
-    """Returns the lines that make the selections of a plan, and those that make the plan.
+    """Returns the lines that make the selections of a plan, and those that make the plan; a muted step is a comment.
 
     Args:
         effect: the effect of the plan.
@@ -57,18 +57,20 @@ def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str
     """
     sources.of, sources.query = names.of, names.query
     owner, lines = names.of(effect.base), list[str]()
-    copies = sum(isinstance(step, CopyStep) for step in effect.steps)
+    copies = sum(isinstance(bare(step), CopyStep) for step in effect.steps)
     body = [f"{owner}.plan()"]
-    for number, step in enumerate(effect.steps):
+    for number, given in enumerate(effect.steps):
+        step, mute = bare(given), "# " if isinstance(given, MutedStep) else ""
         if isinstance(step, CopyStep):
             word = "block" if copies == 1 else f"block{number + 1}"
-            lines.append(f"{word} = {sources.selection(step.selection)}")
-            body.append(_copy_call(step, word, names, step.selection.graph.folded.owner is effect.base.owner))
+            lines.append(f"{mute}{word} = {sources.selection(step.selection)}")
+            text = _copy_call(step, word, names, step.selection.graph.folded.owner is effect.base.owner)
         elif isinstance(step, RenameStep) and step.values is not None and step.values != INITIAL:
             # Without variables there is nothing to give.
-            body.append(rename_call(step, names.values(step) if _renames_variables(effect, number) else ""))
+            text = rename_call(step, names.values(step) if _renames_variables(effect, number) else "")
         else:
-            body.append(call(step, owner, sources))
+            text = call(step, owner, sources)
+        body.append(mute + text)
     if len(body) == 1:
         return lines, [f"plan = {body[0]}"]
     one = body[0] + body[1]
@@ -163,6 +165,7 @@ class _Names:
 
 def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
     """The graphs of what is copied, and of what is meant by other steps; then those of editors that give values."""
+    steps = [bare(step) for step in steps]
     for step in steps:
         for chosen in (getattr(step, key, None) for key in ("selection", "given", "within")):
             if isinstance(chosen, Selection):

@@ -176,7 +176,7 @@ class Copied:
         external: source tensor -> destination tensor (op name, output), for what is mapped, kept or a placeholder.
         control_kept: source op number outside -> op of the destination that is the control input instead.
         dropped: control edges left out, as (inside, outside) names.
-        closure: what came along, and why.
+        closure: what is copied as well, and why.
         turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
         key: what goes before the names of state and of loops, so that the copy has its own.
         role: ``copy``; ``slice`` for what a `on_copies` step makes again, ``graft`` for what was built for the plan.

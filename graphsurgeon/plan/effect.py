@@ -145,10 +145,12 @@ class Verdict:
     Args:
         faults: what it has against it.
         inferred: op after the plan -> its outputs, where what its original was told is no longer true.
+        reshaped: op of the base, by its number after the plan -> its outputs, where other sizes are known of them.
     """
 
     faults: tuple[Fault, ...] = ()
     inferred: Mapping[int, Sequence[TensorInfo]] = field(default_factory=dict)
+    reshaped: Mapping[int, Sequence[TensorInfo]] = field(default_factory=dict)
 
 
 class Judge(Protocol):

@@ -1,29 +1,66 @@
-"""Fault: a reason why a plan cannot be applied."""
+"""Fault: a reason why a plan cannot be applied, and what would cure it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import PlanError, SurgeryError
 
 
+@dataclass(frozen=True, eq=False)
+class Cure:
+    """What would make a fault go; `Plan.cured` does it.
+
+    Args:
+        by: the kinds of the adapter, as `Plan.adapt` takes them.
+        text: what it does.
+        code, then: what to type for it, and what else changes then.
+        step: the step that has the fault.
+        steps: what takes its place.
+    """
+
+    by: tuple[str, ...]
+    text: str
+    code: str
+    step: Any
+    steps: tuple[Any, ...]
+    then: str = ""
+
+
 @dataclass(frozen=True)
 class Fault:
-    """A reason why a plan cannot be applied: what was asked, what is wrong, what to type instead."""
+    """A reason why a plan cannot be applied: what was asked, what is wrong, what to type instead.
+
+    Args:
+        asked, wrong, instead: the three parts of its text.
+        cures: what would make it go, the most sensible first.
+    """
 
     asked: str
     wrong: str
     instead: str
+    cures: tuple[Cure, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, error: SurgeryError) -> Fault:
-        """Returns the fault that an error tells of."""
+        """Returns the fault that an error tells of.
+
+        Args:
+            error: the error.
+        """
         return cls(error.asked, error.wrong, error.instead)
 
     def error(self, more: int = 0) -> PlanError:
-        """Returns the error to raise for this fault; `more` other faults are mentioned."""
+        """Returns the error to raise for this fault; `more` other faults are mentioned.
+
+        Args:
+            more: how many other faults there are.
+        """
         others = f" (and {more} more: see plan.check())" if more else ""
-        return PlanError(self.asked, self.wrong + others, self.instead)
+        first = next(iter(self.cures), None)
+        adapt = f". Or adapt it: {first.code}{first.then}" if first else ""
+        return PlanError(self.asked, self.wrong + others, self.instead + adapt)
 
     def __str__(self) -> str:
         return str(self.error())

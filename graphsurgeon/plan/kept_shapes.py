@@ -187,6 +187,11 @@ class Foreseen:
             return [TensorInfo(t.dtype, None) for t in told]
         return self._contradicted().get(number, told)
 
+    def stated(self, number: int) -> Sequence[TensorInfo] | None:
+        """Returns the same with the shapes that TensorFlow infers anew, for pictures: steps are planned without."""
+        known = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
+        return self(number) if known is None else known
+
     def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
         """What TensorFlow infers where an original was told what is not true of what the plan makes of it."""
         effect = self._whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -19,6 +20,9 @@ Shape = tuple[int | None, ...] | None
 _LOOKED = 20_000
 _SHOWN = 4
 _QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
+#: Scopes of gradients, of what applies them and of savers, and the ops of savers: nothing of it is data of a model.
+_SERVES = re.compile(r"(?:^|/)(?:gradients?|save|train_op|report_uninitialized_variables)(?:_\d+)?/")
+_SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 
 
 def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = ()) -> Fault | None:
@@ -56,10 +60,12 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
         readers: ops that would read it: what is computed from them, or is in another loop, is not a proposal.
         exclude: what they read now, which is not a proposal either.
     """
+    readers = list(readers)
     below = forward(graph, graph.mask(readers))
     loop = loops_of(graph)
     frames = {int(loop[op]) for op in readers}
-    tensors = (t for t in _alike(graph, info) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
+    data = not any(serves(graph, op) for op in readers)
+    tensors = (t for t in _alike(graph, info, data) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
     found = [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
     if not found:
         other = "other " if exclude else ""
@@ -79,11 +85,16 @@ def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
     """
     above, loop = backward(graph, graph.mask([tensor[0]])), loops_of(graph)
     found = []
-    for op, port in _alike(graph, info):
+    for op, port in _alike(graph, info, not serves(graph, tensor[0])):
         if (op, port) == tensor:
             continue
         for reader in dict.fromkeys(graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()):
-            if above[reader] or loop[reader] != loop[tensor[0]] or graph.types[reader] in _QUIET:
+            if (
+                above[reader]
+                or serves(graph, reader)
+                or loop[reader] != loop[tensor[0]]
+                or graph.types[reader] in _QUIET
+            ):
                 continue
             at = graph.input_names(reader).index(graph.name((op, port)))
             found.append(f"input {at} of {graph.names[reader]!r}")
@@ -134,10 +145,15 @@ def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] 
     return f"{wrong}: {why}", f"These would fit: {found}" if found else none
 
 
-def _alike(graph: Graph, info: TensorInfo) -> Iterator[Tensor]:
-    """Tensors of a dtype whose shape fits, those of the model first."""
+def serves(graph: Graph | Workbench, op: int) -> bool:
+    """Returns whether an op is of a gradient or of a saver."""
+    return graph.types[op].startswith(_SAVERS) or _SERVES.search(graph.names[op]) is not None
+
+
+def _alike(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Tensor]:
+    """Tensors of a dtype whose shape fits, those of the model first; `data`: none of gradients and savers."""
     for i in _model_first(graph)[:_LOOKED].tolist():
-        if graph.types[i] not in _QUIET:
+        if graph.types[i] not in _QUIET and not (data and serves(graph, i)):
             for port, other in enumerate(graph.outputs(i) or ()):
                 if other is not None and fits(other, info):
                     yield i, port

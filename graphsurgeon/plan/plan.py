@@ -15,16 +15,17 @@ from ..graph.names import op_name, tensor_name
 from ..graph.selection import Selection
 from ..words import counted
 from . import steps
-from .arguments import Arguments, shown, shown_by
+from .adapters import Wish, option_fault, tuples_of
+from .arguments import Arguments, is_named, shown, shown_by
 from .backend import Backend
 from .code import plan_code
 from .effect import Effect
-from .fault import Fault
+from .fault import Cure, Fault
 from .inlined_calls import opened
 from .preview import Preview
 from .resolve import resolve
 from .step_text import one_line
-from .steps import Step
+from .steps import CopyStep, Step
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")
@@ -49,9 +50,11 @@ class Plan:
         backend: what planning needs of TensorFlow, and of the picture.
 
     Example:
-        >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
-        >>> from graphsurgeon.graph.selection import select
-        >>> plan = Plan(g).copy(select(g), to="copy")
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     y = tf.negative(tf.compat.v1.placeholder(tf.float32, name="x"), name="y")
+        >>> ed = gs.open(graph)
+        >>> plan = ed.plan().copy(ed.select(), to="copy")
         >>> plan.check(), plan.after().names
         ((), ['x', 'y', 'copy/x', 'copy/y'])
     """
@@ -148,6 +151,11 @@ class Plan:
         there already needs the graph to be materialised anew: `mode` says so. A list of tensors sets the inputs from
         `input` on, one by one; with a list of ops too, input `input` of each.
 
+        Args:
+            tensor: the tensor to read, by name or object; or a list of them.
+            to: the op that should read it.
+            input: the number of its input, from 0; the first one where `tensor` is a list.
+
         Raises:
             PlanError: two lists are not of one length.
         """
@@ -175,13 +183,148 @@ class Plan:
             PlanError: that step is not a copy, or the policy is none.
         """
         given = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
+        old = self._copy_at(step, given.asked)
+        rules = {**dict(old.variables), variable: given.policy(variable, policy)}
+        return self.with_step(step, replace(old, variables=tuple(rules.items())))
+
+    def with_input(self, step: int, tensor: Any, by: Any) -> Plan:
+        """Returns the plan with something else in the place of a tensor that enters one of its copies.
+
+        Args:
+            step: which step, from 0.
+            tensor: a tensor of the source that enters the copy.
+            by: a tensor of the destination, by name or object; ``placeholder``; ``keep``, for the tensor itself (same
+                graph only); or an array or number, for a constant.
+
+        Raises:
+            PlanError: that step is not a copy; or a placeholder is asked for, and the copy makes none of its inputs.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x, z = (tf.compat.v1.placeholder(tf.float32, name=name) for name in "xz")
+            ...     y = tf.negative(x, name="y")
+            >>> ed = gs.open(graph)
+            >>> plan = ed.plan().copy(ed.select(name="y"), to="t", unmapped="placeholder")
+            >>> plan.after().input_names(4), plan.with_input(0, "x:0", "z:0").after().input_names(3)
+            (['t/x:0'], ['z:0'])
+        """
+        word = by if isinstance(by, str) else str(getattr(by, "name", "a constant"))
+        given = self._given(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
+        old, name = self._copy_at(step, given.asked), tensor_name(tensor)
+        inputs, constants = dict(old.inputs), dict(old.constants)
+        inputs.pop(name, None), constants.pop(name, None)
+        if isinstance(by, str) and by == "placeholder" and old.unmapped == "keep":
+            entering = [tensor for tensor in old.selection.boundary.inputs if tensor not in constants]
+            inputs = {**{one: one for one in entering if one != name}, **inputs}
+            old = replace(old, unmapped="placeholder")
+        if isinstance(by, str) and by == "placeholder":
+            if old.unmapped != "placeholder":
+                wrong = f"the copy was asked for with unmapped={old.unmapped!r}"
+                raise PlanError(given.asked, wrong, "Copy with unmapped='placeholder'")
+        elif isinstance(by, str) and by == "keep":
+            if old.unmapped != "keep":
+                inputs[name] = name
+        elif is_named(by):
+            inputs[name] = given.tensor(by)
+        else:
+            constants[name] = by
+        return self.with_step(step, replace(old, inputs=tuple(inputs.items()), constants=tuple(constants.items())))
+
+    def with_scope(self, step: int, to: str) -> Plan:
+        """Returns the plan with another scope for one of its copies; later steps go on with the new names.
+
+        Args:
+            step: which step, from 0.
+            to: the scope; it must be free.
+
+        Raises:
+            PlanError: that step is not a copy.
+        """
+        old, new = self._copy_at(step, f"with_scope({step}, {to!r})"), str(to).strip("/")
+        later = [steps.under_scope(one, old.to, new) for one in self.steps[step + 1 :]]
+        return replace(self, steps=(*self.steps[:step], replace(old, to=new), *later))
+
+    def _copy_at(self, step: int, asked: str) -> CopyStep:
         old = self.steps[step] if 0 <= step < len(self.steps) else None
         if not isinstance(old, steps.CopyStep):
             copies = ", ".join(str(i) for i, s in enumerate(self.steps) if isinstance(s, steps.CopyStep)) or "(none)"
-            raise PlanError(given.asked, f"step {step} is not a copy", f"The copies are steps {copies}")
-        rules = {**dict(old.variables), variable: given.policy(variable, policy)}
-        new = replace(old, variables=tuple(rules.items()))
-        return replace(self, steps=(*self.steps[:step], new, *self.steps[step + 1 :]))
+            raise PlanError(asked, f"step {step} is not a copy", f"The copies are steps {copies}")
+        return old
+
+    def with_step(self, number: int, step: Step | None, before: int | None = None) -> Plan:
+        """Returns the plan with another step in the place of one, or without it, or with it elsewhere.
+
+        Args:
+            number: which step, from 0.
+            step: what takes its place; None: nothing.
+            before: the step that it is to stand before, as they are numbered now; None: where it stood.
+        """
+        kept = [*self.steps[:number], *self.steps[number + 1 :]]
+        at = number if before is None else before - (before > number)
+        return replace(self, steps=(*kept[:at], *([] if step is None else [step]), *kept[at:]))
+
+    def cured(self, cure: Cure) -> Plan:
+        """Returns the plan with what makes one of its faults go: an adapter where a tensor does not fit.
+
+        Args:
+            cure: one of the `cures` of a fault that `check` finds.
+
+        Raises:
+            PlanError: it is a cure of another plan.
+
+        Example:
+            >>> import tensorflow as tf, graphsurgeon as gs
+            >>> with tf.Graph().as_default() as graph:
+            ...     pixels = tf.compat.v1.placeholder(tf.uint8, [None, 28, 28], name="pixels")
+            ...     x = tf.compat.v1.placeholder(tf.float32, [None, 784], name="x")
+            ...     y = tf.nn.softmax(x, name="y")
+            >>> plan = gs.open(graph).plan().connect("pixels", to="y")
+            >>> (fault,) = plan.check()
+            >>> print(fault.cures[0].text)
+            cast to float32, then reshape to (?, 784)
+            >>> print(fault.cures[0].code)
+            plan.adapt('pixels:0', to='y', input=0, by='reshape')
+            >>> plan.cured(fault.cures[0]).check()
+            ()
+        """
+        number = next((i for i, step in enumerate(self.steps) if step is cure.step), None)
+        if number is None:
+            raise PlanError(f"cured({cure.code!r})", "no step of this plan has that fault", "Take one of plan.check()")
+        return replace(self, steps=(*self.steps[:number], *cure.steps, *self.steps[number + 1 :]))
+
+    def with_muted(self, step: int, on: bool = True) -> Plan:
+        """Returns the plan with a step muted: it stays in its place and does nothing; code shows it as a comment.
+
+        Args:
+            step: which step, from 0.
+            on: false: the step does again what it says.
+
+        Raises:
+            PlanError: there is no such step.
+
+        Example:
+            >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+            >>> plan = Plan(g).rename("y", to="z").with_muted(0)
+            >>> plan, plan.after().names, plan.with_muted(0, on=False).after().names
+            (<Plan for graph: muted: rename y to z>, ['x', 'y'], ['x', 'z'])
+        """
+        if not 0 <= step < len(self.steps):
+            wrong = f"the plan has {counted(len(self.steps), 'steps')}"
+            raise PlanError(f"with_muted({step})", wrong, "They are numbered from 0")
+        one = steps.bare(self.steps[step])
+        return self.with_step(step, steps.MutedStep(one) if on else one)
+
+    def awake(self) -> Plan:
+        """Returns the plan without its muted steps: `apply` carries out these.
+
+        Example:
+            >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
+            >>> len(Plan(g).rename("y", to="z").with_muted(0).awake())
+            0
+        """
+        kept = tuple(step for step in self.steps if not isinstance(step, steps.MutedStep))
+        return self if len(kept) == len(self.steps) else replace(self, steps=kept)
 
     # -- what is there is changed ----------------------------------------------------------------
 
@@ -197,10 +340,9 @@ class Plan:
             exclude: ops that are not.
 
         Example:
-            >>> from graphsurgeon.graph.graph import Graph
-            >>> from graphsurgeon.plan.plan import Plan
-            >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Neg", ["a"])])
-            >>> after = Plan(g).reroute("a:0", to="b:0", exclude="z").after()
+            >>> import graphsurgeon as gs
+            >>> g = gs.Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Neg", ["a"])])
+            >>> after = gs.Plan(g).reroute("a:0", to="b:0", exclude="z").after()
             >>> after.input_names(2), after.input_names(3)
             (['b:0'], ['a:0'])
         """
@@ -209,7 +351,12 @@ class Plan:
         return self._with(steps.RerouteStep(*given.two(old, to), limits, given.ops(exclude)))
 
     def swap(self, a: Any, b: Any = None) -> Plan:
-        """Lets the consumers of two tensors change places; of as many in two lists, or of the pairs of a dict."""
+        """Lets the consumers of two tensors change places; of as many in two lists, or of the pairs of a dict.
+
+        Args:
+            a: a tensor, a list of tensors, or a dict tensor -> tensor.
+            b: the other tensor, or a list of as many; none where `a` is a dict.
+        """
         return self._with(steps.SwapStep(*self._given(f"swap({shown(a)!r}, {shown(b)!r})").two(a, b)))
 
     def bypass(self, ops: Any, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
@@ -223,11 +370,10 @@ class Plan:
                 leaves, by name or number; by default all that come from what enters and are read outside.
 
         Example:
-            >>> from graphsurgeon.graph.graph import Graph
-            >>> from graphsurgeon.plan.plan import Plan
-            >>> g = Graph.of([("x", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/b", "Exp", ["s/a"]),
+            >>> import graphsurgeon as gs
+            >>> g = gs.Graph.of([("x", "Placeholder", []), ("s/a", "Neg", ["x"]), ("s/b", "Exp", ["s/a"]),
             ...               ("y", "Neg", ["s/b"])])
-            >>> Plan(g).bypass("s").after().input_names(3)
+            >>> gs.Plan(g).bypass("s").after().input_names(3)
             ['x:0']
         """
         given = self._given(f"bypass({shown(ops)!r})")
@@ -239,6 +385,10 @@ class Plan:
 
     def detach(self, ops: Any, *, side: str = "both") -> Plan:
         """Cuts ops off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``.
+
+        Args:
+            ops: the ops: names, objects, a selection or a scope.
+            side: ``inputs``, ``outputs`` or ``both``.
 
         Raises:
             PlanError: `side` is none of these.
@@ -267,10 +417,9 @@ class Plan:
                 attributes.
 
         Example:
-            >>> from graphsurgeon.graph.graph import Graph
-            >>> from graphsurgeon.plan.plan import Plan
-            >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Add", ["a", "b"])])
-            >>> Plan(g).insert("Identity", on=["a", "b"], name="probe").after().input_names(2)
+            >>> import graphsurgeon as gs
+            >>> g = gs.Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Add", ["a", "b"])])
+            >>> gs.Plan(g).insert("Identity", on=["a", "b"], name="probe").after().input_names(2)
             ['probe:0', 'probe_1:0']
         """
         word = self._given("insert()").word(op, "function") if callable(op) else ""
@@ -289,32 +438,116 @@ class Plan:
             raise PlanError(given.asked, wrong, "Give as many names, or one for all")
         return self._with(steps.InsertStep(op, tensors, names, held, limits, given.ops(exclude), word))
 
+    def adapt(
+        self,
+        tensor: Any,
+        *,
+        to: Any = None,
+        input: int | None = None,
+        by: str | Iterable[str] = (),
+        name: str = "",
+        dtype: Any = None,
+        shape: Any = None,
+        only: Any = None,
+        exclude: Any = (),
+        **options: Any,
+    ) -> Plan:
+        """Makes a tensor fit where one of another dtype or shape is read, and lets it be read there.
+
+        What comes out is called ``name:0``. Its dtype and shape are those of what is read there now, as far as they are
+        known. A dense layer has variables of its own, with initial values, that are trained and saved like others.
+
+        Args:
+            tensor: the tensor.
+            to: the op that is to read it, as for `connect`; or a tensor or placeholder, whose consumers are to read it
+                instead, as for `reroute`. None: nothing reads it yet; a later step may, as a copy by its `inputs`.
+            input: which input of the op; 0 where it is not said.
+            by: ``cast``, ``reshape``, ``transpose``, ``pad``, ``resize``, ``pool`` or ``dense``; or several, one after
+                another, as ``["pool", "dense"]``. Default: the most sensible one. A cast that it needs comes by itself.
+            name: of what comes out, and of the scope of all else that is made; default: a free one.
+            dtype, shape: what is to come out, where that is not what is read there now; None: not known.
+            only, exclude: which consumers of a tensor, as in `reroute`.
+            options: ``method`` of ``resize`` (``bilinear``, ``nearest`` …), ``mode`` of ``pool`` (``avg``, ``max``),
+                ``perm`` of ``transpose``, ``paddings`` and ``value`` of ``pad``, ``bias`` and ``seed`` of ``dense``;
+                ``data_format`` (``NHWC``, ``NCHW``) of all that have channels.
+
+        Raises:
+            PlanError: there is no such kind or option, or readers are named where there are none. All else is
+                found by `check`.
+
+        Example:
+            >>> import tensorflow as tf, graphsurgeon as gs
+            >>> with tf.Graph().as_default() as graph:
+            ...     features = tf.compat.v1.placeholder(tf.float32, [None, 7, 7, 8], name="features")
+            ...     pooled = tf.compat.v1.placeholder(tf.float32, [None, 4], name="pooled")
+            ...     head = tf.nn.softmax(pooled, name="head")
+            >>> plan = gs.open(graph).plan().adapt("features", to="head", by=["pool", "dense"], name="fit")
+            >>> plan.check(), plan.after().input_names(2)
+            ((), ['fit:0'])
+        """
+        given = self._given(f"adapt({shown_by(tensor_name, tensor)})")
+        kinds = (by,) if isinstance(by, str) else tuple(by)
+        held = tuple((key, tuples_of(value)) for key, value in options.items())
+        wrong = option_fault(kinds, held)
+        if wrong is not None:
+            raise PlanError(given.asked, *wrong)
+        end, at = None if to is None else given.name(to), None if input is None else given.number(input)
+        limits, left = given.some_ops(only), given.ops(exclude)
+        if at is not None and (end is None or ":" in end):
+            raise PlanError(given.asked, f"input={at} is not of an op", "Give the op: to='op'")
+        if (limits is not None or left) and (end is None or at is not None):
+            raise PlanError(given.asked, "only= and exclude= are not for one input", "Give a tensor: to='x:0'")
+        wish = Wish(kinds, None if dtype is None else given.dtype(dtype), given.shape(shape), held)
+        return self._with(steps.AdaptStep(given.tensor(tensor), end, at, str(name).strip("/"), wish, limits, left))
+
     def remove(self, ops: Any, *, stitch: bool = False) -> Plan:
         """Takes ops out of the graph.
 
         Args:
             ops: a selection, names or objects. Nothing that stays may read them.
-            stitch: what reads output 0 of a removed op reads what its first input reads.
+            stitch: what reads output 0 of a removed op reads what its first input reads; where several go and that
+                does not fit, the only tensor that enters them, leads there and fits.
         """
         return self._with(steps.RemoveStep(self._given(f"remove({shown(ops)!r})").ops(ops), bool(stitch)))
 
     def set_attr(self, ops: Any, name: str, value: Any) -> Plan:
-        """Sets an attribute of ops; None clears one that begins with ``_``."""
+        """Sets an attribute of ops; None clears one that begins with ``_``.
+
+        Args:
+            ops: the ops: names, objects, a selection or a scope.
+            name: the name of the attribute, as ``strides``.
+            value: its new value, as Python has it: a number, text, dtype, shape or list; None clears it.
+        """
         given = self._given(f"set_attr({shown(ops)!r}, {name!r})")
         return self._with(steps.SetStep(given.ops(ops), ((name, value),)))
 
     def set_device(self, ops: Any, device: str) -> Plan:
-        """Sets the device of ops; an empty text lets TensorFlow choose."""
+        """Sets the device of ops; an empty text lets TensorFlow choose.
+
+        Args:
+            ops: the ops: names, objects, a selection or a scope.
+            device: the device, as ``/gpu:0``, or an empty text.
+        """
         given = self._given(f"set_device({shown(ops)!r}, {device!r})")
         return self._with(steps.SetStep(given.ops(ops), (), str(device)))
 
     def add_control(self, op: Any, after: Any) -> Plan:
-        """Lets an op run after others."""
+        """Lets an op run after others.
+
+        Args:
+            op: the op that should wait.
+            after: the op or ops that should run before it.
+        """
         given = self._given(f"add_control({shown(op)!r})")
         return self._with(steps.OrderStep(given.ops(op)[0], given.ops(after), False))
 
     def remove_control(self, op: Any, after: Any = None) -> Plan:
-        """Lets an op no longer wait for others; for none at all where `after` is not given."""
+        """Lets an op no longer wait for others; for none at all where `after` is not given.
+
+        Args:
+            op: the op that waits.
+            after: the op or ops that it should not wait for. Default: all.
+        """
         given = self._given(f"remove_control({shown(op)!r})")
         others = given.some_ops(after)
         return self._with(steps.OrderStep(given.ops(op)[0], others, True))
@@ -350,10 +583,9 @@ class Plan:
             PlanError: no new name is given, or two.
 
         Example:
-            >>> from graphsurgeon.graph.graph import Graph
-            >>> from graphsurgeon.plan.plan import Plan
-            >>> g = Graph.of([("a/x", "Const", []), ("b/x", "Neg", ["a/x"])])
-            >>> Plan(g).rename({"a": "b", "b": "a"}).after().names
+            >>> import graphsurgeon as gs
+            >>> g = gs.Graph.of([("a/x", "Const", []), ("b/x", "Neg", ["a/x"])])
+            >>> gs.Plan(g).rename({"a": "b", "b": "a"}).after().names
             ['b/x', 'a/x']
         """
         given = self._given(f"rename({shown(old)!r})")
@@ -388,10 +620,9 @@ class Plan:
             PlanError: `assign` or `collections` is not known. All else is found by `check`.
 
         Example:
-            >>> from graphsurgeon.graph.graph import Graph
-            >>> from graphsurgeon.plan.plan import Plan
-            >>> g = Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Exp", ["y"])])
-            >>> plan = Plan(g).reroute("a:0", to="b:0").on_copies(scope="new")
+            >>> import graphsurgeon as gs
+            >>> g = gs.Graph.of([("a", "Const", []), ("b", "Const", []), ("y", "Neg", ["a"]), ("z", "Exp", ["y"])])
+            >>> plan = gs.Plan(g).reroute("a:0", to="b:0").on_copies(scope="new")
             >>> after = plan.after()
             >>> plan.mode, after.names[4:], after.input_names(2), after.input_names(4)
             ('append', ['new/y', 'new/z'], ['a:0'], ['b:0'])
@@ -528,12 +759,11 @@ class Plan:
             PlanError: the value is neither a bool nor a number.
 
         Example:
-            >>> from graphsurgeon.graph.graph import Graph
-            >>> from graphsurgeon.plan.plan import Plan
-            >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+            >>> import graphsurgeon as gs
+            >>> g = gs.Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
             ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"]),
             ...               ("y", "Abs", ["m"])])
-            >>> after = Plan(g).resolve_condition("p:0", True).after()
+            >>> after = gs.Plan(g).resolve_condition("p:0", True).after()
             >>> after.names, after.input_names(2), after.input_names(3)
             (['x', 'p', 'b', 'y'], ['x:0'], ['b:0'])
         """

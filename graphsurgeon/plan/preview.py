@@ -22,11 +22,11 @@ class Preview:
     """The effect of a plan, for people. `print` it, or ask for `table()` or `marks`.
 
     Example:
-        >>> from graphsurgeon.graph.graph import Graph
-        >>> from graphsurgeon.plan.plan import Plan
-        >>> from graphsurgeon.graph.selection import select
-        >>> g = Graph.of([("x", "Const", []), ("y", "Neg", ["x"])], title="tiny")
-        >>> print(Plan(g).copy(select(g), to="copy").preview())
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     y = tf.negative(tf.constant(1.0, name="x"), name="y")
+        >>> ed = gs.open(graph, title="tiny")
+        >>> print(ed.plan().copy(ed.select(), to="copy").preview())
         plan for tiny
           1. copy 2 ops of tiny to copy/
         makes
@@ -53,12 +53,14 @@ class Preview:
 
     @property
     def marks(self) -> dict[int, str]:
-        """Op number after the plan -> ``new``, or ``changed`` for ops that get other inputs, attributes or a device."""
+        """Op number after the plan -> ``new``; ``changed`` for ops that get other inputs, attributes or a device;
+        ``shape`` for others that give other shapes than before.
+        """
         effect, after = self.effect, self.effect.after
         out = dict.fromkeys(range(effect.first, after.size), "new")
         touched = [*(op for op, _, _ in effect.edits), *effect.changes, *effect.reordered, *effect.renamed.values()]
         out.update({after.index[op]: "changed" for op in touched if after.index.get(op, effect.first) < effect.first})
-        return out
+        return dict.fromkeys(effect.verdict.reshaped, "shape") | out
 
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each thing the plan makes or joins: kind, name, what it was, and details."""
@@ -134,7 +136,7 @@ class Preview:
         lines = [f"plan for {effect.base.title}"]
         lines += [f"  {i}. {step_text(step)}" for i, step in enumerate(effect.steps, 1)] or ["  (no steps yet)"]
         made: list[str] = []
-        copies = [copied for copied in effect.copies if copied.role == "copy"]
+        copies = [copied for copied in effect.copies if copied.role == "copy" or copied.variables]
         for copied in copies:
             made += _copied_lines(self, copied, len(copies) == 1)
             made += [f"  {note}" for note in self.backend.notes(copied)]

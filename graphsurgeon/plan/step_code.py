@@ -38,6 +38,8 @@ def asked(step: Step) -> str:
             return f"set_attr({one_or_all(step.ops)!r}, {name!r}, {literal(value)})"
         case steps.RebuildStep():
             return "rebuild()"
+        case steps.MutedStep():
+            return asked(step.step)
         case _:
             return call(step, "ed", Sources()).removeprefix(".")
 
@@ -64,6 +66,8 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             name = step.name if isinstance(step.name, str) else list(step.name)
             held = "".join(f", {key}={literal(value, sources)}" for key, value in step.attributes)
             return f".insert({what}, on={one_or_all(step.on)!r}, name={name!r}{_limits(step)}{held})"
+        case steps.AdaptStep():
+            return _adapt_call(step, sources)
         case steps.BypassStep():
             what = _chosen(step, sources) if len(step.ops) != 1 or isinstance(step.given, str) else repr(step.ops[0])
             return f".bypass({what}{_ends(step)})"
@@ -134,6 +138,18 @@ def _replace_call(step: steps.ReplaceStep, owner: str, sources: Sources) -> str:
     return f".replace({', '.join([first, by, *more])})"
 
 
+def _adapt_call(step: steps.AdaptStep, sources: Sources) -> str:
+    wish, parts = step.wish, [repr(step.tensor)]
+    parts += [] if step.to is None else [f"to={step.to!r}"]
+    parts += [] if step.input is None else [f"input={step.input}"]
+    parts += [f"by={one_or_all(wish.by)!r}"] if wish.by else []
+    parts += [f"name={step.name!r}"] if step.name else []
+    about = (("dtype", wish.dtype), ("shape", None if wish.shape is None else list(wish.shape)))
+    parts += [f"{key}={value!r}" for key, value in about if value is not None]
+    parts += [f"{key}={literal(value, sources)}" for key, value in wish.options]
+    return f".adapt({', '.join(parts)}{_limits(step)})"
+
+
 def _chosen(step: steps.BypassStep | steps.CollapseStep, sources: Sources) -> str:
     """Ops as they were given: a scope, a selection, or names."""
     if isinstance(step.given, Selection):
@@ -156,7 +172,7 @@ def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
     return {word: thing for word, thing in pairs if not isinstance(thing, str)}
 
 
-def _limits(step: steps.RerouteStep | steps.InsertStep | steps.RerouteOrderStep) -> str:
+def _limits(step: steps.RerouteStep | steps.InsertStep | steps.AdaptStep | steps.RerouteOrderStep) -> str:
     """The arguments `only` and `but` as code."""
     only = f", only={one_or_all(step.only)!r}" if step.only is not None else ""
     return only + (f", exclude={one_or_all(step.exclude)!r}" if step.exclude else "")

@@ -36,6 +36,9 @@ def step_text(step: Step) -> str:
             what = step.op if isinstance(step.op, str) else f"{step.word} as"
             name = step.name if isinstance(step.name, str) else few(step.name)
             return f"insert {what} {name} between {few(step.on)} and {_whose(few(step.on), step.only, step.exclude)}"
+        case steps.AdaptStep():
+            how = f" by {' and '.join(step.wish.by)}" if step.wish.by else ""
+            return f"adapt {step.tensor}{how}" + _place(step)
         case steps.BypassStep():
             return f"bypass {few(step.ops)}"
         case steps.RemoveStep():
@@ -69,6 +72,8 @@ def step_text(step: Step) -> str:
         case steps.OnCopiesStep():
             end = f", up to {few(step.until)}" if step.until else ""
             return f"carry the edits so far out on copies under {step.to}/{end}"
+        case steps.MutedStep():
+            return f"muted: {step_text(step.step)}"
         case steps.RebuildStep():
             count = len(step.orphans)
             return f"rebuild the graph without {counted(count, 'orphans')}" if count else "rebuild the graph"
@@ -79,6 +84,15 @@ def step_text(step: Step) -> str:
 def one_line(title: str, steps: Sequence[Step]) -> str:
     """Returns a plan for a graph of this title in one line."""
     return f"<Plan for {title}: {'; '.join(map(step_text, steps)) or 'empty'}>"
+
+
+def _place(step: steps.AdaptStep) -> str:
+    """Where an adapted tensor goes, in words."""
+    if step.to is None:
+        return f", as {step.name}:0" if step.name else ""
+    if ":" in step.to:
+        return f" for {_whose(step.to, step.only, step.exclude)}"
+    return f" to input {step.input or 0} of {step.to}"
 
 
 def _whose(tensor: str, only: tuple[str, ...] | None, exclude: tuple[str, ...]) -> str:

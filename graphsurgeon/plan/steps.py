@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..graph.match.match import Match
 from ..graph.match.pattern import Pattern
 from ..graph.selection import Selection
+from .adapters import Wish
 
 #: As `values`: initial values are wanted, whatever the variables hold.
 INITIAL = "initial"
@@ -80,6 +81,28 @@ class InsertStep:
     only: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     word: str = ""  # what code calls the function
+
+
+@dataclass(frozen=True)
+class AdaptStep:
+    """A tensor is made to fit where another is read; see `Plan.adapt`.
+
+    Args:
+        tensor: the tensor.
+        to, input: the op that is to read it, and where; or a tensor, or an op without inputs, whose place it takes;
+            None: nothing reads it yet.
+        name: of the tensor that comes out, and the scope of what else is made; empty: a free one.
+        wish: how it is to be adapted.
+        only, exclude: which consumers of the tensor whose place it takes.
+    """
+
+    tensor: str
+    to: str | None
+    input: int | None
+    name: str
+    wish: Wish
+    only: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,6 +231,13 @@ class OnCopiesStep:
 
 
 @dataclass(frozen=True)
+class MutedStep:
+    """A step that stays in its plan and does nothing, until it is itself again; see `Plan.with_muted`."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
 class RebuildStep:
     """The graph is built anew without its orphans; a step of the editor, no plan is given one."""
 
@@ -216,10 +246,21 @@ class RebuildStep:
 
 #: What changes a graph that is there, other than by new edges to one input.
 EditStep = (
-    RerouteStep | SwapStep | DetachStep | InsertStep | BypassStep | RemoveStep | SetStep | OrderStep | RerouteOrderStep
-    | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | UnrollStep | OnCopiesStep | RebuildStep
+    RerouteStep | SwapStep | DetachStep | InsertStep | AdaptStep | BypassStep | RemoveStep | SetStep | OrderStep
+    | RerouteOrderStep | RenameStep | ReplaceStep | CollapseStep | InlineStep | ConditionStep | UnrollStep
+    | OnCopiesStep | RebuildStep
 )  # fmt: skip
-Step = CopyStep | ConnectStep | EditStep
+Step = CopyStep | ConnectStep | EditStep | MutedStep
+
+
+def bare(step: Step) -> Step:
+    """Returns a step as it is when it is not muted.
+
+    Example:
+        >>> bare(MutedStep(ConnectStep("a:0", "b", 1)))
+        ConnectStep(tensor='a:0', to='b', input=1)
+    """
+    return step.step if isinstance(step, MutedStep) else step
 
 
 def renamed_by(step: RenameStep, name: str) -> str:
@@ -232,3 +273,33 @@ def renamed_by(step: RenameStep, name: str) -> str:
     op, colon, port = name.partition(":")
     lead = max((old for old, _ in step.names if op == old or op.startswith(f"{old}/")), key=len, default=None)
     return name if lead is None else dict(step.names)[lead] + op[len(lead) :] + colon + port
+
+
+#: Fields that hold words: what they say is no name.
+_WORDS = frozenset({
+    "assign", "attributes", "by", "collections", "constants", "control", "device", "external", "options", "seeds",
+    "side", "unmapped", "variables", "wish", "word", "words",
+})  # fmt: skip
+
+
+def under_scope(step: Step, old: str, new: str) -> Step:
+    """Returns a step that names what is under one scope, or is that scope, as it does where it has another name.
+
+    Example:
+        >>> under_scope(ConnectStep("copy/a:0", "b", 1), "copy", "new")
+        ConnectStep(tensor='new/a:0', to='b', input=1)
+    """
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, str):
+            return new + value[len(old) :] if value == old or value.startswith(f"{old}/") else value
+        return tuple(map(moved, value)) if type(value) is tuple else value
+
+    if isinstance(step, MutedStep):
+        return MutedStep(under_scope(step.step, old, new))
+    names = {f.name: moved(getattr(step, f.name)) for f in fields(step) if f.name not in _WORDS}
+    if isinstance(step, CopyStep):  # a policy is a word, or a tensor
+        names["variables"] = tuple((v, moved(how) if ":" in how else how) for v, how in step.variables)
+    if isinstance(step, InsertStep):  # its `op` is a type, or a function
+        names["op"] = step.op
+    return replace(step, **names)

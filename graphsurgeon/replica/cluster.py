@@ -62,7 +62,11 @@ class LocalCluster:
         return {target: f"/job:{self.job}/task:{i}" for i, target in enumerate(self.targets)}
 
     def kill(self, task: int) -> None:
-        """Ends the server of a task at once, as a crash would."""
+        """Ends the server of a task at once, as a crash would.
+
+        Args:
+            task: the number of the task.
+        """
         server = self._running[task]
         if server is not None:
             server.kill()
@@ -71,6 +75,9 @@ class LocalCluster:
 
     def restart(self, task: int) -> None:
         """Starts the server of a task again, at its old address and with nothing in it.
+
+        Args:
+            task: the number of the task.
 
         Raises:
             PlanError: it does not answer in time.

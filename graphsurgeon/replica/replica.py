@@ -78,6 +78,7 @@ class Replica:
         weakref.finalize(self, _release, self._observed)
         self._live_in(session)
         self._start(initial)
+        self._count = 0  # what it begins with is no update
 
     # -- looking and running --------------------------------------------------------------------------
 
@@ -437,6 +438,9 @@ class Replica:
 
     def attach(self, session: TFSession) -> Replica:
         """Follows the original in another session of its graph, as after the old one was lost; takes all values over.
+
+        Args:
+            session: the session to follow from now on.
 
         Raises:
             PlanError: it is a session of another graph, or has not the device that the duplicate is on.

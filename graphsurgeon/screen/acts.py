@@ -5,10 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import alike, boundary, drafts, edits, folds, looks, places, runs, undo
+from . import (
+    alike,
+    attributes,
+    boundary,
+    copies,
+    drafts,
+    edits,
+    folds,
+    leave,
+    looks,
+    paths,
+    places,
+    runs,
+    stages,
+    steps,
+    undo,
+    wires,
+)
 from .verbs import VERBS
 
-_ROOMS = (alike, boundary, drafts, edits, folds, looks, places, runs, undo)
+_ROOMS = (
+    alike,
+    attributes,
+    boundary,
+    copies,
+    drafts,
+    edits,
+    folds,
+    leave,
+    looks,
+    paths,
+    places,
+    runs,
+    stages,
+    steps,
+    undo,
+    wires,
+)
 
 ACTS: dict[str, Callable[..., Any]] = {
     name: act

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from ..errors import SelectionError
+from ..errors import LayoutError, SelectionError
+from ..graph.cuts import cuts
 from ..graph.graph import Graph
 from ..graph.layers import ends
+from ..graph.names import tensor_name
 from ..graph.selection import Query, Selection
 from ..words import counted, few
 from .marks import Marks, ops_of
-from .shown import boundary_text
+from .shown import boundary_shown, boundary_text
 from .stage import Stage
 from .state import State
 
 
 def mark_input(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary input; a layer, or a box with one output, for that."""
+    """Marks a tensor as boundary input; a layer, or a box with one output, for that.
+
+    Args:
+        tensor: the name of the tensor, layer or box.
+    """
     marks = state.marks
     for graph, one in _ends(stage, state, tensor, "mark_input"):
         marks = marks.with_input(graph, one)
@@ -25,7 +33,11 @@ def mark_input(stage: Stage, state: State, tensor: str) -> State:
 
 
 def mark_output(stage: Stage, state: State, tensor: str) -> State:
-    """Marks a tensor as boundary output; a layer, or a box with one output, for that."""
+    """Marks a tensor as boundary output; a layer, or a box with one output, for that.
+
+    Args:
+        tensor: the name of the tensor, layer or box.
+    """
     marks = state.marks
     for graph, one in _ends(stage, state, tensor, "mark_output"):
         marks = marks.with_output(graph, one)
@@ -33,7 +45,11 @@ def mark_output(stage: Stage, state: State, tensor: str) -> State:
 
 
 def unmark(stage: Stage, state: State, tensor: str) -> State:
-    """Takes a tensor out of the boundary."""
+    """Takes a tensor out of the boundary.
+
+    Args:
+        tensor: the name of the tensor.
+    """
     return _marked(stage, state, state.marks.without(tensor))
 
 
@@ -52,9 +68,71 @@ def boundary_of_selection(stage: Stage, state: State) -> State:
     return _marked(stage, state, Marks.around(chosen))
 
 
+def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[str]) -> State:
+    """Makes these tensors the boundary, and no others.
+
+    Args:
+        inputs, outputs: names of tensors.
+    """
+    marks, base = Marks(), stage.source.snapshot
+    for tensor in inputs:
+        marks = marks.with_input(stage.around(base, [tensor]).graph, tensor)
+    for tensor in outputs:
+        marks = marks.with_output(stage.around(base, [tensor]).graph, tensor)
+    return _marked(stage, state, marks)
+
+
+def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
+    """Says where a boundary around what is selected could lie: just around it, and where few tensors cross.
+
+    Returns:
+        up to four, the nearest first: its tensors, in one line, and what of the picture would be in the region.
+    """
+    if not state.view.selected:
+        raise SelectionError("suggest_boundaries()", "nothing is selected", "Click a box first")
+    tree, boxes = stage.holding(state, "source", state.view.selected)
+    mask = ops_of(tree, boxes, "suggest_boundaries")
+    state = stage.settled(state)
+    with suppress(LayoutError):  # without a picture there are no boxes to light
+        stage.draw(state, "source")
+    own = Marks.around(stage.selection(state))
+    found = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
+    told = []
+    for marks in dict.fromkeys(found):
+        region = stage.region(state.but(marks=marks))[0]
+        if region is None:
+            continue
+        shown = boundary_shown(tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region))
+        ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
+        lead = "of what is selected: " if marks == own else ""
+        text = f"{lead}{len(marks.inputs)} in, {len(marks.outputs)} out, {counted(len(region), 'ops')}"
+        told.append({**shown, "text": f"{text}: {ends[0]} → {ends[1]}"})
+    return state, told
+
+
 def add_leak(stage: Stage, state: State, tensor: str) -> State:
-    """Makes a leak a boundary input."""
+    """Makes a leak a boundary input.
+
+    Args:
+        tensor: the name of the tensor that leaks.
+    """
     return mark_input(stage, state, tensor)
+
+
+def include(stage: Stage, state: State, tensor: str) -> State:
+    """Takes what computes a leak into the region, up to the boundary inputs.
+
+    Args:
+        tensor: the name of the tensor that leaks.
+    """
+    marks = state.marks.without(tensor)
+    stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), f"include({tensor!r})")
+    return _marked(stage, state, replace(marks, included=(*marks.included, tensor_name(tensor))))
+
+
+def swap_boundary(stage: Stage, state: State) -> State:
+    """Lets boundary inputs and outputs change places, where they were marked the wrong way round."""
+    return _marked(stage, state, state.marks.swapped)
 
 
 def _ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
@@ -62,13 +140,17 @@ def _ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[
     base = stage.source.snapshot
     for one in ends(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
         if str(one).endswith("/"):
-            one = _only_output(stage, state, one, verb)
+            one = only_output(stage, state, one, verb)
         yield stage.around(base, [str(getattr(one, "name", one))]).graph, one
 
 
-def _only_output(stage: Stage, state: State, box: str, verb: str) -> str:
-    """The tensor that leaves a box, where there is one."""
-    tree, boxes = stage.holding(state, "source", [box])
+def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "source") -> str:
+    """Returns the tensor that leaves a box.
+
+    Raises:
+        SelectionError: several leave it, or none does; or there is no such box.
+    """
+    tree, boxes = stage.holding(state, pane, [box])
     inside = Selection(tree.graph, ops_of(tree, boxes, verb), Query("select"))
     given = Marks.around(inside).outputs
     if len(given) != 1:

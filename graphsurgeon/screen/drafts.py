@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..errors import LayoutError, PlanError
+from ..graph.graph import TensorInfo
 from ..graph.names import free_name, op_name, tensor_name
 from ..plan.effect import Effect
 from ..plan.plan import Plan
+from ..plan.step_text import step_text
+from ..plan.steps import CopyStep
 from ..words import counted
 from .pane import keys_at
 from .shown import receipt
@@ -17,7 +24,12 @@ from .state import State
 
 
 def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder") -> State:
-    """Adds a copy of the region (or of what is selected) to the plan, under `to` or a free scope."""
+    """Adds a copy of the region (or of what is selected) to the plan, under `to` or a free scope.
+
+    Args:
+        to: the scope of the copy. Default: a free one.
+        unmapped: what becomes of boundary inputs that nothing feeds, as in `Plan.copy`.
+    """
     plan, region = stage.draft(state), stage.region(state)[0]
     chosen = stage.selection(state) if region is None else region
     if not chosen:
@@ -26,16 +38,68 @@ def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "pla
     control = None if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
     plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
-    made = plan.effect.copies[-1:]
-    more = sum(len(c.names) + len(c.placeholders) for c in made) - len(chosen)
-    also = f", {more:,} more are also copied" if more > 0 else ""
-    return planned(stage, state, plan, f"{counted(len(chosen), 'ops')} will be copied to {scope}/{also}")
+    return planned(stage, state, plan, _copied(plan, scope, len(chosen)))
+
+
+def _copied(plan: Plan, scope: str, chosen: int) -> str:
+    """What the last copy of a plan makes, in words: the numbers come to that of its new ops."""
+    if not plan.effect.copies:
+        return f"{counted(chosen, 'ops')} will be copied to {scope}/"
+    copied = plan.effect.copies[-1]
+    along = int((~copied.step.selection.mask[copied.ops]).sum())
+    parts = [f"{along:,} also copied"] if along else []
+    parts += [counted(len(copied.placeholders), "placeholders")] if copied.placeholders else []
+    text = f"{counted(len(copied.names) - along, 'ops')} will be copied to {scope}/"
+    made = counted(len(copied.names) + len(copied.placeholders), "new ops")
+    return text + (f", with {' and '.join(parts)}: {made}" if parts else "")
 
 
 def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:
-    """Adds a connection to the plan: input `input` of op `to` reads `tensor`."""
+    """Adds a connection to the plan: input `input` of op `to` reads `tensor`.
+
+    Args:
+        tensor: the name of the tensor, in the destination.
+        to: the name of the op that should read it.
+        input: the number of its input.
+    """
     text = f"{tensor_name(tensor)} will feed input {input} of {op_name(to)}"
     return edited(stage, state, stage.draft(state).connect(tensor, to=to, input=input), text)
+
+
+def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
+    """Makes a tensor fit where another is read, and lets it be read there.
+
+    Args:
+        tensor: the tensor.
+        to: the op that is to read it; or a tensor, or an op without inputs, whose readers are to read it instead.
+        input: which input of the op.
+        by: the kinds of adapters, as for `Plan.adapt`; none: the most sensible one.
+    """
+    plan, op = stage.draft(state), op_name(to)
+    graph = stage.around(plan.after(), [to]).graph
+    reads = ":" not in to and op in graph.index and len(graph.data.row(graph.index[op]))
+    plan = plan.adapt(tensor, to=to if ":" in to else op, input=input if reads else None, by=by)
+    return edited(stage, state, plan, step_text(plan.steps[-1]))
+
+
+def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
+    """Makes a fault of the plan go, by an adapter in the place of the step that has it.
+
+    Args:
+        fault: which fault, from 0.
+        cure: which of its cures, from 0: the most sensible one.
+
+    Raises:
+        PlanError: there is no such fault, or it has no such cure.
+    """
+    plan = stage.draft(state)
+    faults, asked = plan.check() if plan.steps else (), f"cure({fault}, {cure})"
+    if fault >= len(faults):
+        raise PlanError(asked, f"the plan has {counted(len(faults), 'faults')}", "They are numbered from 0")
+    cures = faults[fault].cures
+    if cure >= len(cures):
+        raise PlanError(asked, f"it has {counted(len(cures), 'cures')}", faults[fault].instead)
+    return edited(stage, state, plan.cured(cures[cure]), cures[cure].text)
 
 
 def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str) -> State:
@@ -50,6 +114,69 @@ def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str
     return planned(stage, state, stage.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
 
 
+def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> State:
+    """Says what feeds an input of a copy of the plan.
+
+    Args:
+        step: which step of the plan, from 0.
+        tensor: what enters it in the source.
+        by: a tensor of the destination; ``placeholder``; ``keep``, for what it reads in the source; or a number or
+            array, also as a text, for a constant: a number fills the shape, where that is known.
+    """
+    plan = stage.draft(state)
+    value = read(by)
+    if not isinstance(value, str):
+        found = plan.steps[step] if 0 <= step < len(plan.steps) else None
+        graph = found.selection.graph if isinstance(found, CopyStep) else plan.base
+        value, by = (
+            constant_like(graph.info(*graph.tensor(tensor_name(tensor), f"set_input({tensor!r})")), value),
+            "a constant",
+        )
+    said = {"placeholder": "will be a placeholder", "keep": "will be read as it is"}.get(by, f"will be {by}")
+    return edited(stage, state, plan.with_input(step, tensor, value), f"{tensor_name(tensor)} {said}")
+
+
+def constant_like(info: TensorInfo | None, value: Any) -> Any:
+    """Returns a value as an array of a tensor's dtype, and of its shape where it is one number.
+
+    Example:
+        >>> constant_like(TensorInfo("float32", (2,)), 3).tolist(), constant_like(None, [1]).tolist()
+        ([3.0, 3.0], [1])
+    """
+    try:
+        array = np.asarray(value, None if info is None else info.dtype.removesuffix("_ref"))
+    except (TypeError, ValueError):  # it is said by the check of the plan
+        array = np.asarray(value)
+    whole = array.ndim == 0 and info is not None and info.shape is not None and None not in info.shape
+    return np.full(info.shape, array) if whole and info is not None and info.shape is not None else array
+
+
+def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
+    """Says under which scope a copy of the plan is made.
+
+    Args:
+        step: the number of the step, from 0.
+        to: the new scope.
+    """
+    plan = stage.draft(state).with_scope(step, to)
+    return planned(stage, state, plan, f"what is copied will be under {to.strip('/')}/")
+
+
+def read(value: Any) -> Any:
+    """Returns a text read as Python, where it is some: ``[1, 2]``, ``None``.
+
+    Example:
+        >>> read("[1, 2]"), read("SAME"), read(3)
+        ([1, 2], 'SAME', 3)
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+
+
 def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     """Applies the plan: all of it or nothing."""
     plan = stage.draft(state)
@@ -58,7 +185,7 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     effect = stage.destination.apply(plan).effect
     shown = state.after or frozenset()
     said = receipt(effect)
-    state = _at_copies(stage, state.but(draft=None, undone=(), applied=said), effect, shown)
+    state = _at_copies(stage, state.but(draft=None, past=(), undone=(), applied=said), effect, shown)
     return state.saying(said), {"applied": said}
 
 
@@ -85,7 +212,7 @@ def edited(stage: Stage, state: State, plan: Plan, text: str) -> State:
 
 def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan, and says what it will do."""
-    return told(stage, state.but(draft=plan, undone=(), applied=""), text)
+    return told(stage, state.but(draft=plan, applied=""), text)
 
 
 def told(stage: Stage, state: State, text: str, warn: bool = True) -> State:

@@ -5,17 +5,13 @@ Names are those of the destination, as the plan leaves it.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import PlanError
 from ..graph.names import free_name, op_name, tensor_name
-from ..graph.selection import listed
-from ..plan.resolve.rewire import consumers_of
 from ..words import counted, few
-from .drafts import edited
-from .marks import Marks, ops_of
+from .drafts import edited, read
+from .marks import ops_of
 from .stage import Stage
 from .state import State
 
@@ -24,23 +20,42 @@ ASKING = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1,
 
 
 def reroute(stage: Stage, state: State, old: str, to: str) -> State:
-    """What reads tensor `old` shall read tensor `to`."""
+    """What reads tensor `old` should read tensor `to`.
+
+    Args:
+        old: the name of the tensor that is read.
+        to: the name of the tensor to read instead.
+    """
     plan = stage.draft(state).reroute(old, to=to)
     return edited(stage, state, plan, f"what reads {tensor_name(old)} will read {tensor_name(to)}")
 
 
 def swap(stage: Stage, state: State, a: str, b: str) -> State:
-    """The consumers of two tensors change places."""
+    """The consumers of two tensors change places.
+
+    Args:
+        a: the name of a tensor.
+        b: the name of the other.
+    """
     return edited(stage, state, stage.draft(state).swap(a, b), f"{tensor_name(a)} and {tensor_name(b)} change places")
 
 
 def bypass(stage: Stage, state: State, op: str) -> State:
-    """What reads an op shall read what its first input reads."""
+    """What reads an op should read what its first input reads.
+
+    Args:
+        op: the name of the op.
+    """
     return edited(stage, state, stage.draft(state).bypass(op), f"{op_name(op)} will be bypassed")
 
 
 def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
-    """Cuts boxes off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``."""
+    """Cuts boxes off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``.
+
+    Args:
+        names: names of boxes.
+        side: ``inputs``, ``outputs`` or ``both``.
+    """
     ops = _ops(stage, state, names, "detach")
     return edited(stage, state, stage.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
@@ -60,14 +75,25 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
 
 
 def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
-    """Takes boxes out of the graph; with `stitch`, what read them reads what they read first."""
+    """Takes boxes out of the graph; with `stitch`, what read them reads what they read first.
+
+    Args:
+        names: names of boxes.
+        stitch: whether what read them reads on.
+    """
     ops = _ops(stage, state, names, "remove")
     return edited(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will go")
 
 
 def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
-    """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``."""
-    ops, value = _ops(stage, state, names, "set_attr"), _read(value)
+    """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``.
+
+    Args:
+        names: names of boxes.
+        name: the name of the attribute.
+        value: its new value, or a text that is one in Python.
+    """
+    ops, value = _ops(stage, state, names, "set_attr"), read(value)
     graph = stage.around(stage.graph(state, "destination"), ops).graph
     for kind, op in {graph.types[graph.index[op]]: op for op in reversed(ops)}.items():
         stage.facts.check_attribute(kind, op, name, value)
@@ -76,27 +102,47 @@ def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value:
 
 
 def set_device(stage: Stage, state: State, names: Sequence[str], device: str) -> State:
-    """Places all ops of boxes on a device; an empty text lets TensorFlow choose."""
+    """Places all ops of boxes on a device; an empty text lets TensorFlow choose.
+
+    Args:
+        names: names of boxes.
+        device: the device, as ``/gpu:0``, or an empty text.
+    """
     ops = _ops(stage, state, names, "set_device")
     plan = stage.draft(state).set_device(ops, device)
     return edited(stage, state, plan, f"{few(ops)} will run on {device or 'any device'}")
 
 
 def add_control(stage: Stage, state: State, op: str, after: str) -> State:
-    """An op shall run after another."""
+    """An op should run after another.
+
+    Args:
+        op: the name of the op that should wait.
+        after: the name of the op that should run before it.
+    """
     plan = stage.draft(state).add_control(op, after)
     return edited(stage, state, plan, f"{op_name(op)} will run after {op_name(after)}")
 
 
 def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
-    """An op shall no longer wait for another; for none at all where `after` is None."""
+    """An op should no longer wait for another; for none at all where `after` is None.
+
+    Args:
+        op: the name of the op that waits.
+        after: the name of the op that it should not wait for. Default: all.
+    """
     whom = "anything" if after is None else op_name(after)
     plan = stage.draft(state).remove_control(op, after)
     return edited(stage, state, plan, f"{op_name(op)} will no longer wait for {whom}")
 
 
 def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
-    """What waits for an op shall wait for another instead."""
+    """What waits for an op should wait for another instead.
+
+    Args:
+        old: the name of the op that is waited for.
+        to: the name of the op to wait for instead.
+    """
     text = f"what waits for {op_name(old)} will wait for {op_name(to)}"
     return edited(stage, state, stage.draft(state).reroute_control(old, to=to), text)
 
@@ -127,7 +173,11 @@ def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None 
 
 
 def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
-    """Puts what function calls compute in the place of the calls."""
+    """Puts what function calls compute in the place of the calls.
+
+    Args:
+        names: names of calls.
+    """
     ops = _ops(stage, state, names, "inline")
     return edited(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will give way to what is inside")
 
@@ -157,42 +207,7 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
     reads = graph.input_names(graph.index[op]) if kind in ASKING else []
     asks = reads[ASKING[kind]] if reads else tensor_name(name)
     text = f"{asks} will be {value} where conds ask it"
-    return edited(stage, state, stage.draft(state).resolve_condition(asks, _read(value)), text)
-
-
-def insert_copy(stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None) -> State:
-    """Puts a copy of boxes between a tensor and all that reads it: two steps, a copy and a reroute.
-
-    Args:
-        names: the boxes: one tensor enters them, constants and variables apart, and one leaves them.
-        on: the tensor.
-        to: the scope of the copy; None: a free one.
-
-    Raises:
-        PlanError: more than one tensor enters or leaves them, or none does.
-        SelectionError: there is no such box.
-    """
-    ops, plan = _ops(stage, state, names, "insert_copy"), stage.draft(state)
-    asked = f"insert_copy({few(ops)})"
-    base = stage.around(plan.base, ops).graph
-    late = [op for op in ops if op not in base.index]
-    if late:
-        raise PlanError(asked, f"{late[0]!r} is made by this plan", "Apply the plan first")
-    chosen = listed(base, (base.index[op] for op in ops))
-    marks = Marks.around(chosen)
-    for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
-        if len(ends) != 1:
-            wrong = f"{counted(len(ends), 'tensors')} {verb} what is copied" + (f": {few(ends)}" if ends else "")
-            raise PlanError(asked, wrong, f"Select ops that one tensor {verb}s")
-    tensor = tensor_name(on)
-    scope = to or free_name("copy", plan.after().taken)
-    copied = plan.copy(chosen, to=scope, inputs={marks.inputs[0]: tensor}, unmapped="keep")
-    graph = copied.after()
-    readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
-    own = [op for op in readers if op.startswith(f"{scope}/")]
-    end = f"{scope}/{marks.outputs[0]}"
-    plan = copied.reroute(tensor, to=end, exclude=own)
-    return edited(stage, state, plan, f"a copy of {few(ops)} will stand behind {tensor}")
+    return edited(stage, state, stage.draft(state).resolve_condition(asks, read(value)), text)
 
 
 def on_copies(
@@ -220,12 +235,3 @@ def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[st
     """The ops of all boxes of these names, in graph order."""
     tree, boxes = stage.holding(state, "destination", names)
     return [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
-
-
-def _read(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return value

@@ -11,18 +11,24 @@ from ..view.first_picture import first_unfolded, unfolded_to
 from ..view.scene import MOST
 from ..view.tree import find_item, keys_to, ops_named
 from ..words import counted, few
+from .attributes import attributes_of, device_of
 from .inspector import details_of, layer_rows, ops_inside, reasons
 from .marks import ops_of, selected_after, selection_of
 from .numbers import numbers
 from .pane import keys_above
 from .places import leaving
-from .shown import hits_shown
+from .shown import hits_shown, scope_hits
 from .stage import Stage
 from .state import State
 
 
 def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> State:
-    """Selects boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``."""
+    """Selects boxes of the source pane by name; `mode` is ``set``, ``add`` or ``toggle``.
+
+    Args:
+        names: names of boxes.
+        mode: ``set`` them, ``add`` them, or ``toggle`` each.
+    """
     selected = selected_after(state.view.selected, names, mode)
     tree = stage.tree(state, "source", stage.to(stage.graph(state, "source"), [*names, *selected]))
     ops_of(tree, names, "select")
@@ -34,7 +40,12 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
 
 
 def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Opens a closed scope, series, block or call in its place."""
+    """Opens a closed scope, series, block or call in its place.
+
+    Args:
+        name: the fold key: a scope with its ``/``, or the name of a series, block or call.
+        pane: ``source`` or ``destination``.
+    """
     tree = stage.tree(state, pane)
     item = find_item(tree, name)
     call = None if item is None else tree.call(item)
@@ -51,7 +62,12 @@ def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State
 
 
 def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Closes an open scope, series or block, with all that is open inside."""
+    """Closes an open scope, series or block, with all that is open inside.
+
+    Args:
+        name: the fold key: a scope with its ``/``, or the name of a series, block or call.
+        pane: ``source`` or ``destination``.
+    """
     item = find_item(stage.tree(state, pane), name)
     inner, stack = {name, name.rstrip("/")}, [item] if item is not None else []
     while stack:
@@ -67,14 +83,23 @@ def fold(stage: Stage, state: State, name: str, pane: str = "source") -> State:
 
 
 def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
-    """Goes back to the first picture."""
+    """Goes back to the first picture.
+
+    Args:
+        pane: ``source`` or ``destination``.
+    """
     tree = stage.tree(state, pane)
     keys = first_unfolded(tree, stage.panes[pane].pins(tree, stage.ends(state, pane)))
     return stage.fold(leaving(state, pane), pane, lambda _: keys)
 
 
 def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Unfolds what hides an op or scope, and selects it."""
+    """Unfolds what hides an op or scope, and selects it.
+
+    Args:
+        name: the name of the op or scope.
+        pane: ``source`` or ``destination``.
+    """
     calls = {f"{scope}/" for scope in stage.calls(state, pane).to(name)}
     tree = stage.tree(state, pane, calls)
     op = tree.graph.index.get(op_name(name))
@@ -90,6 +115,9 @@ def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State
 def show_signature(stage: Stage, state: State, name: str) -> State:
     """Shows another signature, or a function, of the SavedModel in the source pane; its editor is of that from then on.
 
+    Args:
+        name: the name of the signature or function.
+
     Raises:
         PlanError: a plan is being made, or was applied, for what is shown.
     """
@@ -103,12 +131,20 @@ def show_signature(stage: Stage, state: State, name: str) -> State:
 
 
 def outline_open(stage: Stage, state: State, name: str) -> State:
-    """Opens a row of the outline."""
+    """Opens a row of the outline.
+
+    Args:
+        name: the name of the scope.
+    """
     return state.seen(rows=state.view.rows | {*_row_keys(stage, state, name)})
 
 
 def outline_close(stage: Stage, state: State, name: str) -> State:
-    """Closes a row of the outline."""
+    """Closes a row of the outline.
+
+    Args:
+        name: the name of the scope.
+    """
     return state.seen(rows=state.view.rows - {name, *_row_keys(stage, state, name)})
 
 
@@ -118,7 +154,12 @@ def _row_keys(stage: Stage, state: State, name: str) -> tuple[str, ...]:
 
 
 def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there."""
+    """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there.
+
+    Args:
+        name: the name of the box.
+        pane: ``source`` or ``destination``.
+    """
     subject = stage.subject(pane)
     found = details_of(stage.tree(state, pane), name, stage.facts, stage.calls(state, pane))
     layers = stage.layers(stage.graph(state, pane))
@@ -127,41 +168,70 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
     if state.ran is not None and state.ran.pane == pane:
         found["rows"] += state.ran.rows(ops_inside(stage.tree(state, pane), name, stage.calls(state, pane)))
         found["run"] = state.ran.tensors(name)
+    op = stage.shown(state, pane).graph.index.get(name)
+    if op is not None:
+        changes, graph = stage.draft(state).effect.changes, stage.shown(state, pane).graph
+        found["device"] = device_of(graph, op, changes)
+        found["attributes"] = attributes_of(stage.facts, graph, [op], changes)
     if pane == "source":
         found["rows"] += reasons(subject, name, stage.region(state)[0])
     return state, found
 
 
 def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]:
-    """Returns what a constant or variable holds, as rows and a histogram; only fetched when asked for."""
+    """Returns what a constant or variable holds, as rows and a histogram; only fetched when asked for.
+
+    Args:
+        name: the name of the constant or variable.
+    """
     return state, numbers(stage.source.value(name))
 
 
-def find(stage: Stage, state: State, query: str) -> tuple[State, dict[str, Any]]:
-    """Returns the ops that fit a query, those inside calls too, with the box that shows or holds each."""
-    whole = stage.calls(state, "source").listed
-    stage.draw(state, "source")
-    layers, shown = stage.layers(stage.graph(state, "source")), stage.shown(state, "source")
+def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Returns the ops of a pane that fit a query, those inside calls too, with the box that shows or holds each.
+
+    Args:
+        query: words of the search, as ``op:Conv2D dense``.
+        pane: ``source`` or ``destination``.
+    """
+    whole = stage.calls(state, pane).listed
+    stage.draw(state, pane)
+    layers, shown = stage.layers(stage.graph(state, pane)), stage.shown(state, pane)
     found = hits(whole.graph, query, stage.facts.attribute_text, layers)  # may make the live graph of a file
     spots = whole.seen_in(shown)[found]
-    return state, hits_shown(whole.graph, found, stage.panes["source"].scene, spots)
+    shown_hits = hits_shown(whole.graph, found, stage.panes[pane].scene, spots)
+    scopes = scope_hits(whole.graph, query)
+    return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 
 
 def set_direction(stage: Stage, state: State, direction: str) -> State:
-    """Draws top to bottom (``TB``), left to right (``LR``), or as fits best (``auto``)."""
+    """Draws top to bottom (``TB``), left to right (``LR``), or as fits best (``auto``).
+
+    Args:
+        direction: ``TB``, ``LR`` or ``auto``.
+    """
     state = state.but(direction=direction)
     stage.draw(state, "source")
     return state.saying({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits"))
 
 
 def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> State:
-    """Opens all scopes down to `depth` levels and folds what lies deeper; 0 folds all."""
+    """Opens all scopes down to `depth` levels and folds what lies deeper; 0 folds all.
+
+    Args:
+        depth: how many levels of scopes are open.
+        pane: ``source`` or ``destination``.
+    """
     tree = stage.tree(state, pane)
     return stage.fold(state, pane, lambda _: unfolded_to(tree, depth))
 
 
 def set_budget(stage: Stage, state: State, boxes: int) -> State:
-    """Allows pictures of so many boxes, 400 at most; 200 is the default."""
+    """Allows pictures of so many boxes, 400 at most; 200 is the default.
+
+    Args:
+        boxes: the number of boxes.
+    """
     if not 1 <= boxes <= MOST:
         raise LayoutError(
             f"set_budget({boxes!r})",

@@ -72,8 +72,8 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
     counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)
-    if counted_flops:
-        rows.append(["FLOPs", f"{counted_flops:,} where the shapes are known"])
+    if counted_flops[0]:
+        rows.append(["FLOPs", f"{_flops_text(counted_flops)} where the shapes are known"])
     waits = sorted({outside for _, outside in crossing.control_inputs})
     leave = mask[graph.data.node] & ~mask[graph.data.rows]
     readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
@@ -170,7 +170,7 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
     elif region is not None:
         rows.append(["not in the region", editor.explain(name, region).text.partition(" because ")[2]])
     held = editor.removal_blockers(name)
-    words = {"data": "readers", "control": "waiting ops", "colocated": "colocated ops"}
+    words = {"data": "readers", "control": "waiting ops", "colocated": "colocated ops", "init_ops": "tables"}
     counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
     rows.append(["in use by", ", ".join(counts) or "nothing: it can be removed"])
     return rows
@@ -233,8 +233,8 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     if held is not None and variable_bytes(held):
         rows.append(["variable takes", size_text(variable_bytes(held))])
     found = _flops(facts, tree, [op], calls)
-    if found:
-        rows.append(["FLOPs", f"{found:,}"])
+    if found[0]:
+        rows.append(["FLOPs", _flops_text(found)])
     if waiting:
         rows.append(["waited for by", counted(len(waiting), "ops")])
     name = graph.names[op]
@@ -284,17 +284,24 @@ def _bytes(info: TensorInfo) -> int | None:
     return variable_bytes(held) or (0 if 0 in info.shape else None)
 
 
-def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> int:
+def _flops_text(found: tuple[int, bool]) -> str:
+    return f"{found[0]:,}" + (" per example" if found[1] else "")
+
+
+def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> tuple[int, bool]:
     """Returns the floating-point operations of ops, and of what they call, once each; 0 for too many to ask."""
     if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)
     deep = calls.listed
     within = np.flatnonzero(np.isin(deep.seen_in(tree.calls), ops))
     if len(within) > _FLOPS_OF:
-        return 0
+        return 0, False
     own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.parts))]
-    return sum(_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some)
+    told = [_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some]
+    return sum(count for count, _ in told), any(one for _, one in told)
 
 
-def _flops_of(facts: Facts, graph: Graph, ops: list[int]) -> int:
-    return facts.flops(graph, [i for i in ops if graph.types[i] not in _IDLE]) if len(ops) <= _FLOPS_OF else 0
+def _flops_of(facts: Facts, graph: Graph, ops: list[int]) -> tuple[int, bool]:
+    if len(ops) > _FLOPS_OF:
+        return 0, False
+    return facts.flops(graph, [i for i in ops if graph.types[i] not in _IDLE])

@@ -19,7 +19,12 @@ TRAINING = ("away", "beside", "scopes")
 
 
 def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> State:
-    """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again."""
+    """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again.
+
+    Args:
+        kind: the kind, as the menu lists it.
+        on: whether they are drawn.
+    """
     if kind not in KINDS[1:]:
         known = ", ".join(sorted(KINDS[1:]))
         raise SelectionError(f"show_helpers({kind!r})", "no helpers are of that kind", f"Choose one of {known}")
@@ -29,7 +34,11 @@ def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> Stat
 
 
 def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
-    """Puts all ops of these types away, and calls all others back; none are hidden after ``hide_ops([])``."""
+    """Puts all ops of these types away, and calls all others back; none are hidden after ``hide_ops([])``.
+
+    Args:
+        types: op types.
+    """
     wanted = frozenset(types)
     graph = stage.graph(state, "source")
     for kind in sorted(wanted):
@@ -44,7 +53,11 @@ def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
 
 
 def set_training(stage: Stage, state: State, mode: str) -> State:
-    """Shows gradients and updates in their ``scopes``, puts them ``away``, or ``beside`` their forward ops."""
+    """Shows gradients and updates in their ``scopes``, puts them ``away``, or ``beside`` their forward ops.
+
+    Args:
+        mode: ``scopes``, ``away`` or ``beside``.
+    """
     words = {"away": "are put away", "beside": "stand beside their ops", "scopes": "are in their scopes"}
     return _filtered(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
 
@@ -111,7 +124,11 @@ def paint(
 
 
 def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
-    """Lets boxes of these entries of the legend fade; ``fade([])`` shows all plainly."""
+    """Lets boxes of these entries of the legend fade; ``fade([])`` shows all plainly.
+
+    Args:
+        keys: entries of the legend.
+    """
     legend = stage.draw(state, "source")["legend"]
     known = {item["key"]: item["text"] for item in legend["items"]}
     wanted = tuple(dict.fromkeys(keys))

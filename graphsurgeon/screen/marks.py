@@ -22,14 +22,19 @@ _HELPERS = VARIABLE_TYPES | {"Assign", "Const", "IsVariableInitialized", "ReadVa
 class Marks:
     """Names of the marked tensors, in the order they were marked; each method returns new marks.
 
+    Args:
+        inputs, outputs: the boundary.
+        included: tensors that enter it, and what computes them is part of the region.
+
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> Marks().with_input(g, "x").with_output(g, "y:0")
-        Marks(inputs=('x:0',), outputs=('y:0',))
+        Marks(inputs=('x:0',), outputs=('y:0',), included=())
     """
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    included: tuple[str, ...] = ()
 
     def with_input(self, graph: Graph, tensor: Any) -> Marks:
         """Returns marks with one input more; raises SelectionError where there is no such tensor."""
@@ -46,7 +51,12 @@ class Marks:
     def without(self, tensor: Any) -> Marks:
         """Returns marks without this tensor."""
         name = tensor_name(tensor)
-        return Marks(tuple(t for t in self.inputs if t != name), tuple(t for t in self.outputs if t != name))
+        return Marks(*(tuple(t for t in some if t != name) for some in (self.inputs, self.outputs, self.included)))
+
+    @property
+    def swapped(self) -> Marks:
+        """The marks with inputs and outputs in each other's place."""
+        return replace(self, inputs=self.outputs, outputs=self.inputs)
 
     @classmethod
     def around(cls, selection: Selection) -> Marks:

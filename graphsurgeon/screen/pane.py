@@ -4,20 +4,49 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LayoutError
-from ..graph.graph import Graph
+from ..graph.graph import Graph, Ints
 from ..plan.effect import Effect
+from ..view.aligned import aligned
 from ..view.ends import Known, pinned
 from ..view.first_picture import first_unfolded
-from ..view.layout import place
+from ..view.layout import LayoutCancelled, PlacedScene, place
 from ..view.paint import Paint, painted
 from ..view.scene import MOST, Scene, build
 from ..view.svg import to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
 from ..words import counted
+from .ran import Ran
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What a pane is to show.
+
+    Args:
+        tree: the graph, as filtered.
+        unfolded: fold keys that are open.
+        marks: op number -> state.
+        pins: ops that have a box of their own.
+    """
+
+    tree: Tree
+    unfolded: frozenset[str]
+    marks: Mapping[int, str]
+    pins: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> Any:
+        """What is equal where the same is to be shown."""
+        return (self.tree, self.unfolded, tuple(sorted(self.marks.items())), self.pins)
+
+    def scene(self) -> Scene:
+        """Returns what is drawn."""
+        return build(self.tree, self.unfolded, self.marks, pins=self.pins)
 
 
 class Pane:
@@ -28,85 +57,197 @@ class Pane:
         self.placed: dict[str, Any] | None = None
         self._key: Any = None
         self._coloured: tuple[Any, dict[str, Any]] | None = None
-        self._ends: tuple[tuple[Graph, Known], tuple[int, ...]] | None = None
+        self._ends: tuple[tuple[Graph, Known, frozenset[str]], tuple[int, ...]] | None = None
 
     def draw(
         self,
-        tree: Tree,
-        unfolded: frozenset[str],
-        marks: dict[int, str],
+        sight: Sight,
         direction: str,
-        known: Known,
         budget: int = MOST,
         most: int = MOST,
         cancelled: Callable[[], bool] = lambda: False,
+        like: Mapping[str, Any] | None = None,
     ) -> None:
         """Lays a scene out, `scene` and `placed` from then on; only where something has changed.
 
         Args:
-            tree: the graph, as filtered.
-            unfolded: fold keys that are open.
-            marks: op number -> state.
+            sight: what is to be seen.
             direction: TB, LR or auto.
-            known: names of the inputs and outputs that always have a box, see `graphsurgeon.view.ends`.
             budget: so many boxes read well, the message says.
             most: more than these are refused.
             cancelled: asked now and then during the layout.
+            like: what a first picture looks like; a later one looks like the one before, unless the direction was set.
 
         Raises:
             LayoutError: there would be too many boxes, or no layout ends in time; the last one stays.
         """
-        pins = self.pins(tree, known)
-        key = (tree, unfolded, tuple(sorted(marks.items())), direction, pins)
-        if key == self._key and self.placed is not None:
+        key = (sight.key, direction, None)
+        if self.has(key):
             return
-        scene = build(tree, unfolded, marks, pins=pins)
-        if len(scene.boxes) > most:  # before the layout: that takes long for what nobody will see
-            raise LayoutError(
-                f"a picture of {counted(len(scene.boxes), 'boxes')}",
-                f"{counted(budget, 'boxes')} read well, and this is {len(scene.boxes) - budget} more",
-                f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
-            )
-        placed = place(scene, direction=direction, cancelled=cancelled)
+        scene = sight.scene()
+        refuse_many(scene, budget, most)
+        placed = place(scene, direction=direction, like=self.before(direction, like), cancelled=cancelled)
+        self.put(scene, placed, key)
+
+    def has(self, key: Any) -> bool:
+        """Whether this is what was laid out last."""
+        return key == self._key and self.placed is not None
+
+    def put(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
+        """Shows a scene that is laid out.
+
+        Args:
+            scene, placed: the scene, and as it is laid out.
+            key: what it shows, the direction, and what it is laid out with.
+        """
         self.scene, self.placed, self._key = scene, placed.to_dict(), key
+
+    def before(self, direction: str, like: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Returns what the next picture looks like: a first one like another, later ones as the one before."""
+        if self._key is None:
+            return like
+        return self.placed if self._key[1] == direction else None
 
     def pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
         """Returns the ops that have a box of their own in any case, whatever is put away."""
-        if self._ends is None or self._ends[0] != (tree.graph, known):
-            self._ends = ((tree.graph, known), pinned(tree, known))
+        key = (tree.graph, known, tree.filters.gone)
+        if self._ends is None or self._ends[0] != key:
+            self._ends = (key, pinned(tree, known))
         return self._ends[1]
 
-    def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...]) -> dict[str, Any]:
-        """Returns the placed scene with its colours and legend; nothing is laid out anew for them."""
+    def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: Ran | None) -> dict[str, Any]:
+        """Returns the placed scene with its colours and legend, and with the shapes of a run; not laid out anew."""
         assert self.scene is not None
         assert self.placed is not None
-        if self._coloured is None or self._coloured[0] != (self._key, id(self.placed), paint):
-            key = (self._key, id(self.placed), paint)
-            self._coloured = (key, painted(self.scene, tree, self.placed, paint))
+        key = (self._key, id(self.placed), paint, ran)
+        if self._coloured is None or self._coloured[0] != key:
+            shown = painted(self.scene, tree, self.placed, paint)
+            self._coloured = (key, shown if ran is None else ran.on_edges(shown))
         shown = self._coloured[1]
         return {**shown, "legend": {**shown["legend"], "faded": list(faded)}}
 
 
-def opening_of_copies(tree: Tree, effect: Effect, unfolded: frozenset[str], same: bool) -> frozenset[str]:
+def refuse_many(scene: Scene, budget: int, most: int) -> None:
+    """Refuses a scene of too many boxes before the layout: that takes long for what nobody will see.
+
+    Raises:
+        LayoutError: there are more than `most`.
+    """
+    if len(scene.boxes) > most:
+        raise LayoutError(
+            f"a picture of {counted(len(scene.boxes), 'boxes')}",
+            f"{counted(budget, 'boxes')} read well, and this is {len(scene.boxes) - budget} more",
+            f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
+        )
+
+
+def draw_both(
+    panes: tuple[Pane, Pane],
+    sights: tuple[Sight, Sight],
+    same: Callable[[], tuple[Ints, Ints]],
+    direction: str,
+    budget: int = MOST,
+    most: tuple[int, int] = (MOST, MOST),
+    cancelled: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Lays the pictures before and after a plan out as one; only where something has changed.
+
+    Args:
+        panes: before and after.
+        sights: what is to be seen in them.
+        same: gives the numbers of ops before, and of what they are after.
+        direction: TB, LR or auto.
+        budget: so many boxes read well, the message says.
+        most: more than these are refused, before and after.
+        cancelled: asked now and then during the layout.
+
+    Returns:
+        Whether they are: of too many boxes each has to be laid out alone, and so has one where the other has no
+        picture.
+
+    Raises:
+        LayoutCancelled: `cancelled` said so.
+        LayoutError: there would be too many boxes in one.
+    """
+    keys = [(sight.key, direction, other.key) for sight, other in zip(sights, sights[::-1], strict=True)]
+    if all(pane.has(key) for pane, key in zip(panes, keys, strict=True)):
+        return True
+    try:
+        scenes = sights[0].scene(), sights[1].scene()
+    except LayoutError:
+        return False
+    for scene, limit in zip(scenes, most, strict=True):
+        refuse_many(scene, budget, limit)
+    try:
+        both = aligned(*scenes, same())
+        if len(both.whole.boxes) > MOST:
+            return False
+        like = panes[0].before(direction, None)
+        placed = both.split(place(both.whole, direction=direction, like=like, cancelled=cancelled))
+    except LayoutCancelled:
+        raise
+    except LayoutError:
+        return False
+    for pane, scene, part, key in zip(panes, scenes, placed, keys, strict=True):
+        pane.put(scene, part, key)
+    return True
+
+
+def opening_of_copies(
+    tree: Tree, effect: Effect, unfolded: frozenset[str], same: bool, budget: int = MOST
+) -> frozenset[str]:
     """Returns what to unfold in a first picture of a destination: the copies, as far as the source shows them.
 
     Args:
         tree: the destination after the plan.
         effect: what the plan makes.
         unfolded: fold keys open in the source pane.
-        same: the copies go into the source itself: then the rest of it stays folded.
+        same: the copies go into the source itself: the rest of it is open as in the source, and the copies as far as
+            there is room.
+        budget: so many boxes at most, where there is a choice.
     """
     keys = set() if same else set(first_unfolded(tree))
-    for copied in effect.copies:
-        lead = f"{copied.step.to}/" if copied.step.to else ""
-        inside = {lead} | {_under(lead, key) for key in unfolded if not key.endswith("+")}
-        keys |= {key for key in inside if key.rstrip("/") in tree.graph.scopes.index}
-        keys |= {key for key in inside if key.startswith("~") and find_item(tree, key) is not None}
-    return frozenset(keys - {""})
+    leads = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
+    keys |= leads
+    for lead in leads:
+        keys |= {_under(lead, key) for key in unfolded if not key.endswith("+")}
+    keys = {key for key in keys if _is_there(tree, key)} - {""}
+    if not same:
+        return frozenset(keys)
+    for some in (keys, keys & leads):
+        if len(build(tree, frozenset(some | unfolded)).boxes) <= budget:
+            return frozenset(some)
+    return frozenset()
+
+
+def _is_there(tree: Tree, key: str) -> bool:
+    return find_item(tree, key) is not None if key.startswith("~") else key.rstrip("/") in tree.graph.scopes.index
 
 
 def _under(lead: str, key: str) -> str:
     return f"~{lead}{key[1:]}" if key.startswith("~") else lead + key
+
+
+def renamed_keys(keys: Iterable[str], renamed: Mapping[str, str]) -> frozenset[str]:
+    """Returns fold keys as they are once ops have other names, where that gives a scope another name.
+
+    Example:
+        >>> sorted(renamed_keys({"a/b/", "~a/b/c_[0..3]", "z/"}, {"a/b/x": "a/new/x"}))
+        ['a/new/', 'z/', '~a/new/c_[0..3]']
+    """
+    scopes: dict[str, str] = {}
+    for old, new in renamed.items():
+        was, now = old.split("/"), new.split("/")
+        while len(was) > 1 and len(now) > 1 and was[-1] == now[-1]:
+            was, now = was[:-1], now[:-1]
+        scopes["/".join(was) + "/"] = "/".join(now) + "/"
+
+    def moved(key: str) -> str:
+        path = key.lstrip("~")
+        old = max((scope for scope in scopes if path.startswith(scope)), key=len, default="")
+        return key if not old else key[: len(key) - len(path)] + scopes[old] + path[len(old) :]
+
+    return frozenset(map(moved, keys))
 
 
 def keys_above(tree: Tree, name: str) -> list[str]:

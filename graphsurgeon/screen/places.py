@@ -48,7 +48,10 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
 
 
 def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]]:
-    """Goes to a saved view and returns where the page shall look.
+    """Goes to a saved view and returns where the page should look.
+
+    Args:
+        name: the name of the view.
 
     Raises:
         SelectionError: there is no view of that name.
@@ -59,6 +62,9 @@ def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]
 
 def forget_view(stage: Stage, state: State, name: str) -> State:
     """Takes a saved view away.
+
+    Args:
+        name: the name of the view.
 
     Raises:
         SelectionError: there is no view of that name.

@@ -20,6 +20,7 @@ from .folds import reveal
 from .ran import Ran
 from .stage import Stage
 from .state import State
+from .subject import Subject
 from .tried import attempt, compared, open_ends
 
 _NAMES = 8
@@ -33,6 +34,8 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
     Args:
         of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as it would be then;
             ``applied``: the graph before and after the last applied plan.
+
+    Where it came from a file, and nobody has trusted it yet, ``risk`` says what it would do.
     """
     if of in ("plan", "applied"):
         needed = open_ends(stage.draft(state).after())
@@ -50,7 +53,27 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
             "names": _fitting(info),
         })  # fmt: skip
     selected = stage.selection(state) if state.view.selected else None
-    return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, "of": of}
+    strange = [f"{one.title} came from a file. It holds {one.risks().words}." for one in _strangers(stage, of)]
+    more = {"of": of, "risk": " ".join([*strange, *["Nobody has said yet that this may run."] * bool(strange)])}
+    return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, **more}
+
+
+def trust(stage: Stage, state: State, of: str = "graph") -> State:
+    """Says that what a run runs may do all that `Editor.risks` names, where it came from a file.
+
+    Args:
+        of: as in `run_form`: the graph, or for a plan the graphs on both sides.
+    """
+    names = [one.title for one in _strangers(stage, of)]
+    for one in _strangers(stage, of):
+        one.trust()
+    return state.saying(f"{few(names)} may run" if names else "there is nothing that must be trusted first")
+
+
+def _strangers(stage: Stage, of: str) -> list[Subject]:
+    """The editors that a run runs, and that nobody has trusted yet."""
+    ran = {"plan": [stage.destination, stage.source], "applied": [stage.destination]}.get(of, [stage.source])
+    return [one for one in dict.fromkeys(ran) if not one.trusted]
 
 
 def run(
@@ -113,13 +136,20 @@ def _shown(stage: Stage, state: State, ran: Ran) -> State:
 
 
 def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
-    """Returns what tensors held in the run of the picture; those that have no numbers are left out."""
+    """Returns what tensors held in the run of the picture; those that have no numbers are left out.
+
+    Args:
+        tensors: names of tensors.
+    """
     found = [] if state.ran is None else [one for name in tensors for one in state.ran.tensor(name)]
     return state, found
 
 
 def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
     """Returns what a tensor of the run held, with its picture: what it needs is run again on the same feeds.
+
+    Args:
+        tensor: the name of the tensor.
 
     Raises:
         SelectionError: there is no run in the picture, or no such tensor in it.
@@ -222,11 +252,7 @@ def _fitting(info: TensorInfo | None) -> list[str]:
         if name.startswith("_") or isinstance(value, type) or not held or shape is None:
             continue
         with suppress(TypeError, ValueError):
-            sizes = tuple(shape)
-            wanted = info.shape if info is not None else None
-            if wanted is None or (
-                len(sizes) == len(wanted) and all(a in (None, b) for a, b in zip(wanted, sizes, strict=True))
-            ):
+            if info is None or info.fits(tuple(shape)):
                 found.append(name)
     return found[:_NAMES]
 

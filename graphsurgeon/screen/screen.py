@@ -26,7 +26,7 @@ from .shown import boundary_shown, boundary_text, look_shown, outline_shown, pla
 from .stage import Stage
 from .state import Place, State
 from .subject import Facts, Subject
-from .undo import undone
+from .undo import remembered, undo_shown
 from .verbs import VERBS
 
 
@@ -135,11 +135,12 @@ class Screen:
         given = _read(act, args, kwargs)
         self._acting = True
         try:
-            outcome = act(self._stage, self._settled(), **given)
+            before = self._settled()
+            outcome = act(self._stage, before, **given)
         finally:
             self._acting = False
         state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
-        self._become(state)
+        self._become(remembered(self._stage, before, state, act.__name__))
         return answer
 
     def _become(self, state: State) -> None:
@@ -155,11 +156,19 @@ class Screen:
     # -- telling the page -----------------------------------------------------------------------------
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` after each change."""
+        """Calls `callback` after each change.
+
+        Args:
+            callback: takes nothing; what it returns is not used.
+        """
         self._callbacks.append(callback)
 
     def on_progress(self, callback: Callable[[str], None]) -> None:
-        """Calls `callback` with words, now and then, while something takes long."""
+        """Calls `callback` with words, now and then, while something takes long.
+
+        Args:
+            callback: takes a text for a person.
+        """
         self._hearers.append(callback)
 
     def _progress(self, text: str) -> None:
@@ -233,17 +242,22 @@ class Screen:
                 "destination": self.destination.title + (" after the plan" if draft.steps else ""),
             },
             "selected": list(state.view.selected),
-            "boundary": boundary_shown(
-                stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
-                state.marks,
-                region,
-                problem,
-                stage.panes["source"].scene,
-                () if region is None else stage.spots(state, region),
-            ),
+            "boundary": {
+                **boundary_shown(
+                    stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
+                    state.marks,
+                    region,
+                    problem,
+                    stage.panes["source"].scene,
+                    () if region is None else stage.spots(state, region),
+                ),
+                "swap": stage.turned(state),
+            },
             "plan": {
-                **plan_shown(draft, len(undone(state)), self.destination.history, state.applied),
+                **plan_shown(draft, state.applied),
                 "same": self.same,
+                "saved": dict(state.saved),
+                "history": sum(not event.undone for event in self.destination.history),
             },
             "status": status,
             "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),
@@ -251,6 +265,7 @@ class Screen:
             "views": {
                 "back": len(state.view.back),
                 "forward": len(state.view.forward),
+                **undo_shown(stage, state),
                 "saved": list(state.views),
                 "served": self.source.opened.serving.names,
                 "serves": self.source.opened.serving.opened.removeprefix("function "),
@@ -268,7 +283,8 @@ class Screen:
         from ..view.svg import to_svg, words
 
         shown = self.traits()
-        pane = "destination" if shown["scenes"]["destination"] is not None and self.draft.steps else "source"
+        after = self.draft.steps and not (self.same and self.state.stage == "before")
+        pane = "destination" if shown["scenes"]["destination"] is not None and after else "source"
         scene = shown["scenes"][pane]
         if scene is None:
             return words(shown["titles"][pane], shown["status"]["text"])
@@ -277,7 +293,11 @@ class Screen:
         return to_svg(scene, selected=selected, boundary=boundary, title=shown["titles"][pane])
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
-        """Returns a static picture with just these scopes, series and calls open; the screen stays as it is."""
+        """Returns a static picture with just these scopes, series and calls open; the screen stays as it is.
+
+        Args:
+            unfolded: fold keys of what is open, scopes with their ``/``.
+        """
         tree = self.tree_of(unfolded)
         return static_picture(tree, unfolded, self.direction, pinned(tree, self.source.opened.ends))
 
@@ -287,15 +307,27 @@ class Screen:
         return self._stage.calls_of(self.source.snapshot).listed.graph
 
     def around(self, names: Iterable[str]) -> Graph:
-        """Returns the source with the calls unfolded that ops, scopes and tensors of these names are inside of."""
+        """Returns the source with the calls unfolded that ops, scopes and tensors of these names are inside of.
+
+        Args:
+            names: names of ops, scopes and tensors.
+        """
         return self._stage.around(self.source.snapshot, names).graph
 
     def expanded(self, unfolded: frozenset[str]) -> Expanded:
-        """Returns the graph of the source with the calls unfolded that are among these fold keys."""
+        """Returns the graph of the source with the calls unfolded that are among these fold keys.
+
+        Args:
+            unfolded: fold keys of what is open.
+        """
         return self._stage.expanded(self.source, unfolded)
 
     def tree_of(self, unfolded: frozenset[str]) -> Tree:
-        """Returns the tree of the source with the calls unfolded that are among these fold keys."""
+        """Returns the tree of the source with the calls unfolded that are among these fold keys.
+
+        Args:
+            unfolded: fold keys of what is open.
+        """
         return self._stage.tree_of(self.state, self.expanded(unfolded))
 
     def describe(self) -> str:

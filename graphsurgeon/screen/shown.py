@@ -12,10 +12,11 @@ from ..graph.graph import Graph, Ints
 from ..graph.names import op_name, under
 from ..graph.selection import Selection
 from ..plan.effect import Effect
+from ..plan.fault import Fault
 from ..plan.plan import Plan
 from ..plan.policies import policies
 from ..plan.step_text import step_text
-from ..plan.steps import CopyStep
+from ..plan.steps import CopyStep, MutedStep, bare
 from ..view.item import Item
 from ..view.scene import Scene
 from ..view.tree import Tree
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..plan.preview import Preview
 
 _MOST = 200
+_SCOPES = 5
 
 
 def tensor_row(graph: Graph, name: str) -> dict[str, str]:
@@ -62,11 +64,13 @@ def boundary_shown(
     shown: dict[str, Any] = {
         "inputs": [tensor_row(graph, t) for t in marks.inputs],
         "outputs": [tensor_row(graph, t) for t in marks.outputs],
-        "ops": 0, "boxes": {}, "leaks": [], "control_leaks": [], "variables": 0, "problem": problem,
+        "included": list(marks.included),
+        "ops": 0, "boxes": {}, "leaked": 0, "leaks": [], "control_leaks": [], "variables": 0, "problem": problem,
     }  # fmt: skip
     if region is not None:
         crossing = region.boundary
         shown["ops"] = len(region)
+        shown["leaked"] = len(crossing.leaks) + len(crossing.control_inputs)
         shown["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
         shown["control_leaks"] = [
             {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
@@ -125,10 +129,42 @@ def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
     ]
 
 
-def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> dict[str, Any]:
+def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) -> list[dict[str, Any]]:
+    """What feeds each tensor that enters a copy, and what of the copy leaves: those who read it are to be chosen."""
+    graph, inputs = step.selection.graph, dict(step.inputs)
+    constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
+    ends = Marks.around(step.selection)
+    names = dict.fromkeys(ends.inputs if copied is None else _entering(copied))
+    stands = {} if copied is None else {p.was: p.name for p in copied.placeholders}
+    rows = []
+    for name in [*names, *(n for n in (*inputs, *constants) if n not in names)]:
+        if name in constants:
+            kind, by = "constant", repr(np.asarray(constants[name]).tolist())[:200]
+        elif name in inputs:
+            kind, by = ("keep", "") if same and inputs[name] == name else ("tensor", inputs[name])
+        elif name in stands:
+            kind, by = "placeholder", stands[name]
+        else:
+            kind, by = ("keep" if copied is not None or step.unmapped == "keep" else step.unmapped), ""
+        rows.append({**tensor_row(graph, name), "step": number, "kind": kind, "by": by, "same": same, "end": "in"})
+    if copied is None:
+        return rows
+    for name in ends.outputs:
+        row = {"step": number, "kind": "", "by": copied.renamed(name), "same": same, "end": "out"}
+        rows.append({**tensor_row(graph, name), **row})
+    return rows
+
+
+def _entering(copied: Copied) -> list[str]:
+    """The tensors of the source that enter a copy from outside; variables have a table of their own."""
+    graph, held = copied.source, copied.source.state.variables
+    return [name for name in map(graph.name, copied.external) if op_name(name) not in held]
+
+
+def plan_shown(plan: Plan, applied: str) -> dict[str, Any]:
     """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code."""
     effect, preview = plan.effect, plan.preview()
-    faults, gone = plan.check() if plan.steps else (), [event.undone for event in history]
+    faults = plan.check() if plan.steps else ()
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
@@ -141,15 +177,18 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> d
             found = made.get(id(step))
             rows = _variables_asked(step) if found is None else _variable_rows(found, preview)
             variables += [{"step": number, **row} for row in rows]
+    inputs = [row for number, step in enumerate(plan.steps) if isinstance(step, CopyStep)
+              for row in _input_rows(number, step, made.get(id(step)), plan)]  # fmt: skip
     return {
-        "steps": [{"text": step_text(step)} for step in plan.steps],
-        "redo": redo or int(gone[-1:] == [True] and not plan.steps),
-        "undo": bool(plan.steps) or not all(gone),
+        "inputs": inputs[:_MOST],
+        "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
+        "steps": [{"text": step_text(bare(step)), "muted": isinstance(step, MutedStep)} for step in plan.steps],
         "mode": plan.mode,
         "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
-        "faults": [{"asked": f.asked, "wrong": f.wrong, "instead": f.instead} for f in faults],
+        "faults": [_fault(fault) for fault in faults],
         "warnings": list(effect.warnings),
         "counts": preview.counts,
+        "rows": len(variables),
         "new": new[:_MOST],
         "variables": variables[:_MOST],
         "connections": [
@@ -157,9 +196,15 @@ def plan_shown(plan: Plan, redo: int, history: Sequence[Any], applied: str) -> d
             for c in effect.connections[:_MOST]
         ],
         "code": plan.to_code() if plan.steps else "",
-        "ready": bool(plan.steps) and not faults,
+        "ready": bool(plan.awake().steps) and not faults,
         "applied": applied,
     }
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    """A fault, with what would make it go."""
+    cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
+    return {"asked": fault.asked, "wrong": fault.wrong, "instead": fault.instead, "cures": cures}
 
 
 def look_shown(state: State) -> dict[str, Any]:
@@ -167,7 +212,7 @@ def look_shown(state: State) -> dict[str, Any]:
     filters, paint = state.filters, state.paint
     return {
         "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training, "by": paint.by,
-        "name": paint.name, "faded": list(state.faded), "budget": state.budget,
+        "name": paint.name, "faded": list(state.faded), "budget": state.budget, "stage": state.stage,
     }  # fmt: skip
 
 
@@ -221,3 +266,24 @@ def hits_shown(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray
     counts = np.bincount(at[at >= 0]).tolist()
     boxes = {scene.boxes[i].name: n for i, n in enumerate(counts) if n} if scene is not None else {}
     return {"hits": first, "total": len(ops), "boxes": boxes}
+
+
+def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
+    """Returns the name scopes that are called just as a query says, or end so; few, the highest first.
+
+    One that is called as an op is the place of its helpers: the op stands for it.
+    """
+    wanted = query.strip().strip("/").lower()
+    fits = (
+        [n for n in graph.scopes.names[1:] if n.lower() == wanted or n.lower().endswith(f"/{wanted}")] if wanted else []
+    )
+    named = [n for n in fits if n not in graph.index]
+    return [
+        {
+            "name": f"{n}/",
+            "label": n.rpartition("/")[2],
+            "op": counted(int(graph.scope_mask(n).sum()), "ops"),
+            "inside": "",
+        }
+        for n in sorted(named, key=lambda n: (n.count("/"), n))[:_SCOPES]
+    ]

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..errors import SelectionError
 from ..graph.calls import Calls, Expanded
 from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
 from ..graph.selection import Selection
+from ..plan.closure import needed
 from ..plan.plan import Plan
-from ..plan.steps import CopyStep
+from ..plan.steps import CopyStep, MutedStep, bare
 from ..view.ends import Known
 from ..view.first_picture import first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MOST
-from ..view.tree import Tree
+from ..view.tree import Tree, find_item, ops_named
 from ..words import counted
 from .marks import Marks, selection_of
-from .pane import Pane, opening_of_copies
+from .pane import Pane, Sight, draw_both, opening_of_copies, renamed_keys
 from .state import State
 from .subject import Facts, Subject
 
@@ -45,8 +50,12 @@ class Stage:
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
         self.progress: Callable[[str], None] = lambda text: None
+        self._sources: list[Callable[[], Any]] = []
         self._trees: deque[Tree] = deque(maxlen=_TREES)
         self._calls: deque[Calls] = deque(maxlen=_TREES)
+        self._left: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
+        self._kept: Graph | None = None
+        self._apart: Any = None  # what has to be laid out apart
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
     @property
@@ -137,13 +146,26 @@ class Stage:
 
     def tree_of(self, state: State, shown: Expanded) -> Tree:
         """Returns the tree of a graph under the filters of a state; the last few are kept."""
-        tree = next((t for t in self._trees if t.graph is shown.graph and t.filters == state.filters), None)
+        filters = replace(state.filters, gone=self._gone(shown.parts[0].graph))
+        tree = next((t for t in self._trees if t.graph is shown.graph and t.filters == filters), None)
         if tree is None:
             known = scopes_of(shown.graph, self.layers(shown.parts[0].graph))
             classes = {scope: layer.class_name for scope, (layer, _) in known.items()}
-            tree = Tree(shown.graph, state.filters, classes, shown)
+            tree = Tree(shown.graph, filters, classes, shown)
             self._trees.appendleft(tree)
         return tree
+
+    def _gone(self, graph: Graph) -> frozenset[str]:
+        """The ops of a graph that an undo has left there, and that nothing else needs."""
+        orphans = (self.source if graph.owner is self.source.snapshot.owner else self.destination).orphans
+        if not orphans:
+            return orphans
+        found = next((gone for one, of, gone in self._left if one is graph and of == orphans), None)
+        if found is None:
+            mask = graph.mask(graph.index[name] for name in orphans if name in graph.index)
+            found = frozenset(graph.names[i] for i in np.flatnonzero(mask & ~needed(graph, ~mask)).tolist())
+            self._left.appendleft((graph, orphans, found))
+        return found
 
     def ends(self, state: State, pane: str) -> Known:
         """Returns the inputs and outputs that have boxes of their own in a pane."""
@@ -154,10 +176,24 @@ class Stage:
         now, source, old = self.destination.snapshot, self.source.snapshot, state.draft
         if old is None:
             return self.destination.plan()
-        steps = tuple(_moved(step, old.base, now, source) for step in old.steps)
+        if not self._was_source(source.owner):
+            self._sources.append(_reference(source.owner))
+        steps = tuple(
+            _moved(step, old.base, now, source) if self._knows(bare(step), old.base) else step for step in old.steps
+        )
         if old.base is now and all(a is b for a, b in zip(steps, old.steps, strict=True)):
             return old
         return replace(self.destination.plan(), steps=steps)
+
+    def _knows(self, step: Any, base: Graph) -> bool:
+        """Whether what a step copies is of a pane's graph, now or before; what was pasted from elsewhere is not."""
+        if not isinstance(step, CopyStep):
+            return False
+        owner = step.selection.graph.folded.owner
+        return owner is base.owner or self._was_source(owner)
+
+    def _was_source(self, owner: Any) -> bool:
+        return any(known() is owner for known in self._sources)
 
     def region(self, state: State) -> tuple[Selection | None, str]:
         """Returns the ops between the marks, or None and what is wrong with them."""
@@ -170,9 +206,19 @@ class Stage:
         if not marks.outputs:
             return None, "Mark an output: the region is what lies between" if marks.inputs else ""
         try:
-            return self.source.select(inputs=marks.inputs or None, outputs=marks.outputs), ""
+            region = between = self.source.select(inputs=marks.inputs or None, outputs=marks.outputs)
+            for tensor in marks.included:
+                region = region | self.source.select(outputs=tensor)
+            if not region.mask[[op for op, _ in between.inputs]].any():  # its leaks are still those of the boundary
+                region = replace(region, inputs=between.inputs, outputs=between.outputs)
+            return region, ""
         except SelectionError as error:
             return None, f"{error.wrong}. {error.instead}"
+
+    def turned(self, state: State) -> bool:
+        """Returns whether the boundary is one when inputs and outputs change places, and is none as it is marked."""
+        marks = state.marks
+        return bool(marks.inputs and marks.outputs and self.region(state)[1] and self._between(marks.swapped)[0])
 
     def spots(self, state: State, region: Selection) -> Ints:
         """Returns for each op of a region of the source where it is in the picture, all that it calls included."""
@@ -201,6 +247,9 @@ class Stage:
             state = state.but(draft=draft)
         if state.ran is not None and not state.ran.fits(self.graph(state, state.ran.pane)):
             state = state.without_run()
+        if self._kept is not self.source.snapshot:
+            self._kept = self.source.snapshot
+            state = self.there(state)
         if state.view.unfolded is None:
             tree = self.tree(state, "source")
             keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends(state, "source")))
@@ -210,14 +259,29 @@ class Stage:
         scopes = frozenset(copied.step.to for copied in draft.effect.copies)
         if state.after is None or scopes - state.copies:
             keys = opening_of_copies(
-                self.tree(state, "destination"), draft.effect, state.view.unfolded or frozenset(), self.same
+                self.tree(state, "destination"),
+                draft.effect,
+                state.view.unfolded or frozenset(),
+                self.same,
+                state.budget,
             )
             return state.but(after=keys | (state.after or frozenset()), copies=scopes)
         return state if scopes == state.copies else state.but(copies=scopes)
 
+    def there(self, state: State) -> State:
+        """Returns the state without what was selected and is not in the graph any more, or out of the picture."""
+        tree, boxes = self.holding(state, "source", state.view.selected)
+        alive = ~tree.graph.mask(tree.graph.index[name] for name in tree.filters.gone if name in tree.graph.index)
+        masks = [ops_named(tree, box) for box in boxes]
+        stay = [mask is not None and bool((mask & alive).any()) for mask in masks]
+        return state if all(stay) else state.seen(selected=tuple(itertools.compress(state.view.selected, stay)))
+
     def unfolded(self, state: State, pane: str) -> frozenset[str]:
         """Returns the fold keys that are open in a pane of a settled state."""
-        return (state.view.unfolded if pane == "source" else state.after) or frozenset()
+        keys, after = state.view.unfolded or frozenset(), state.after or frozenset()
+        if pane == "source":
+            return keys
+        return renamed_keys(keys, self.draft(state).effect.renamed) | after if self.staged(state) else after
 
     def draw(self, state: State, pane: str, most: int = MOST) -> dict[str, Any]:
         """Returns the placed and coloured scene of a pane; laid out only where something has changed.
@@ -230,6 +294,21 @@ class Stage:
         Raises:
             LayoutError: there would be too many boxes, or no layout ends in time.
         """
+        here, sight = self.panes[pane], self._sight(state, pane)
+        if not (self.staged(state) and self._drawn_both(state, pane, sight, most)):
+            like = self.panes["source"].placed if self.same else None
+            here.draw(sight, state.direction, state.budget, most, self.stop.is_set, like)
+        tree = sight.tree
+        ran, mine = state.ran, pane == (state.ran.pane if state.ran and state.painted_by_run else "source")
+        ran = ran if ran is not None and ran.pane == pane else None
+        return here.coloured(tree, state.paint if mine else Paint(), state.faded, ran)
+
+    def staged(self, state: State) -> bool:
+        """Returns whether the panes are one graph, before and after the plan."""
+        return self.same and bool(self.draft(state).steps)
+
+    def _sight(self, state: State, pane: str) -> Sight:
+        """What a pane is to show."""
         tree, draft = self.tree(state, pane), self.draft(state)
         marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
         for name in self.subject(pane).orphans:
@@ -237,14 +316,30 @@ class Stage:
         if pane == "source" and self.same:
             marks |= dict.fromkeys(draft.effect.removed, "removed")
         marks = self.shown(state, pane).spread(marks)
-        here = self.panes[pane]
-        here.draw(
-            tree, self.unfolded(state, pane), marks, state.direction, self.ends(state, pane), state.budget, most,
-            self.stop.is_set,
-        )  # fmt: skip
-        ran, mine = state.ran, pane == (state.ran.pane if state.ran and state.painted_by_run else "source")
-        shown = here.coloured(tree, state.paint if mine else Paint(), state.faded)
-        return ran.on_edges(shown) if ran is not None and ran.pane == pane else shown
+        pins = self.panes[pane].pins(tree, self.ends(state, pane))
+        return Sight(tree, self.unfolded(state, pane), marks, pins)
+
+    def _drawn_both(self, state: State, pane: str, sight: Sight, most: int) -> bool:
+        """Lays out what is before and after the plan as one, where that can be done."""
+        other = self._sight(state, "source" if pane == "destination" else "destination")
+        sights = (sight, other) if pane == "source" else (other, sight)
+        panes = self.panes["source"], self.panes["destination"]
+        keys = (sights[0].key, sights[1].key, state.direction)
+        if keys == self._apart:
+            return False
+
+        def same() -> tuple[Ints, Ints]:
+            before, after = (one.tree.graph for one in sights)
+            new, index = self.draft(state).effect.renamed, after.index
+            places = (index.get(new.get(name, name), -1) for name in before.names)
+            now: Ints = np.fromiter(places, np.int32, before.size)
+            there: Ints = np.flatnonzero(now >= 0).astype(np.int32)
+            return there, now[there]
+
+        limits = (most, MOST) if pane == "source" else (MOST, most)
+        done = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)
+        self._apart = None if done else keys
+        return done
 
     def forget(self, pane: str) -> None:
         """Lets go of what was laid out in a pane that shows nothing now."""
@@ -259,12 +354,34 @@ class Stage:
         state = self.settled(state)
         boxes, before = self.draw(state, pane)["boxes"], self.unfolded(state, pane)
         now = frozenset(change(before))
+        opened, closed = now - before, before - now
+        if self.staged(state):
+            return self._folded_both(state, pane, opened, closed, len(boxes))
         if pane == "source":
-            rows = (state.view.rows - (before - now)) | (now - before)
-            state = state.seen(unfolded=now, rows=rows)
+            state = state.seen(unfolded=now, rows=(state.view.rows - closed) | opened)
         else:
             state = state.but(after=now)
-        scene = self.draw(state, pane, max(state.budget, len(boxes)))
+        return self._drawn(state, pane, len(boxes))
+
+    def _folded_both(
+        self, state: State, pane: str, opened: frozenset[str], closed: frozenset[str], boxes: int
+    ) -> State:
+        """Opens and closes before and after the plan what is there, so that both show the same."""
+        renamed = self.draft(state).effect.renamed
+        if pane == "destination" and renamed:
+            old = {new: name for name, new in renamed.items()}
+            opened, closed = renamed_keys(opened, old), closed | renamed_keys(closed, old)
+        before = self.tree(state, "source", opened)
+        both = opened if pane == "source" else {k for k in opened if find_item(before, k.removesuffix("+")) is not None}
+        keys = ((state.view.unfolded or frozenset()) - closed) | both
+        state = state.seen(unfolded=keys, rows=(state.view.rows - closed) | both)
+        state = state.but(after=((state.after or frozenset()) - closed) | (opened - both))
+        self.draw(state, "source" if pane == "destination" else "destination")
+        return self._drawn(state, pane, boxes)
+
+    def _drawn(self, state: State, pane: str, boxes: int) -> State:
+        """The state, once it can be drawn in no more boxes than allowed, or than before."""
+        scene = self.draw(state, pane, max(state.budget, boxes))
         degraded = scene["stats"].get("degraded")
         return state.saying(counted(len(scene["boxes"]), "boxes") + (f" · {degraded}" if degraded else ""))
 
@@ -272,6 +389,14 @@ class Stage:
 def _scopes(keys: Iterable[str]) -> list[str]:
     """The scopes among fold keys."""
     return [key.removesuffix("+").rstrip("/") for key in keys if not key.startswith("~")]
+
+
+def _reference(owner: Any) -> Callable[[], Any]:
+    """Gives an owner for as long as it is there."""
+    try:
+        return weakref.ref(owner)
+    except TypeError:
+        return lambda: owner
 
 
 def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
@@ -282,8 +407,9 @@ def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
         old, new: the destination, then and now.
         source: the graph that is copied from, now. What is copied is what has its names there, if all of that is.
     """
-    if not isinstance(step, CopyStep):
-        return step
+    if isinstance(step, MutedStep):
+        inner = _moved(step.step, old, new, source)
+        return step if inner is step.step else MutedStep(inner)
     owner = step.selection.graph.folded.owner
     there = new if owner is old.owner else source
     if owner is there.owner or not all(name in there.index for name in step.selection.names):

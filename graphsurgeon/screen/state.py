@@ -57,6 +57,21 @@ class Status:
 
 
 @dataclass(frozen=True, eq=False)
+class Was:
+    """What undo brings back: the plan, the marks and what was selected.
+
+    Args:
+        draft, marks, selected: as the state had them.
+        applied: number of the plan that was applied last by then; 0: none was.
+    """
+
+    draft: Plan | None
+    marks: Marks
+    selected: tuple[str, ...]
+    applied: int
+
+
+@dataclass(frozen=True, eq=False)
 class State:
     """What a screen shows.
 
@@ -67,13 +82,16 @@ class State:
         copies: scopes of copies that the destination pane has been opened for.
         marks: the boundary.
         draft: the plan being made; None: an empty one.
-        undone: what was taken back here, oldest first: steps of the draft, and events of the history.
+        past: what was before each thing done here since the last plan was applied here, oldest first.
+        undone: what was taken back here, oldest first: as `past` has it, and events of the history.
         applied: what the last plan has done, in one line.
         status: the status line.
         direction: TB, LR or auto.
         filters, paint, faded: what is put away, the colours, entries of the legend that fade.
         budget: so many boxes are allowed.
+        stage: what is seen of a plan: the graph ``before`` it, ``after`` it, or ``both``.
         ran: the run that the picture shows; None: it shows none.
+        saved: what was written last, and the call that did it.
     """
 
     view: View = View()
@@ -82,6 +100,7 @@ class State:
     copies: frozenset[str] = frozenset()
     marks: Marks = field(default_factory=Marks)
     draft: Plan | None = None
+    past: tuple[Was, ...] = ()
     undone: tuple[Any, ...] = ()
     applied: str = ""
     status: Status = Status()
@@ -90,7 +109,9 @@ class State:
     paint: Paint = field(default_factory=Paint)
     faded: tuple[str, ...] = ()
     budget: int = BUDGET
+    stage: str = "both"
     ran: Ran | None = None
+    saved: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def painted_by_run(self) -> bool:

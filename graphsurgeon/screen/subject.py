@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
 from ..graph.opened import Opened
+from ..graph.risks import Risks
 from ..graph.selection import Selection
 from ..graph.trace import Trace
 from ..plan.plan import Plan
@@ -22,14 +23,20 @@ class Facts(Protocol):
     def documentation(self, op_type: str) -> str:
         """What an op type does; empty where nobody knows."""
 
+    def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
+        """Op types that fit, best first, and what each does."""
+
+    def attributes(self, node: Any) -> Iterable[tuple[str, str, list[str]]]:
+        """The attributes of an op that can be typed: name, value, and all that it may be where these are few."""
+
     def constant_value(self, node: Any, most: int = ...) -> Any:
         """The array in a constant; None where there is none, or it is larger than `most` bytes."""
 
     def body(self, graph: Graph, function: str, op: int) -> Graph:
         """The body of a function that an op calls, as a snapshot."""
 
-    def flops(self, graph: Graph, ops: Sequence[int]) -> int:
-        """Floating-point operations of ops, where shapes are known; 0 where nobody knows."""
+    def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
+        """Floating-point operations of ops, 0 where nobody knows, and whether they are those for one example."""
 
     def pattern(self, selection: Selection) -> Any:
         """What looks like a selection."""
@@ -91,6 +98,22 @@ class Subject(Protocol):
     def history(self) -> Any:
         """The applied plans."""
 
+    def save(
+        self,
+        path: Any,
+        *,
+        outputs: Any = ...,
+        inputs: Any = ...,
+        signatures: Any = ...,
+        format: Any = ...,
+        freeze: bool = ...,
+        values: Any = ...,
+    ) -> Any:
+        """Writes it as plain TensorFlow reads it."""
+
+    def to_code(self) -> str:
+        """All that was applied, as a script."""
+
     def plan(self) -> Plan:
         """An empty plan."""
 
@@ -111,6 +134,16 @@ class Subject(Protocol):
 
     def show_signature(self, name: str) -> None:
         """Goes to another signature or function of the file."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it may run."""
+
+    def trust(self) -> Any:
+        """Says that it may run."""
+
+    def risks(self) -> Risks:
+        """What in it reaches out of it."""
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
         """The placeholders that a run needs."""

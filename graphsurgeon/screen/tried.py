@@ -13,11 +13,10 @@ from ..graph.first_difference import FirstDifference
 from ..graph.graph import Graph, TensorInfo
 from ..graph.names import renamed_end
 from ..graph.trace import Trace
+from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.effect import Effect
 from ..plan.plan import Plan
 from .subject import Subject
-
-_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
         ['x:0']
     """
     read = np.diff(graph.consumers.ptr) > 0
-    ops = np.flatnonzero(read & graph.typed(_PLACEHOLDERS)).tolist()
+    ops = np.flatnonzero(read & graph.typed(PLACEHOLDER_TYPES)).tolist()
     return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
 
 
@@ -61,6 +60,7 @@ def attempt(subject: Subject, plan: Plan, given: Mapping[str, Any], how: Mapping
     Raises:
         PlanError: there is no plan, or it cannot be applied.
     """
+    plan = plan.awake()
     if not plan.steps:
         raise PlanError("run(of='plan')", "there is no plan", "Copy or change something first, or run the graph")
     return _compared(subject, subject, plan.effect, plan.after(), given, how, {"plan": plan})

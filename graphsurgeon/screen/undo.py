@@ -1,4 +1,4 @@
-"""Undo and redo: steps of the plan that is made on screen, and plans that were applied."""
+"""Undo and redo: what was done to the plan, the marks and the selection, in that order; and plans that were applied."""
 
 from __future__ import annotations
 
@@ -7,40 +7,100 @@ from typing import Any
 
 from ..errors import PlanError
 from ..plan.step_text import step_text
-from .drafts import told, without_last
+from ..plan.steps import Step
+from ..words import few
+from .drafts import told
 from .stage import Stage
-from .state import State
+from .state import State, Was
+
+#: What has a way back of its own.
+_OWN = frozenset({"apply", "back", "forward", "redo", "undo"})
+
+
+def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
+    """Returns the state that a verb has made, with what undo needs to take it back.
+
+    What was taken back before can be done again after a selection, but not after another mark or step.
+
+    Args:
+        stage: the graphs.
+        before, after: the state then and now.
+        verb: its name.
+    """
+    if verb in _OWN or not (changed := _changed(before, after)):
+        return after
+    past = (*after.past, _was(stage, before))
+    return after.but(past=past, undone=after.undone if changed == {"selected"} else ())
 
 
 def undo(stage: Stage, state: State) -> State:
-    """Takes back the last step of the plan; with an empty plan, the last applied plan."""
-    plan = stage.draft(state)
-    if not plan.steps:
+    """Takes back what was done last: a step of the plan, a mark, a selection, or an applied plan."""
+    if not state.past or _applied(stage) > state.past[-1].applied:
         event = stage.destination.undo()
         return state.but(undone=(*undone(state), event), applied="").saying(f"undone: {event.text}")
-    last = plan.steps[-1]
-    state = state.but(draft=without_last(plan), undone=(*state.undone, last))
-    return told(stage, state, f"taken back: {step_text(last)}", warn=False)
+    now = _back(stage, state, state.past[-1]).but(past=state.past[:-1], undone=(*state.undone, _was(stage, state)))
+    return told(stage, now, f"taken back: {_difference(now, state)}", warn=False)
 
 
 def redo(stage: Stage, state: State) -> State:
-    """Does again what was undone last: a step of the plan, or an applied plan."""
-    left, plan = undone(state), stage.draft(state)
-    if left and not _is_event(left[-1]):
-        step = left[-1]
-        state = state.but(draft=replace(plan, steps=(*plan.steps, step)), undone=left[:-1])
-        return told(stage, state, f"done again: {step_text(step)}", warn=False)
-    if not left and plan.steps:
+    """Does again what was undone last: a step of the plan, a mark, a selection, or an applied plan."""
+    left = undone(state)
+    if left and isinstance(left[-1], Was):
+        now = _back(stage, state, left[-1]).but(past=(*state.past, _was(stage, state)), undone=left[:-1])
+        return told(stage, now, f"done again: {_difference(state, now)}", warn=False)
+    if not left and stage.draft(state).steps:
         raise PlanError("redo()", "no step of this plan was taken back", "Apply the plan, or take its steps back")
     event = stage.destination.redo()
     return state.but(undone=left[:-1]).saying(f"done again: {event.text}")
 
 
+def undo_shown(stage: Stage, state: State) -> dict[str, int]:
+    """Returns how many things done here can be taken back and done again, applied plans included."""
+    gone, left = [event.undone for event in stage.destination.history], len(undone(state))
+    again = int(gone[-1:] == [True] and not stage.draft(state).steps)
+    return {"undo": len(state.past) + gone.count(False), "redo": left or again}
+
+
 def undone(state: State) -> tuple[Any, ...]:
     """Returns what was taken back here, oldest first, without what code has done again or given up since."""
-    return tuple(u for u in state.undone if not _is_event(u) or (u.undone and not u.dropped))
+    return tuple(one for one in state.undone if isinstance(one, Was) or (one.undone and not one.dropped))
 
 
-def _is_event(thing: Any) -> bool:
-    """Whether something taken back was a whole plan, an event of the history, and not one step of the draft."""
-    return hasattr(thing, "applied")
+def _was(stage: Stage, state: State) -> Was:
+    """What undo needs of a state; what the plan would do is worked out again then."""
+    draft = None if state.draft is None else replace(state.draft)
+    return Was(draft, state.marks, state.view.selected, _applied(stage))
+
+
+def _applied(stage: Stage) -> int:
+    """The number of the plan that was applied last and not undone."""
+    return max((event.number for event in stage.destination.history if not event.undone), default=0)
+
+
+def _back(stage: Stage, state: State, was: Was) -> State:
+    """The state as it was then; what is not there any more is not selected."""
+    return stage.there(state.but(draft=was.draft, marks=was.marks).seen(selected=was.selected))
+
+
+def _steps(state: State) -> tuple[Step, ...]:
+    return () if state.draft is None else state.draft.steps
+
+
+def _changed(a: State, b: State) -> set[str]:
+    """Which of plan, marks and selection are not the same in two states."""
+    found = {"marks"} if a.marks != b.marks else set[str]()
+    found |= {"selected"} if a.view.selected != b.view.selected else set()
+    return found | ({"draft"} if [*map(id, _steps(a))] != [*map(id, _steps(b))] else set())
+
+
+def _difference(a: State, b: State) -> str:
+    """What was done between two states, in words."""
+    changed = _changed(a, b)
+    if "draft" in changed:
+        old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))
+        made = [new[key] for key in new if key not in old] or [old[key] for key in old if key not in new]
+        return step_text(made[-1]) if made else "the order of the steps"
+    if "marks" in changed:
+        before, now = ({*m.inputs, *m.outputs, *m.included} for m in (a.marks, b.marks))
+        return f"the marks of {few(sorted(before ^ now or now))}"
+    return f"select {few(b.view.selected)}" if b.view.selected else "select nothing"

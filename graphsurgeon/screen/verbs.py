@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .leave import FORMATS
 from .ran import MEASURES
 
 
@@ -159,7 +160,10 @@ FEED_TEXTS = Kind(
     ({"x:0": "batch"}, {}, {_HOSTILE: _HOSTILE}),
     _as_it_is,
 )
+STAGE = _one_of("after", "before", "both")
 OF = _one_of("applied", "graph", "plan", "selection")
+FORMAT = _one_of(*FORMATS)
+VALUES = _one_of("current", "initial")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
@@ -177,7 +181,7 @@ def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", an
 
 _ALL = (
     # what is selected and unfolded
-    _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box", key="Space"),
+    _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box, drag a frame", key="Space"),
     _look("unfold", "open a scope, series or call", _name, _pane, gesture="double click it", key="Enter"),
     _look("fold", "close a scope, series or call", _name, _pane, gesture="double click its frame", key="Enter"),
     _look("fold_all", "go back to the first picture", _pane, gesture="button"),
@@ -185,9 +189,17 @@ _ALL = (
     _look("outline_open", "open a row of the outline", _name, gesture="click its arrow"),
     _look("outline_close", "close a row of the outline", _name, gesture="click its arrow"),
     _look("details", "say all there is to know of a box", _name, _pane, gesture="click a box", answers="Details"),
-    _look("find", "find ops that fit a query", Arg("query", TEXT), gesture="search field", key="/", answers="Found"),
+    _look("attributes", "say what can be changed of boxes", _names, _pane, gesture="click a box", answers="Attributes"),
+    _look("op_types", "find op types by name, or by what they do", Arg("query", TEXT, ""), Arg("names", NAMES, ()),
+          Arg("inputs", COUNT, 0), gesture="button", key="y", answers="OpType[]"),
+    _look("find", "find ops that fit a query", Arg("query", TEXT), _pane, gesture="search field", key="/",
+          answers="Found"),
     _look("find_like", "find and select all that looks like some boxes", _names, gesture="menu", key="e",
           answers="Alike"),
+    _look("select_between", "select what lies between two boxes", Arg("a", TEXT), Arg("b", TEXT), gesture="menu",
+          key="j"),
+    _look("why", "say why one box needs another, by the shortest way", Arg("a", TEXT), Arg("b", TEXT), _pane,
+          gesture="menu", key="u", answers="Way"),
     _look("value", "fetch what a constant or variable holds", _name, gesture="button", answers="Numbers"),
     _edit("show_signature", "show another signature or function of the file", _name, gesture="menu"),
     _look("infer", "fill in the shapes that TensorFlow infers of a file", gesture="look at the picture"),
@@ -201,6 +213,8 @@ _ALL = (
     _look("forget_view", "forget a saved view", _name, gesture="menu", key="v"),
     # how it looks
     _look("set_direction", "draw top to bottom or left to right", Arg("direction", DIRECTION), gesture="button"),
+    _look("set_stage", "show the graph before the plan, after it, or both", Arg("show", STAGE, "both"),
+          gesture="button", key="d"),
     _look("set_depth", "open all scopes down to a depth", Arg("depth", COUNT), _pane, gesture="menu", key="s"),
     _look("set_budget", "allow so many boxes", Arg("boxes", COUNT), gesture="menu", key="s"),
     _look("show_helpers", "draw helpers of one kind, or not", Arg("kind", TEXT), Arg("on", YES_OR_NO, True),
@@ -212,6 +226,7 @@ _ALL = (
     _look("fade", "let boxes of entries of the legend fade", Arg("keys", NAMES), gesture="click the legend"),
     # what it does when it runs
     _look("run_form", "say what a run has to be fed", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),
+    _look("trust", "say that what came from a file may run", Arg("of", OF, "graph"), gesture="button"),
     _look("run", "run the graph, and show the run", Arg("feeds", FEED_TEXTS, None), Arg("of", OF, "graph"),
           Arg("seed", COUNT, 0), Arg("limit", COUNT, 0), Arg("memory", COUNT, 0), gesture="button", key="x",
           answers="{ line: string }"),
@@ -223,27 +238,50 @@ _ALL = (
     _edit("mark_output", "mark a boundary output", _tensor, gesture="menu", key="o"),
     _edit("unmark", "take a tensor out of the boundary", _tensor, gesture="button"),
     _edit("clear_boundary", "take all tensors out of the boundary", gesture="button"),
+    _edit("include", "copy what computes a leak, too", _tensor, gesture="button"),
+    _edit("swap_boundary", "let inputs and outputs of the boundary change places", gesture="button"),
     _edit("boundary_of_selection", "mark what enters and leaves what is selected", gesture="menu", key="Shift+B"),
+    _look("suggest_boundaries", "say where few tensors cross around what is selected", gesture="menu", key="k",
+          answers="Suggested[]"),
+    _edit("set_boundary", "make tensors the boundary, and no others", Arg("inputs", NAMES), Arg("outputs", NAMES),
+          gesture="Alt+drag across edges, with Shift for outputs", key="k"),
     _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
     # the plan
     _edit("copy", "copy the region, or what is selected", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
           gesture="menu", key="c"),
+    _look("takers", "say which inputs could read a tensor", _tensor, _pane, gesture="drag from a port or an edge",
+          key="m", answers="Takers"),
     _edit("connect", "let an input of an op read a tensor", _tensor, _to, Arg("input", COUNT, 0),
-          gesture="menu", key="m, then m"),
+          gesture="drag from a port or an edge to a box", key="m, then m"),
+    _look("adapters", "say what would make a tensor fit where an op reads another", _tensor, _to,
+          Arg("input", COUNT, 0), gesture="drop it where it does not fit", key="m, then m", answers="Adapter[]"),
+    _edit("adapt", "make a tensor fit where another is read, and let it be read there", _tensor, _to,
+          Arg("input", COUNT, 0), Arg("by", NAMES, ()), gesture="drop it where it does not fit", key="m, then m"),
+    _edit("cure", "make a fault go by an adapter", Arg("fault", COUNT), Arg("cure", COUNT, 0), gesture="button"),
     _edit("set_policy", "say what becomes of a variable in a copy", Arg("step", COUNT), Arg("variable", TEXT),
           Arg("policy", POLICY), gesture="list of variables"),
+    _edit("set_input", "say what feeds an input of a copy", Arg("step", COUNT), _tensor, Arg("by", ANYTHING),
+          gesture="table of the mapping"),
+    _edit("set_scope", "say under which scope a copy is made", Arg("step", COUNT), Arg("to", TEXT),
+          gesture="table of the mapping"),
     _edit("reroute", "let what reads one tensor read another", _old, _to, gesture="menu", key="r, then r"),
     _edit("swap", "let the consumers of two tensors change places", Arg("a", TEXT), Arg("b", TEXT),
           gesture="menu", key="e"),
     _edit("bypass", "let what reads an op read its first input", Arg("op", TEXT), gesture="menu", key="e"),
-    _edit("detach", "cut boxes off", _names, Arg("side", SIDE, "both"), gesture="menu", key="e"),
+    _edit("detach", "cut boxes off", _names, Arg("side", SIDE, "both"),
+          gesture="Alt+drag across edges, with the other button", key="e"),
     _edit("insert", "put a new op behind a tensor", Arg("op", TEXT), Arg("on", TEXT), Arg("name", TEXT_OR_NONE, None),
           gesture="menu", key="e"),
     _edit("insert_copy", "put a copy of boxes behind a tensor", _names, Arg("on", TEXT), _scope,
-          gesture="menu", key="e"),
+          Arg("pane", PANE, "destination"), gesture="drag boxes onto an edge", key="e"),
+    _look("hold", "hold boxes, to paste them here or elsewhere", _names, _pane, gesture="menu", key="Ctrl+C"),
+    _edit("cut", "hold boxes, and take them out", _names, gesture="menu", key="Ctrl+X"),
+    _edit("paste", "copy what is held", _scope, Arg("keep", YES_OR_NO, False), gesture="menu", key="Ctrl+V"),
+    _edit("duplicate", "copy boxes, in place or from the other graph", _names, Arg("pane", PANE, "destination"), _scope,
+          Arg("keep", YES_OR_NO, True), gesture="drag boxes to the other pane", key="Ctrl+D"),
     _edit("remove", "take boxes out", _names, Arg("stitch", YES_OR_NO, False), gesture="menu", key="Del"),
-    _edit("set_attr", "set an attribute of boxes", _names, _name, Arg("value", ANYTHING), gesture="menu", key="e"),
-    _edit("set_device", "place boxes on a device", _names, Arg("device", TEXT), gesture="menu", key="e"),
+    _edit("set_attr", "set an attribute of boxes", _names, _name, Arg("value", ANYTHING), gesture="click it", key="a"),
+    _edit("set_device", "place boxes on a device", _names, Arg("device", TEXT), gesture="click it", key="e"),
     _edit("add_control", "let an op run after another", Arg("op", TEXT), Arg("after", TEXT), gesture="menu", key="e"),
     _edit("remove_control", "let an op wait no longer", Arg("op", TEXT), Arg("after", TEXT_OR_NONE, None),
           gesture="menu", key="e"),
@@ -256,10 +294,24 @@ _ALL = (
     _edit("resolve_condition", "say what conds ask: one branch stays", _name, Arg("value", ANYTHING),
           gesture="menu", key="e"),
     _edit("replace", "put an op in the place of all that looks like some boxes", _names, Arg("by", TEXT_OR_FUNCTION),
-          Arg("external", EXTERNAL, "refuse"), gesture="menu", key="e"),
+          Arg("external", EXTERNAL, "refuse"), gesture="click its type", key="y"),
     _edit("on_copies", "make the edits so far on copies", Arg("scope", TEXT_OR_NONE, None), Arg("until", NAMES, ()),
           Arg("assign", ASSIGN, "leave"), gesture="menu", key="e"),
-    _edit("undo", "take back a step, or the last applied plan", gesture="button", key="Ctrl+Z"),
+    _edit("drop_step", "take one step out of the plan", Arg("step", COUNT), gesture="button"),
+    _edit("move_step", "do a step of the plan before another", Arg("step", COUNT), Arg("before", COUNT),
+          gesture="button"),
+    _edit("mute_step", "let a step of the plan do nothing, in its place", Arg("step", COUNT),
+          Arg("on", YES_OR_NO, True), gesture="button"),
+    _look("step_form", "say what can be changed of a step of the plan", Arg("step", COUNT), gesture="button",
+          answers="Argument[]"),
+    _edit("edit_step", "give a step of the plan other arguments", Arg("step", COUNT), Arg("values", FEED_TEXTS),
+          gesture="button"),
+    _look("save_form", "say what can be saved, and how", gesture="button", key="Shift+S", answers="SaveForm"),
+    _edit("save", "save the graph, or a picture of it, and open it again", Arg("path", TEXT),
+          Arg("format", FORMAT, "saved_model"), Arg("signature", TEXT, ""), Arg("inputs", TEXT, ""),
+          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), gesture="button", key="Shift+S", answers="Wrote"),
+    _look("history_code", "show all that was applied as a script", gesture="button", answers="{ code: string }"),
+    _edit("undo", "take back a step, mark or selection, or the last applied plan", gesture="button", key="Ctrl+Z"),
     _edit("redo", "do again what was taken back", gesture="button", key="Ctrl+Shift+Z"),
     _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", answers="{ applied: string }"),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from ..graph.devices import colocate
 from ..graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
 from .copy.imports import import_nodes
+from .fresh import fresh
 from .functions.library import adopt
 from .private.contexts import context_of as context_of
 from .private.contexts import outermost_context, outside_contexts
@@ -345,7 +346,7 @@ def graph_with_placeholders(wanted: Mapping[str, Any], asked: str) -> TFGraph:
     Raises:
         PlanError: a name is none that TensorFlow takes.
     """
-    graph = tf.Graph()
+    graph = fresh()
     with graph.as_default(), tf1.device(None):
         for name, tensor in wanted.items():
             try:

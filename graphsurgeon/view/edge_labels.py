@@ -9,7 +9,7 @@ from .boxes import Box, Edge, Group
 from .text import SUB, width
 
 Point = tuple[float, float]
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def samples(d: str, per_curve: int = 12) -> list[Point]:
@@ -22,7 +22,7 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
     out: list[Point] = []
     at: Point = (0.0, 0.0)
     for command, body in re.findall(r"([MLC])([^MLC]*)", d):
-        flat = [float(v) for v in _NUMBER.findall(body)]
+        flat = [float(v) for v in NUMBER.findall(body)]
         points = list(zip(flat[::2], flat[1::2], strict=True))
         if command == "M":
             at = points[0]

@@ -10,7 +10,7 @@ import numpy as np
 from ..graph.graph import Graph, Ints, Mask
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
-from .helpers import SERVES, in_scopes
+from .helpers import ORPHAN, SERVES, in_scopes
 from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]
@@ -43,7 +43,7 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
         found = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in known]
         fed, given = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in found)
         return fed[:TOLD], given[:TOLD]
-    shown = tree.own.kind == 0
+    shown = (tree.own.kind == 0) & (tree.helpers.kind != ORPHAN)
     fed = graph.typed(_FED) & shown
     read_by = graph.consumers
     fed &= np.diff(read_by.ptr) > 0

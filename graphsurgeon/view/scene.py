@@ -60,7 +60,7 @@ def build(
         tree: the graph as a person wants to see it: ``Tree(graph, filters)``.
         unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
             ``"a/b/+"`` what is hidden in that scope (``"+"`` at the root).
-        marks: op number -> new, orphan, removed, changed or conflict.
+        marks: op number -> new, orphan, removed, changed, shape or conflict.
         budget: number of boxes that still reads well; more are counted in ``stats["over budget"]``.
         pins: ops that have a box of their own also where the scope around them is folded.
 

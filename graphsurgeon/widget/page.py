@@ -28,7 +28,7 @@ worker-src blob:; style-src 'unsafe-inline'; img-src data:">
 <style>{css}
 html {{ color-scheme: {scheme}; }}
 body {{ margin: 0; background: {paper}; font: 13px/1.45 system-ui, Helvetica, Arial, sans-serif; }}
-.gs-page .gs {{ height: 100vh; border: none; border-radius: 0; resize: none; }}
+.gs-page .gs {{ height: 100vh; border: none; border-radius: 0; }}
 #gs-said {{ margin: 12px; }}
 h1, h2 {{ position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }}
 .gs-page img {{ max-width: 100%; }}{dark}

@@ -44,7 +44,7 @@ def test_edits_by_hand_by_method_and_by_code(page: Any, lab: Any) -> None:
     said(page, "net/h will be bypassed, in a new graph")
 
     choose(page, "y", "Insert an op behind it")
-    page.get_by_role("textbox", name="Op type, of one input").fill("Tanh")
+    page.get_by_role("combobox", name="Op type, of one input").fill("Tanh")
     page.get_by_role("textbox", name="Name").fill("squash")
     shot(page, "edit-asks")
     page.keyboard.press("Enter")
@@ -52,7 +52,7 @@ def test_edits_by_hand_by_method_and_by_code(page: Any, lab: Any) -> None:
 
     box(page, "x").focus()
     page.keyboard.press("r")
-    said(page, "x:0: go to the op whose output they shall read")
+    said(page, "x:0: go to the op whose output they should read")
     box(page, "other").focus()
     page.keyboard.press("r")
     said(page, "what reads x:0 will read other:0")

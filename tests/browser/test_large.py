@@ -31,10 +31,10 @@ def test_a_picture_to_click_and_silent_looking(page: Any, lab: Any, corpus: Any)
     area = page.locator(".gs-pane-source .gs-canvas").bounding_box()
     x, y = area["x"] + 12, area["y"] + area["height"] / 2
     page.mouse.move(x, y)
-    page.mouse.down()
+    page.mouse.down(button="middle")
     for step in range(1, 21):
         page.mouse.move(x + 6 * step, y + 3 * step)
-    page.mouse.up()
+    page.mouse.up(button="middle")
     seen.add(at.get_attribute("transform"))
     page.keyboard.down("Control")
     for _ in range(10):

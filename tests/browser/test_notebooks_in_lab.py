@@ -13,7 +13,7 @@ from tests.browser.hands import answered, shot
 from tests.lab import open_file, open_notebook
 from tests.needs import ROOT
 
-CHOSEN = {"00": 5, "01": 4, "03": 1, "12": 7}
+CHOSEN = {"00": 2, "01": 4, "03": 1}
 """Notebook -> how many of its cells show a widget."""
 
 _WIDGETS = """() => window.jupyterapp.shell.currentWidget.content.widgets.flatMap((cell, i) =>

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from tests.browser.hands import box, painted, shot
+from tests.browser.hands import BUILD, IMPORTS, box, painted, shot
+from tests.lab import open_notebook
 from tests.tf2 import tf1
 from tests.widget.page import WidgetPage
 
@@ -71,7 +72,18 @@ def test_the_keyboard_stays_in_the_picture_where_a_call_opens_and_folds(page: An
     assert page.evaluate(focus) == "gs-canvas"
 
 
-def test_what_has_the_focus_is_never_under_the_map(page: Any) -> None:
+#: Boxes that lie below the map, and whether there is a map.
+UNDER = """() => {
+  const map = document.querySelector(".gs-map:not([hidden])"), m = map?.getBoundingClientRect();
+  const c = document.querySelector(".gs-pane-source .gs-canvas").getBoundingClientRect();
+  const over = r => Math.min(r.right, c.right) > m.left && Math.max(r.left, c.left) < m.right
+    && Math.min(r.bottom, c.bottom) > m.top && Math.max(r.top, c.top) < m.bottom;
+  const all = [...document.querySelectorAll(".gs-pane-source .gs-box .gs-body")].map(e => e.getBoundingClientRect());
+  return [!!map, m ? all.filter(over).length : 0];
+}"""
+
+
+def test_the_map_covers_no_box(page: Any) -> None:
     page.set_viewport_size({"width": 1016, "height": 800})
     ed = towers()
     ed.screen.set_depth(1)
@@ -79,13 +91,67 @@ def test_what_has_the_focus_is_never_under_the_map(page: Any) -> None:
     box(page, "tower/of_a").focus()
     for _ in range(6):
         page.keyboard.press("+")
-    page.keyboard.press("End")
-    assert page.locator(".gs-pane-source .gs-map").is_visible()
-    shot(page, "room-map")
-    focused = page.locator(".gs-item:focus .gs-body").bounding_box()
-    area = page.locator(".gs-pane-source .gs-map").bounding_box()
-    assert focused["x"] + focused["width"] > area["x"], "the map is elsewhere: this shows nothing"
-    assert focused["y"] + focused["height"] <= area["y"]
+    assert page.evaluate(UNDER) == [True, 0], "below the outline"
+    page.get_by_role("button", name="Outline").click()
+    painted(page)
+    assert page.evaluate(UNDER)[1] == 0, "in a corner that is free, or nowhere"
+
+
+#: What the widget takes of the window: its canvas and itself, from the top; and the scale of its picture.
+ROOM = """() => {
+  const [gs, canvas] = [".gs", ".gs-canvas"].map(at => document.querySelector(at).getBoundingClientRect());
+  const texts = [...document.querySelectorAll(".gs-pane-source text")];
+  return {
+    canvas: canvas.height / innerHeight, width: gs.width / innerWidth, height: gs.height / innerHeight,
+    scale: document.querySelector(".gs-pane-source .gs-root").getAttribute("transform").match(/scale.(.*)[)]/)[1],
+    text: Math.min(...texts.map(text => parseInt(getComputedStyle(text).fontSize))),
+  };
+}"""
+
+
+def test_the_canvas_takes_the_height_there_is(page: Any, lab: Any) -> None:
+    page.set_viewport_size({"width": 1900, "height": 1000})
+    open_notebook(page, lab, [IMPORTS + BUILD, "gs.open(build())"])
+    box(page, "x").wait_for()
+    painted(page)
+    shot(page, "room-lab")
+    room = page.evaluate(ROOM)
+    assert room["canvas"] >= 0.6
+    assert (room["scale"], room["text"] >= 11) == ("1.0000", True)
+
+    box(page, "x").focus()
+    page.keyboard.press("Shift+F")
+    painted(page)
+    shot(page, "room-full")
+    full = page.evaluate(ROOM)
+    assert (full["width"], full["height"]) == (1, 1)
+    assert page.evaluate("() => document.elementFromPoint(4, 4).closest('.gs') !== null"), "nothing lies over it"
+    page.keyboard.press("Escape")
+    painted(page)
+    assert page.evaluate(ROOM) == room
+
+    # resized by hand, and so again when the cell has run again
+    page.locator(".gs-grip").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    lower = page.evaluate(ROOM)["height"]
+    assert lower < room["height"] - 0.1
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    again = "lower => document.querySelector('.gs')?.offsetHeight / innerHeight - lower < 0.01"
+    page.wait_for_function(again, arg=lower)
+
+    # an output view of its own is filled, whatever was chosen for cells
+    page.evaluate(
+        """() => { const lab = window.jupyterapp, content = lab.shell.currentWidget.content;
+                   content.activeCellIndex = 1;
+                   return lab.commands.execute('notebook:create-output-view'); }"""
+    )
+    page.locator(".jp-LinkedOutputView .gs-item").first.wait_for()
+    page.wait_for_function(
+        """() => { const view = document.querySelector('.jp-LinkedOutputView'), gs = view.querySelector('.gs');
+                   return gs.offsetHeight > 0.9 * view.clientHeight && view.scrollHeight <= view.clientHeight + 1; }"""
+    )
+    shot(page, "room-own-view")
 
 
 def test_long_attributes_and_functions_fit_the_inspector(page: Any) -> None:

@@ -57,7 +57,7 @@ def test_a_hidden_fault_is_found_with_three_actions_from_opening_the_file(page: 
     said(page, "coloured by ms")
     panel.get_by_role("button", name="Forget the run").click()
     said(page, "the run is forgotten")
-    assert page.locator(".gs-held").count() == 0
+    page.locator(".gs-held").wait_for(state="detached")
     opened.close()
 
 
@@ -152,4 +152,36 @@ def test_a_plan_is_tried_then_applied_and_compared(page: Any, lab: Any) -> None:
     answered(page)
     shot(page, "run-compared")
     assert opened.ask("list(ed.screen.state.view.selected)") == ["y"]
+    opened.close()
+
+
+#: A file whose graph writes another file when it is run.
+STRANGER = """
+graph = tf.Graph()
+with graph.as_default():
+    x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+    with tf.control_dependencies([tf.raw_ops.WriteFile(filename="owned.txt", contents="owned", name="evil")]):
+        y = tf.square(x, name="y")
+with tf.compat.v1.Session(graph=graph) as session:
+    tf.compat.v1.saved_model.simple_save(session, "stranger", {"x": x}, {"y": y})
+"""
+
+
+def test_a_stranger_s_graph_is_run_when_somebody_says_so(page: Any, lab: Any) -> None:
+    opened = open_notebook(page, lab, [f"{IMPORTS}\n{STRANGER}", "import os\ned = gs.open('stranger')\ned"])
+    box(page, "y").wait_for()
+    page.get_by_role("button", name="Run", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Run the graph")
+    alert = dialog.get_by_role("alert")
+    assert "stranger came from a file. It holds 1 op that writes files, 'evil' (WriteFile)." in alert.text_content()
+    shot(page, "run-stranger")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert opened.ask("[os.path.exists('owned.txt'), ed.trusted]") == [False, False]
+    page.get_by_role("button", name="Run", exact=True).click()
+    dialog.get_by_role("button", name="Run it anyway").click()
+    said(page, "all is finite")
+    until(lambda: opened.ask("[os.path.exists('owned.txt'), ed.trusted]") == [True, True])
+    page.get_by_role("button", name="Run", exact=True).click()
+    dialog.get_by_role("button", name="Run", exact=True).wait_for()  # once is enough
+    assert dialog.get_by_role("alert").count() == 0
     opened.close()

@@ -32,7 +32,7 @@ outcome = [bool(np.array_equal(want, got)), list(got.shape), float(np.abs(got).m
 def test_copy_a_block_by_hand(page: Any, lab: Any, corpus: Any) -> None:
     path = str(corpus.path("slim_inception_v3_infer"))
     notebook = open_notebook(page, lab, [cell.format(path=path) if "{path" in cell else cell for cell in CELLS])
-    page.wait_for_selector(".gs-pane svg")
+    page.wait_for_selector(".gs-pane svg.gs-svg")
     shot(page, "1_open")
 
     # see all of it, the stages open, and unfold a scope of one by double click

@@ -15,7 +15,7 @@ import graphsurgeon.screen.pane as pane
 from graphsurgeon.view.graphviz_wasm import cancelled_error
 quick, laid_out = pane.place, threading.Event()
 
-def slow(scene, direction, cancelled):
+def slow(scene, *, direction, like, cancelled):
     laid_out.set()
     while not cancelled():
         time.sleep(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, apply, box, connect, fit, said
+from tests.browser.hands import BUILD, IMPORTS, answered, apply, box, connect, fit, painted, said, shot
 from tests.lab import open_notebook
 from tests.until import until
 
@@ -71,7 +71,7 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     page.keyboard.press("Control+z")
     said(page, "undone:")
     assert notebook.ask("sorted(hands.orphans)[0]").startswith("copy/")
-    page.locator(".gs-pane-source .gs-is-orphan").first.wait_for()
+    box(page, "copy/").wait_for(state="detached")
     page.keyboard.press("Control+Shift+Z")
     said(page, "done again:")
     assert until(lambda: notebook.ask("not hands.orphans"))
@@ -83,6 +83,87 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     assert notebook.ask("states[0] == states[1]"), "the gestures did not do what the methods do"
     assert notebook.ask("states[0] == states[2]"), "the gestures did not do what the code does"
     notebook.close()
+
+
+#: What is dragged and pasted, by methods.
+DRAGGED = """
+typed = gs.open(graphs[1]).screen
+typed.connect("other:0", to="net/mm", input=0)
+typed.hold(["y"])
+typed.paste(keep=True)
+typed.duplicate(["rest"])
+typed.apply()
+"""
+
+
+def test_drags_methods_and_code(page: Any, lab: Any) -> None:
+    page.set_default_timeout(20_000)
+    notebook = open_notebook(page, lab, CELLS)
+    box(page, "net/").focus()
+    if not box(page, "net/mm").count():
+        page.keyboard.press("Enter")
+    box(page, "net/mm").wait_for()
+    fit(page)
+    painted(page)
+
+    # what is upstream and downstream is lit by hovering
+    _over(page, box(page, "net/mm"))
+    assert box(page, "x").evaluate("g => g.classList.contains('gs-up')")
+    assert box(page, "y").evaluate("g => g.classList.contains('gs-down')")
+
+    # a stroke across the edge behind x makes its tensor an input, and Esc lets the next one go
+    edge = page.locator(".gs-pane-source .gs-edge.gs-up .gs-edge-hit").first.bounding_box()
+    x, y = edge["x"] + edge["width"] / 2, edge["y"] + edge["height"] / 2
+    page.keyboard.down("Alt")
+    page.mouse.move(x - 40, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y, steps=8)
+    page.locator(".gs-struck").first.wait_for()
+    page.keyboard.up("Alt")
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    assert page.locator(".gs-struck").count() == 0
+    assert notebook.ask("hands.screen.region is None")
+
+    # from a port to a box, which asks for the input
+    _over(page, box(page, "other"))
+    _over(page, page.locator(".gs-pane-source .gs-port-out").first)
+    page.mouse.down()
+    _over(page, box(page, "net/mm"))
+    page.locator(".gs-pane-source .gs-fits[data-name='net/mm']").wait_for()
+    shot(page, "drag")
+    page.mouse.up()
+    page.locator(".gs-choice").first.click()
+    said(page, "will feed input 0 of net/mm")
+
+    # held and pasted, and duplicated in place
+    box(page, "y").click()
+    answered(page)
+    page.keyboard.press("Control+c")
+    said(page, "1 op held")
+    page.keyboard.press("Control+Shift+V")
+    said(page, "will be copied to copy/")
+    box(page, "rest").click()
+    answered(page)
+    page.keyboard.press("Control+d")
+    said(page, "will be copied to copy_2/")
+    notebook.run("code = hands.draft.to_code()")
+    apply(page)
+    notebook.run(DRAGGED)
+    notebook.run("scope = {'graph': graphs[2]}\nexec(code, scope)")
+    notebook.run(
+        "made = [hands.graph, typed.destination.graph, scope['ed'].graph]\n"
+        "nodes = [g.as_graph_def().SerializeToString(deterministic=True) for g in made]"
+    )
+    assert notebook.ask("nodes[0] == nodes[1]"), "the gestures did not do what the methods do"
+    assert notebook.ask("nodes[0] == nodes[2]"), "the gestures did not do what the code does"
+    notebook.close()
+
+
+def _over(page: Any, what: Any) -> None:
+    """Moves the pointer to the middle of something, in a few steps."""
+    at = what.bounding_box()
+    page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2, steps=4)
 
 
 def test_two_graphs(page: Any, lab: Any) -> None:

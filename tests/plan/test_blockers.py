@@ -91,3 +91,10 @@ def test_blocks_refuses_nothing_and_strangers():
 def test_long_lists_are_cut_short_and_counted():
     g = Graph.of([("a", "Const", []), *((f"b{i}", "Neg", ["a"]) for i in range(9))])
     assert str(blocks(g, "a")).splitlines()[-1] == "  … and 3 more of that kind"
+
+
+def test_signatures_hold_what_they_take_and_give():
+    g = net()
+    held = blocks(g, "parts", {"parts:0": "the output 'scores'", "gone:0": "an input"})
+    assert str(held).splitlines()[1:] == ["  parts:0 is the output 'scores' of a signature"]
+    assert held.counts["signatures"] == 1

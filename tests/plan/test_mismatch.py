@@ -216,3 +216,16 @@ def test_where_only_helpers_fit_they_are_proposed():
         ("x", "Placeholder", []), variables=[v], outputs={"v/start": i, "v": f, "v/Assign": f, "x": f},
     )  # fmt: skip
     assert fitting(g, TensorInfo("int32", ())) == "These would fit: 'v/start:0'"
+
+
+def test_nothing_of_a_gradient_or_a_saver_is_proposed_for_data():
+    f = TensorInfo("float32", (3,))
+    names = ["x", "gradients/x_grad/Neg", "save/RestoreV2", "h", "deep/gradients_1/g", "mine/restored"]
+    types = ["Placeholder", "Neg", "RestoreV2", "Neg", "Neg", "RestoreV2"]
+    g = Graph.of([(n, t, []) for n, t in zip(names, types, strict=True)], outputs_of=lambda i: [f])
+    assert fitting(g, f) == "These would fit: 'x:0', 'h:0'"
+    asked_for_a_gradient = fitting(g, f, readers=[1])
+    assert "'save/RestoreV2:0'" in asked_for_a_gradient, "where one is asked for, those are proposed, too"
+    ops = [("x", "Placeholder", []), ("y", "Placeholder", []), ("gradients/g", "Neg", ["y"]), ("h", "Neg", ["y"])]
+    reads = Graph.of(ops, outputs_of=lambda i: [f])
+    assert accepting(reads, (0, 0), f) == "'x:0' would fit input 0 of 'h'"

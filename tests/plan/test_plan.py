@@ -144,6 +144,48 @@ def test_a_policy_for_a_step_that_is_no_copy():
         Plan(net()).copy(select(net()), to="t").with_policy(0, "net/w", "melt")
 
 
+def test_another_feed_for_an_input_of_a_copy():
+    g = net()
+    plan = Plan(g).copy(select(g, scope="net"), to="t", unmapped="placeholder")
+    assert "t/x" in plan.after().names
+    kept = plan.with_input(0, "x:0", "keep")
+    assert dict(kept.steps[0].inputs) == {"x:0": "x:0"}
+    assert "t/x" not in kept.after().names
+    assert kept.with_input(0, "x:0", "placeholder").steps == plan.steps
+    number = kept.with_input(0, "x:0", 3.0)
+    assert (number.steps[0].inputs, dict(number.steps[0].constants)) == ((), {"x:0": 3.0})
+    # of a copy that keeps all, one becomes a placeholder and the others stay
+    every = Plan(g).copy(select(g, scope="net"), to="t", unmapped="keep")
+    names = every.with_input(0, "x:0", "placeholder").after().names
+    assert ("t/x" in names, "t/rate" in names, "t/rate" in plan.after().names) == (True, False, True)
+    with refuses(PlanError, "with_input(1, 'x:0', 'keep')", "step 1 is not a copy", "The copies are steps 0"):
+        plan.with_input(1, "x:0", "keep")
+    closed = Plan(g).copy(select(g, scope="net"), to="t")
+    wrong = "the copy was asked for with unmapped='refuse'"
+    with refuses(PlanError, "with_input(0, 'x:0', 'placeholder')", wrong, "Copy with unmapped='placeholder'"):
+        closed.with_input(0, "x:0", "placeholder")
+
+
+def test_another_scope_for_a_copy_goes_on_in_later_steps():
+    g = net()
+    plan = Plan(g).copy(select(g, scope="net"), to="t", unmapped="keep").set_device("t/net/mm", "/cpu:0")
+    moved = plan.with_scope(0, "u/")
+    assert (moved.steps[0].to, moved.steps[1].ops) == ("u", ("u/net/mm",))
+    assert not moved.check()
+    with refuses(PlanError, "with_scope(1, 'v')", "step 1 is not a copy", "The copies are steps 0"):
+        plan.with_scope(1, "v")
+
+
+def test_a_step_is_exchanged_taken_out_or_moved():
+    plan = Plan(net()).set_device("x", "/cpu:0").set_device("x", "/cpu:1").set_device("x", "/cpu:2")
+    a, b, c = plan.steps
+    assert plan.with_step(1, None).steps == (a, c)
+    assert plan.with_step(0, c).steps == (c, b, c)
+    assert plan.with_step(0, a, before=2).steps == (b, a, c)
+    assert plan.with_step(2, c, before=0).steps == (c, a, b)
+    assert plan.with_step(0, a, before=3).steps == (b, c, a)
+
+
 @pytest.mark.parametrize(
     ("what", "given", "kind", "typed"),
     [

@@ -6,7 +6,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from tests.graphs import tiny
 from tests.refusal import refuses
-from tests.screen.screens import opened, traits
+from tests.screen.screens import opened, row_of_ops, traits
 
 
 def test_marking_is_selecting():
@@ -51,6 +51,32 @@ def test_leaks_and_what_does_not_connect():
         screen.mark_input("nix")
 
 
+def test_what_computes_a_leak_is_copied_too():
+    _, ed, screen = opened()
+    screen.mark_input("net/y:0")
+    screen.mark_output("loss:0")
+    screen.include("target:0")
+    shown = traits(screen)["boundary"]
+    assert (shown["leaks"], shown["included"]) == ([], ["target:0"])
+    assert screen.region == ed.select(inputs="net/y:0", outputs="loss:0") | ed.select(outputs="target:0")
+    screen.copy("copy")
+    assert "copy/target" in ed.draft.after().names
+    screen.unmark("target:0")
+    assert [leak["tensor"] for leak in traits(screen)["boundary"]["leaks"]] == ["target:0"]
+    with refuses(SelectionError, "include('nix:0')"):
+        screen.include("nix:0")
+
+
+def test_the_wrong_way_round_is_turned():
+    _, ed, screen = opened()
+    screen.mark_input("loss:0")
+    screen.mark_output("net/y:0")
+    assert traits(screen)["boundary"]["swap"]
+    screen.swap_boundary()
+    assert not traits(screen)["boundary"]["swap"]
+    assert screen.region == ed.select(inputs="net/y:0", outputs="loss:0")
+
+
 def test_boundary_of_what_is_selected():
     ed = gs.open(tiny())
     screen = ed.screen
@@ -59,3 +85,25 @@ def test_boundary_of_what_is_selected():
     screen.select(["y"])
     screen.boundary_of_selection()
     assert screen.region == ed.select(inputs="x:0", outputs="y:0")
+
+
+def test_boundaries_near_what_is_selected():
+    screen = row_of_ops()
+    with refuses(SelectionError, "suggest_boundaries(): nothing is selected", "Click a box first"):
+        screen.suggest_boundaries()
+    screen.select(["in/c"])
+    told = screen.suggest_boundaries()
+    assert told[0]["text"] == "of what is selected: 1 in, 1 out, 1 op: in/b:0 → in/c:0"
+    ends = [([t["tensor"] for t in one["inputs"]], [t["tensor"] for t in one["outputs"]]) for one in told]
+    assert ends == [(["in/b:0"], ["in/c:0"]), (["a:0"], ["in/c:0"])]
+    assert sum(told[1]["boxes"].values()) == told[1]["ops"] == 2
+    assert screen.region is None
+    # what is chosen becomes the boundary, as if it was marked tensor by tensor
+    screen.set_boundary(*ends[1])
+    marked = traits(screen)["boundary"]
+    screen.clear_boundary()
+    screen.mark_input("a")
+    screen.mark_output("in/c")
+    assert traits(screen)["boundary"] == marked
+    with refuses(SelectionError, "mark_input('nix:0')"):
+        screen.set_boundary(["nix"], [])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
 from tests.graphs import look, model
+from tests.refusal import refuses
 from tests.screen.screens import opened, traits
+
+tf1 = tf.compat.v1
 
 
 def test_copy_apply_undo_redo():
@@ -31,7 +36,7 @@ def test_copy_apply_undo_redo():
     assert "new" in states
     screen.undo()
     assert len(ed.draft) == 0
-    assert traits(screen)["plan"]["redo"] == 1
+    assert traits(screen)["views"]["redo"] == 1
     assert traits(screen)["scenes"]["destination"] is None
     screen.redo()
     assert len(ed.draft) == 1
@@ -45,7 +50,12 @@ def test_copy_apply_undo_redo():
     assert traits(screen)["plan"]["applied"] == result["applied"]
     screen.undo()
     assert ed.history[0].undone
+    scene = traits(screen)["scenes"]["source"]
+    assert not [b["name"] for b in scene["boxes"] if b["name"].startswith("copy")], "ghosts leave the picture"
+    assert scene["stats"]["hidden"]["orphans"] == len(ed.orphans), "and are told"
+    screen.show_helpers("orphans")
     assert "orphan" in {b["state"] for b in traits(screen)["scenes"]["source"]["boxes"]}
+    screen.show_helpers("orphans", on=False)
     screen.redo()
     assert not ed.history[0].undone
 
@@ -79,3 +89,85 @@ def test_a_policy_that_cannot_be_stays_on_screen_to_be_changed():
     assert [(v["was"], v["policy"]) for v in shown["variables"]] == [("net/w", "freeze"), ("net/b", "copy")]
     screen.set_policy(0, "net/w", "initial")
     assert traits(screen)["plan"]["faults"] == []
+
+
+def test_what_feeds_a_copy_is_said_on_screen():
+    _, _ed, screen = opened()
+    screen.mark_input("x:0")
+    screen.mark_output("net/y:0")
+    screen.copy("copy")
+
+    def rows():
+        return [(r["tensor"], r["end"], r["kind"], r["by"]) for r in traits(screen)["plan"]["inputs"]]
+
+    assert rows() == [("x:0", "in", "placeholder", "copy/x"), ("net/y:0", "out", "", "copy/net/y:0")]
+    for by, kind, shown in (
+        ("keep", "keep", ""), ("target:0", "tensor", "target:0"), ("[[1, 2]]", "constant", "[[1.0, 2.0]]"),
+        (0.5, "constant", "0.5"), ("placeholder", "placeholder", "copy/x"),
+    ):  # fmt: skip
+        screen.set_input(0, "x:0", by)
+        assert rows()[0][2:] == (kind, shown)
+    screen.set_scope(0, "other")
+    assert traits(screen)["plan"]["scopes"] == {"0": "other"}
+    assert screen.state.status.text == "what is copied will be under other/"
+    # of a copy that cannot be made it says what was asked for
+    screen.set_input(0, "x:0", "nix:0")
+    assert rows() == [("x:0", "in", "tensor", "nix:0")]
+    assert "no op is called 'nix'" in screen.state.status.text
+    with refuses(PlanError, "with_input(1, 'x:0', 'keep')", "step 1 is not a copy"):
+        screen.set_input(1, "x:0", "keep")
+
+
+def features_and_head():
+    """Returns the screen of features, and of a head that reads others."""
+    graph = tf.Graph()
+    with graph.as_default():
+        images = tf1.placeholder(tf.float32, [None, 8, 8, 3], name="images")
+        tf.nn.relu(images, name="features")
+        given = tf1.placeholder(tf.float32, [None, 4], name="given")
+        tf.matmul(given, tf.ones([4, 2]), name="head")
+    return gs.open(graph).screen
+
+
+def test_a_fault_of_a_shape_goes_by_a_button_and_undo_takes_that_back():
+    screen = features_and_head()
+    screen.connect("features:0", to="head")
+    (fault,) = traits(screen)["plan"]["faults"]
+    assert fault["cures"][0] == {"by": ["pool", "dense"], "text": "mean of each channel, then dense to 4"}
+    assert "plan." not in fault["instead"]
+    screen.cure(0, 1)
+    shown = traits(screen)
+    assert shown["plan"]["ready"]
+    assert [step["text"] for step in shown["plan"]["steps"]] == [
+        "adapt features:0 by reshape and dense to input 0 of head"
+    ]
+    assert shown["status"]["text"].startswith("reshape to (?, 192), then dense to 4")
+    with refuses(PlanError, "cure(0, 0)", "the plan has 0 faults", "numbered from 0"):
+        screen.cure(0)
+    screen.apply()
+    assert screen.destination.snapshot.input_names(screen.destination.snapshot.index["head"])[0] == "adapter:0"
+
+
+def test_what_feeds_a_copy_is_adapted_by_a_button():
+    screen = features_and_head()
+    screen.select(["head"])
+    screen.copy("copy")
+    screen.set_input(0, "given:0", "features:0")
+    fault = traits(screen)["plan"]["faults"][0]
+    with refuses(PlanError, "cure(0, 9)", "cures", fault["instead"]):
+        screen.cure(0, 9)
+    screen.cure(0)
+    plan = traits(screen)["plan"]
+    assert plan["ready"], plan["faults"]
+    assert [row["by"] for row in plan["inputs"] if row["tensor"] == "given:0"] == ["adapter:0"]
+
+
+def test_a_placeholder_gives_way_to_what_is_adapted():
+    screen, code = features_and_head(), []
+    for to in ("given", "given:0"):
+        screen.adapt("features:0", to)
+        assert not screen.draft.check()
+        code.append(screen.draft.to_code())
+        screen.undo()
+    assert ".adapt('features:0', to='given')" in code[0]
+    assert ".adapt('features:0', to='given:0')" in code[1]

@@ -58,7 +58,13 @@ def test_find_details_outline_direction():
     found = screen.find("loss")
     assert found["hits"][0] == {"name": "loss", "label": "loss", "op": "Mean", "inside": "loss"}
     assert found["total"] == len(ed.find("loss", limit=1000))
+    assert [(hit["name"], hit["op"]) for hit in screen.find("NET")["hits"][:1]] == [("net/", "41 ops")]
     assert screen.find("no such thing") == {"hits": [], "total": 0, "boxes": {}}
+    assert screen.find("loss", pane="destination")["hits"] == found["hits"]
+    screen.insert("Identity", on="x:0", name="new")
+    assert [hit["name"] for hit in screen.find("new", pane="destination")["hits"]] == ["new"]
+    assert screen.find("new")["hits"] == []
+    screen.undo()
     assert screen.details("loss")["title"] == "loss"
     screen.fold("net/")
     rows = {r["name"]: r for r in traits(screen)["outline"]["rows"]}

@@ -163,12 +163,16 @@ def test_sizes_and_python_of_a_scope():
     assert got["python"] == "ed.select(scope='net')"
 
 
-def test_flops_are_left_out_where_shapes_are_not_known():
+def test_flops_of_an_unknown_batch_are_per_example_and_left_out_where_no_shape_is_known():
     graph = tf.Graph()
     with graph.as_default():
         x = tf1.placeholder(tf.float32, [None, 4], name="x")
-        tf.matmul(x, tf.ones([4, 3]), name="mm")
-    assert "FLOPs" not in dict(details_of(Tree(gs.open(graph).snapshot), "mm", facts)["rows"])
+        tf.matmul(x, tf.ones([4, 3]), name="net/mm")
+        tf.matmul(tf1.placeholder(tf.float32), tf.ones([4, 3]), name="odd")
+    tree = Tree(gs.open(graph).snapshot)
+    assert dict(details_of(tree, "net/mm", facts)["rows"])["FLOPs"] == "24 per example"
+    assert dict(details_of(tree, "net/", facts)["rows"])["FLOPs"] == "24 per example where the shapes are known"
+    assert "FLOPs" not in dict(details_of(tree, "odd", facts)["rows"])
 
 
 def test_an_op_that_a_plan_will_make():
@@ -243,3 +247,13 @@ def test_ops_of_unknown_types():
     assert details_of(tree, "net/tok", facts)["rows"][1] == ["unknown", told]
     words = "1 op of a type that TensorFlow does not know here, 'SentencepieceOp' (tensorflow_text)"
     assert ["unknown", words] in details_of(tree, "net/", facts)["rows"]
+
+
+def test_a_signature_holds_its_results_under_their_names_of_now():
+    double = tf.function(lambda x: {"twice": tf.multiply(x, 2.0, name="y")})
+    ed = gs.open(double.get_concrete_function(tf.TensorSpec([2], tf.float32, name="x")))
+    name = ed.outputs["twice"].partition(":")[0]
+    assert dict(ed.screen.details(name)["rows"])["in use by"] == "1 signature"
+    ed.apply(ed.plan().rename(name, to="named"))
+    assert dict(ed.screen.details("named")["rows"])["in use by"] == "1 signature"
+    assert ed.removal_blockers("named").signatures == (("named:0", "the output 'twice'"),)

@@ -7,8 +7,9 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.screen import pane
 from tests.refusal import refuses
-from tests.screen.screens import opened, traits
+from tests.screen.screens import opened, row_of_ops, traits
 
 
 def test_pictures_and_words():
@@ -32,8 +33,6 @@ def test_an_empty_graph_has_a_picture():
 
 
 def test_a_picture_that_cannot_be_drawn_leaves_the_folds(monkeypatch):
-    from graphsurgeon.screen import pane
-
     _, _, screen = opened()
     before, closed = screen.unfolded, "gradients/"
 
@@ -48,3 +47,47 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_folds(monkeypatch):
     monkeypatch.undo()
     assert screen.unfolded == before
     assert traits(screen)["scenes"]["source"]["boxes"]
+
+
+def test_a_preview_has_the_folds_the_direction_and_the_order_of_its_source():
+    screen = row_of_ops()
+    screen.rename("e", to="other")
+    scenes = traits(screen)["scenes"]
+    assert "in/" in {group["name"] for group in scenes["destination"]["groups"]}
+    assert scenes["destination"]["direction"] == scenes["source"]["direction"]
+    screen.undo()
+    screen.fold("in/")
+    screen.mark_output("d")
+    screen.copy()
+    scenes = traits(screen)["scenes"]
+    assert {box["name"] for box in scenes["source"]["boxes"]} < {box["name"] for box in scenes["destination"]["boxes"]}
+
+
+def test_a_preview_without_room_keeps_the_folds_and_folds_the_copies():
+    screen = row_of_ops()
+    screen.set_budget(6)
+    screen.select(["in/", "d"])
+    screen.copy("twin")
+    names = {box["name"] for box in traits(screen)["scenes"]["destination"]["boxes"]}
+    assert {"in/b", "in/c", "twin/"} <= names
+    assert "twin/in/b" not in names
+    screen.undo()
+    screen.set_budget(20)
+    screen.copy("twin")
+    assert "twin/in/b" in {box["name"] for box in traits(screen)["scenes"]["destination"]["boxes"]}
+
+
+def test_the_direction_stays_until_it_is_chosen(monkeypatch):
+    screen, asked = row_of_ops(), []
+    place = pane.place
+
+    def told(scene, **options):
+        asked.append((options["direction"], (options["like"] or {}).get("direction")))
+        return place(scene, **options)
+
+    monkeypatch.setattr(pane, "place", told)
+    first = traits(screen)["scenes"]["source"]["direction"]
+    screen.fold("in/")
+    screen.set_direction("LR")
+    screen.set_direction("auto")
+    assert asked == [("auto", None), ("auto", first), ("LR", None), ("auto", None)]

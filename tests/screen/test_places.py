@@ -40,7 +40,15 @@ def test_back_and_forward_give_the_picture_and_the_selects_again(screen):
     opened = boxes(screen)
     assert opened != first
     screen.reveal("b/in/op3")
-    assert screen.traits()["views"] == {"back": 2, "forward": 0, "saved": [], "served": [], "serves": ""}
+    assert screen.traits()["views"] == {
+        "back": 2,
+        "forward": 0,
+        "saved": [],
+        "served": [],
+        "serves": "",
+        "undo": 1,
+        "redo": 0,
+    }
     screen.back()
     assert boxes(screen) == opened
     assert screen.traits()["selected"] == []
@@ -49,7 +57,15 @@ def test_back_and_forward_give_the_picture_and_the_selects_again(screen):
     screen.forward()
     screen.forward()
     assert screen.traits()["selected"] == ["b/in/op3"]
-    assert screen.traits()["views"] == {"back": 2, "forward": 0, "saved": [], "served": [], "serves": ""}
+    assert screen.traits()["views"] == {
+        "back": 2,
+        "forward": 0,
+        "saved": [],
+        "served": [],
+        "serves": "",
+        "undo": 1,
+        "redo": 0,
+    }
 
 
 def test_a_new_way_forgets_the_old_one_forward(screen):

@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.errors import LayoutError, PlanError, SelectionError
+from graphsurgeon.errors import LayoutError, PlanError, SelectionError, TrustError
 from graphsurgeon.screen.runs import feed_of
+from tests.hostile import hostile
 from tests.refusal import refuses
 from tests.screen.screens import row_of_ops, traits
 
@@ -276,3 +277,50 @@ def test_the_picture_of_a_large_tensor_is_fetched_when_asked_for():
     assert not screen.details("x")["run"][0]["more"]  # what was fed is known whole
     with refuses(SelectionError, "fetch('gone:0')", "it has no numbers in the run"):
         screen.fetch("gone:0")
+
+
+def stranger(tmp_path, name="model"):
+    """An editor of a file that writes a file when it is run."""
+    return gs.open(hostile(tmp_path / name, "WriteFile", tmp_path / f"target of {name}"))
+
+
+def test_the_form_names_what_a_stranger_would_do_and_a_run_needs_trust(tmp_path):
+    ed = stranger(tmp_path)
+    screen = ed.screen
+    assert screen.run_form()["risk"] == (
+        "model came from a file. It holds 1 op that writes files, 'evil' (WriteFile). "
+        "Nobody has said yet that this may run."
+    )
+    with refuses(TrustError, "model came from a file"):
+        screen.run()
+    assert not ed.trusted
+    assert not (tmp_path / "target of model").exists()
+    screen.trust()
+    assert ed.trusted
+    assert traits(screen)["status"]["text"] == "model may run"
+    assert screen.run_form()["risk"] == ""
+    screen.run()
+    assert "run" in traits(screen)
+    screen.trust()
+    assert traits(screen)["status"]["text"] == "there is nothing that must be trusted first"
+
+
+def test_a_plan_between_strangers_asks_for_both(tmp_path):
+    into, source = stranger(tmp_path, "one"), stranger(tmp_path, "two")
+    into.view(source)
+    screen = into.screen
+    assert "two came from a file" in screen.run_form()["risk"]
+    risk = screen.run_form("plan")["risk"]
+    assert "one came from a file" in risk
+    assert "two came from a file" in risk
+    screen.trust("applied")
+    assert (into.trusted, source.trusted) == (True, False)
+    screen.trust("plan")
+    assert source.trusted
+
+
+def test_what_one_has_made_oneself_asks_nothing():
+    with tf.Graph().as_default() as graph:
+        tf.raw_ops.WriteFile(filename="/tmp/never", contents="x", name="w")
+        tf.negative(1.0, name="y")
+    assert gs.open(graph).screen.run_form()["risk"] == ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import graphsurgeon as gs
-from graphsurgeon.screen.shown import plan_shown
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.screen.shown import plan_shown, scope_hits
 from tests.graphs import model
 
 
@@ -11,8 +12,14 @@ def test_shared_variables_are_in_the_plan_bar():
     ed = gs.open(model("resource", None).graph)
     rules = {"net/w": "share", "net/b": "initial"}
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables=rules)
-    told = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, 0, (), "")["variables"]]
+    told = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, "")["variables"]]
     assert told == [
         ("net/w", "net/w", "share", "the original's"),
         ("t/net/b", "net/b", "initial", "initial value"),
     ]
+
+
+def test_scopes_are_found_by_name_but_not_the_place_of_an_op_s_helpers():
+    ops = [("y/axis", "Const", []), ("y", "Sum", ["y/axis"]), ("net/y/a", "Neg", ["y"]), ("net/y/b", "Neg", ["y"])]
+    assert [(hit["name"], hit["op"]) for hit in scope_hits(Graph.of(ops), "Y")] == [("net/y/", "2 ops")]
+    assert scope_hits(Graph.of(ops), " ") == []

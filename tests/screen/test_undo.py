@@ -1,4 +1,4 @@
-"""Undo and redo by hand: steps of the plan first, then applied plans, and back the same way."""
+"""Undo and redo by hand: steps, marks and selections in their order, then applied plans, and back the same way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from tests.graphs import run, tiny
 from tests.refusal import refuses
-from tests.screen.screens import X, traits
+from tests.screen.screens import X, row_of_ops, traits
 
 
 def test_redo_goes_back_the_way_undo_came():
@@ -17,12 +17,14 @@ def test_redo_goes_back_the_way_undo_came():
     screen.apply()
     screen.select(["y"])
     screen.copy("two")
-    screen.undo()
-    screen.undo()
+    for _ in range(3):
+        screen.undo()
     assert (ed.history[0].undone, len(ed.draft)) == (True, 0)
-    assert traits(screen)["plan"]["redo"] == 2
+    assert traits(screen)["views"]["redo"] == 3
     screen.redo()
     assert (ed.history[0].undone, len(ed.draft)) == (False, 0)
+    screen.redo()
+    assert (traits(screen)["selected"], len(ed.draft)) == (["y"], 0)
     screen.redo()
     assert [s.to for s in ed.draft.steps] == ["two"]
     screen.apply()
@@ -36,11 +38,77 @@ def test_redo_leaves_the_graph_under_a_plan_alone():
     screen.copy("one")
     screen.apply()
     screen.undo()
+    screen.select(["y"])
     screen.copy("two")
     with refuses(PlanError, "redo(): no step of this plan was taken back", "Apply the plan, or take its steps back"):
         screen.redo()
     screen.undo()
     ed.redo()
-    assert traits(screen)["plan"]["redo"] == 1
+    assert traits(screen)["views"]["redo"] == 1
     screen.redo()
     assert [s.to for s in ed.draft.steps] == ["two"]
+
+
+def test_marks_and_selections_are_taken_back_among_steps_one_by_one():
+    screen = row_of_ops()
+    screen.select(["d"])
+    screen.mark_output("d")
+    screen.bypass("in/b")
+    screen.mark_input("a")
+    screen.select(["e"], mode="add")
+    screen.fold_all()  # how it looks is nothing to undo
+    screen.mute_step(0)
+    seen = []
+    for _ in range(6):
+        screen.undo()
+        shown = traits(screen)
+        marks = [row["tensor"] for kind in ("inputs", "outputs") for row in shown["boundary"][kind]]
+        seen.append((shown["status"]["text"], shown["selected"], marks, len(screen.draft)))
+    assert seen == [
+        ("taken back: muted: bypass in/b", ["d", "e"], ["a:0", "d:0"], 1),
+        ("taken back: select d, e", ["d"], ["a:0", "d:0"], 1),
+        ("taken back: the marks of a:0", ["d"], ["d:0"], 1),
+        ("taken back: bypass in/b", ["d"], ["d:0"], 0),
+        ("taken back: the marks of d:0", ["d"], [], 0),
+        ("taken back: select d", [], [], 0),
+    ]
+    assert not traits(screen)["views"]["undo"]
+    screen.redo()
+    screen.select(["in/c"])  # a look at something else loses nothing of what was taken back
+    for _ in range(5):
+        screen.redo()
+    shown = traits(screen)
+    assert (shown["selected"], shown["plan"]["steps"]) == (["d", "e"], [{"text": "bypass in/b", "muted": True}])
+    assert shown["views"]["redo"] == 0
+    screen.undo()
+    screen.mark_output("in/c")
+    assert traits(screen)["views"]["redo"] == 0
+
+
+def test_a_plan_that_code_has_applied_is_taken_back_before_what_was_done_by_hand_until_then():
+    ed = gs.open(tiny())
+    ed.screen.select(["y"])
+    ed.apply(ed.plan().copy(ed.select(name="y"), to="one", unmapped="placeholder"))
+    ed.screen.undo()
+    assert (ed.history[0].undone, traits(ed.screen)["selected"]) == (True, ["y"])
+    ed.screen.undo()
+    assert traits(ed.screen)["selected"] == []
+    ed.screen.redo()
+    ed.screen.redo()
+    assert (ed.history[0].undone, traits(ed.screen)["selected"]) == (False, ["y"])
+
+
+def test_what_is_selected_is_of_the_graph_as_it_is_after_each_apply_and_undo():
+    screen = row_of_ops()
+    screen.select(["d", "e"])
+    screen.remove(["d"])
+    assert traits(screen)["selected"] == ["d", "e"]
+    screen.apply()
+    assert traits(screen)["selected"] == ["e"]
+    screen.select(["e"])
+    screen.mark_output("e")
+    screen.copy("twin")
+    screen.apply()
+    assert traits(screen)["selected"] == ["twin/"]
+    screen.undo()
+    assert traits(screen)["selected"] == []

@@ -9,7 +9,12 @@ from graphsurgeon.view.families import COLOURS, WORDS, family
     ("op", "kin"),
     [
         *(("Conv2D", "conv"), ("DepthwiseConv2dNative", "conv"), ("MatMul", "conv"), ("FusedBatchNormV3", "norm")),
-        *(("MaxPool", "norm"), ("Relu", "activation"), ("SoftmaxCrossEntropyWithLogits", "activation")),
+        *(
+            ("MaxPool", "pool"),
+            ("AvgPoolGrad", "pool"),
+            ("Relu", "activation"),
+            ("SoftmaxCrossEntropyWithLogits", "activation"),
+        ),
         *(("BiasAdd", "math"), ("AddV2", "math"), ("Reshape", "shape"), ("Identity", "shape"), ("Const", "state")),
         *(("VarHandleOp", "state"), ("HashTableV2", "state"), ("ResourceApplyAdam", "state"), ("While", "control")),
         *(("Switch", "control"), ("NoOp", "control"), ("DecodeJpeg", "other"), ("ReluGrad", "activation")),

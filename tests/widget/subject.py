@@ -75,14 +75,20 @@ class PlainFacts:
     def documentation(self, op_type: str) -> str:
         return ""
 
+    def op_types(self, query: str = "", like: str = "", inputs: int | None = None) -> list[tuple[str, str]]:
+        return [(kind, "") for kind in ("Elu", "Relu6", "Selu") if query.lower() in kind.lower()]
+
+    def attributes(self, node: Any) -> list[tuple[str, str, list[str]]]:
+        return []
+
     def constant_value(self, node: Any, most: int = 0) -> Any:
         return None
 
     def body(self, graph: Graph, function: str, op: int) -> Graph:
         raise SelectionError("unfold()", "there are no functions here", "Look at the ops")
 
-    def flops(self, graph: Graph, ops: Sequence[int]) -> int:
-        return 0
+    def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
+        return 0, False
 
     def pattern(self, selection: Selection) -> Any:
         return Pattern.of(selection)

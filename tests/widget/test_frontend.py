@@ -72,8 +72,14 @@ def test_bundle_reaches_nothing_outside(name):
 
 def test_bundle_is_small():
     # It is sent with every widget and saved in every notebook. The last 5,000 bytes are runs: the form, the panel,
-    # Try and Compare.
-    assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 111_000
+    # Try and Compare; then 8,000 the room: the full window, the height, the map, names from far away;
+    # 6,000 attributes in the inspector, and lists of op types;
+    # 12,000 are hands: tools, ports, what fits while a tensor is dragged; 2,000 the search of both panes;
+    # 4,000 the table of what feeds a copy;
+    # 4,000 the lens, ways and boundaries nearby;
+    # 4,000 what is carried, held and pasted; 3,000 what is saved, and code;
+    # 5,000 before and after as one, the way from change to change, and what a copy is called.
+    assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 165_000
 
 
 def test_the_lock_file_names_no_registry():

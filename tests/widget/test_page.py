@@ -68,19 +68,18 @@ def test_pan_and_zoom_send_nothing(widget_page):
     mouse = shown.page.mouse
     before = shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
     mouse.move(300, 300)
-    mouse.down()
+    mouse.down(button="middle")
     mouse.move(360, 340, steps=4)
-    mouse.up()
+    mouse.up(button="middle")
+    assert before != shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
     shown.page.keyboard.down("Control")
     mouse.wheel(0, -200)
     shown.page.keyboard.up("Control")
     for name in ("Zoom in", "Zoom out", "Fit the picture", "%"):
         shown.page.get_by_role("button", name=name).click()
     shown.item("softmax2").focus()
-    for key in "f+-0":
+    for key in "f+-0+":
         shown.page.keyboard.press(key)
-    after = shown.page.evaluate("() => document.querySelector('.gs-root').getAttribute('transform')")
-    assert before != after
     assert shown.sent == []
 
 
@@ -179,6 +178,30 @@ def test_m_and_m_connect_and_ask_for_the_input(widget_page):
     shown.page.get_by_role("menuitem").nth(1).click()
     shown.settle("connect")
     assert shown.sent[-1] == ("connect", {"tensor": "scale:0", "to": "grafted/head/MatMul", "input": 1})
+
+
+def test_a_tensor_is_dragged_to_what_shall_read_it(widget_page):
+    shown = widget_page(plain_screen(destination=None))
+    page, mouse = shown.page, shown.page.mouse
+    page.get_by_role("button", name="Fit the picture").click()
+    page.mouse.move(*_middle(shown, "images"))
+    port = page.locator(".gs-port-out").first.bounding_box()
+    mouse.move(port["x"] + port["width"] / 2, port["y"] + port["height"] / 2)
+    mouse.down()
+    mouse.move(*_middle(shown, "softmax2"), steps=5)
+    shown.settle("takers")
+    page.locator(".gs-tip", has_text="input 0 of softmax2").wait_for()
+    assert page.locator(".gs-fits").count() > 1
+    assert page.locator(".gs-item[aria-label^='softmax2'].gs-fits.gs-aimed").count() == 1
+    mouse.up()
+    shown.settle("connect")
+    assert shown.sent[-1] == ("connect", {"tensor": "images:0", "to": "softmax2", "input": 0})
+    assert page.locator(".gs-fits, .gs-aimed").count() == 0
+
+
+def _middle(shown, name):
+    box = shown.page.evaluate(BOX % name)
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def test_apply_asks_when_there_are_warnings(widget_page):
@@ -308,7 +331,7 @@ def test_the_map_moves_the_picture_and_the_frame(widget_page):
     shown = widget_page()
     for _ in range(5):
         shown.page.get_by_role("button", name="Zoom in").click()
-    area = shown.page.locator(".gs-pane-source .gs-map svg").bounding_box()
+    area = shown.page.locator(".gs-pane-source .gs-map > svg").bounding_box()
     root = shown.page.locator(".gs-pane-source .gs-root")
     before, frame = root.get_attribute("transform"), shown.page.locator(".gs-pane-source .gs-map-seen")
     seen = frame.get_attribute("y")
@@ -412,6 +435,9 @@ def test_in_a_narrow_cell_the_preview_comes_to_the_front_and_keeps_the_keyboard(
     shown.page.keyboard.press("c")
     shown.settle("copy")
     assert shown.page.locator(".gs-pane-destination").is_visible()
+    mapping = "() => document.activeElement.closest('.gs-plan')?.contains(document.querySelector('.gs-entered'))"
+    assert shown.page.evaluate(mapping)  # what feeds the copy is said next
+    shown.page.keyboard.press("Escape")
     assert shown.page.evaluate("() => !!document.activeElement.closest('.gs-pane-destination')")
     shown.page.keyboard.press("Control+z")
     shown.settle("undo")
@@ -516,3 +542,19 @@ def test_name_and_python_of_an_op_are_copied(widget_page):
     shown.page.get_by_role("button", name="Copy the name").click()
     shown.page.wait_for_function("() => document.querySelector('.gs-status-text').textContent === 'Name copied.'")
     assert shown.page.evaluate("copied") == ["softmax2"]
+
+
+def test_a_step_is_edited_and_muted_in_the_plan_bar(widget_page):
+    shown = widget_page(marked())
+    shown.page.get_by_role("tab", name="Steps").click()
+    shown.page.get_by_role("button", name="Edit: copy").click()
+    shown.page.get_by_role("textbox", name="Scope", exact=True).fill("other")
+    shown.page.get_by_role("dialog").get_by_role("button", name="Change").click()
+    shown.settle("edit_step")
+    steps = shown.widget._screen.draft.steps
+    assert [step.to for step in steps] == ["other"]
+    shown.page.get_by_role("button", name="Mute: copy").click()
+    shown.settle("mute_step")
+    assert shown.page.locator(".gs-steps s").count() == 1
+    assert shown.page.get_by_role("button", name="Mute: copy").get_attribute("aria-pressed") == "true"
+    assert shown.widget._screen.draft.awake().steps == ()

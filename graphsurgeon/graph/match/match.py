@@ -43,6 +43,9 @@ class Match:
     def op(self, name: str) -> OpView:
         """Returns the op that stands for an op of the pattern.
 
+        Args:
+            name: the name of the op in the pattern.
+
         Raises:
             SelectionError: the pattern does not look for an op of this name.
         """
@@ -53,6 +56,9 @@ class Match:
 
     def value(self, name: str) -> Any:
         """Returns the array that a constant holds, which stands for a constant or an input of the pattern.
+
+        Args:
+            name: the name of the constant or input in the pattern.
 
         Raises:
             SelectionError: it is not a constant, or there is none of this name.

@@ -15,7 +15,7 @@ from ..graph import Graph, Mask
 from ..pairs import NAMING, attributes
 from ..selection import OpView, Selection
 from ..traversal import backward, components
-from ..variables import FEED_TYPES
+from ..variables import PLACEHOLDER_TYPES
 from .conditions import Condition
 
 CONSTANTS = ("any", "equal", "input")
@@ -26,7 +26,7 @@ COMMUTATIVE = frozenset(
         "SquaredDifference", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "AccumulateNV2",
     }
 )  # fmt: skip
-_FEEDS = FEED_TYPES & {"Placeholder", "PlaceholderV2", "_Arg"}
+_FEEDS = PLACEHOLDER_TYPES | {"_Arg"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,14 @@ class Pattern:
         constants: str = "any",
         read: Callable[[Any], Any] | None = None,
     ) -> Pattern:
-        """Makes a pattern of a selection: all like this. What enters it may be any tensor; arguments as for `of`."""
+        """Makes a pattern of a selection: all like this. What enters it may be any tensor; arguments as for `of`.
+
+        Args:
+            selection: the ops that the pattern looks like.
+            attributes: names of attributes that must be equal; ``all`` for all.
+            constants: ``any``, ``equal`` or ``input``.
+            read: reads the array that a constant holds; without it, its bytes are compared.
+        """
         graph, mask = selection.graph, selection.mask.copy()
         if constants == "input":
             mask &= ~graph.typed(["Const"])
@@ -211,7 +218,11 @@ class Pattern:
         return [int(i) for i in np.flatnonzero(self.mask)]
 
     def kinds(self, op: int) -> frozenset[str]:
-        """Returns the op types that will do for an op."""
+        """Returns the op types that will do for an op.
+
+        Args:
+            op: the number of the op in the pattern.
+        """
         return self.types.get(op) or frozenset([self.graph.types[op]])
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from ..effect import Effect
 from ..fault import Fault
 from ..steps import Step
 from ..tally import Tally
+from .adapt import adapt
 from .bypass import bypass
 from .collapse import collapse
 from .condition import resolve_condition
@@ -41,10 +42,11 @@ from .unroll import unroll
 #: What works out each kind of step: it gives deltas, each of which is added before the next is asked for. What cannot
 #: be done it says by a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
-    steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
+    steps.AdaptStep: adapt, steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
     steps.ConditionStep: resolve_condition, steps.CopyStep: copy,
     steps.DetachStep: detach, steps.OnCopiesStep: on_copies,
-    steps.InlineStep: inline, steps.InsertStep: insert, steps.OrderStep: order,
+    steps.InlineStep: inline, steps.InsertStep: insert, steps.MutedStep: lambda step, so_far: iter(()),
+    steps.OrderStep: order,
     steps.RebuildStep: rebuild, steps.RemoveStep: remove, steps.RenameStep: rename,
     steps.ReplaceStep: replace, steps.RerouteOrderStep: reroute_order, steps.RerouteStep: reroute,
     steps.SetStep: set_about, steps.SwapStep: swap, steps.UnrollStep: unroll,

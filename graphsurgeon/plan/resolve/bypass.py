@@ -13,10 +13,11 @@ from ...graph.traversal import components, forward
 from ...words import counted, few
 from ..delta import Delta
 from ..fault import Fault
-from ..mismatch import bare, shapes_differ
+from ..mismatch import fits
 from ..step_code import asked
 from ..steps import BypassStep
 from ..tally import Tally
+from ..workbench import Workbench
 from .rewire import consumers_of, ops_of, rewire, tensors_of
 
 
@@ -63,7 +64,7 @@ def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
         raise PlanError(request, wrong, "Choose another input=")
     new = graph.row(op)[at]
     edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
-    return rewire(so_far, request, edges, [(old, new)])
+    return rewire(so_far, request, edges, [(old, new)], step=step)
 
 
 def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
@@ -109,18 +110,24 @@ def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], le
     """The only tensor that leads to all that leave and is like them; refuses where that is not clear."""
     if len(enters) == len(leaves) == 1:
         return enters[0]  # where it does not fit, it is said why
-    fits = [t for t in enters if all(_alike(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)]
-    if len(fits) == 1:
-        return fits[0]
-    if fits:
-        known = few([graph.name(t) for t in fits], 6)
-        wrong = f"{counted(len(fits), 'tensors')} enter that could be read instead: {known}"
-        raise PlanError(asked(step), wrong, f"Say which: input={graph.name(fits[0])!r}")
+    found = [t for t in enters if all(fits_for(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        known = few([graph.name(t) for t in found], 6)
+        wrong = f"{counted(len(found), 'tensors')} enter that could be read instead: {known}"
+        raise PlanError(asked(step), wrong, f"Say which: input={graph.name(found[0])!r}")
     sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
     wrong = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
-    pairs = [(t, out) for t in enters for out in leaves if _alike(graph, t, out) and _leads(graph, mask, t, [out])]
+    pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
     raise PlanError(asked(step), wrong, f"Say which are meant: {way}" if way else "Select ops that keep the shape")
+
+
+def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:
+    """Returns the only tensor that enters some ops, is like one that leaves them, and leads to it; None without one."""
+    found = [t for t in entering(graph, mask) if fits_for(graph, t, leaves) and _leads(graph, mask, t, [leaves])]
+    return found[0] if len(found) == 1 else None
 
 
 def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
@@ -133,9 +140,10 @@ def _parts(graph: Graph, numbers: list[int]) -> Iterator[list[int]]:
     yield from parts.values()
 
 
-def _alike(graph: Graph, new: Tensor, old: Tensor) -> bool:
+def fits_for(graph: Graph | Workbench, new: Tensor, old: Tensor) -> bool:
+    """Returns whether a tensor can take the place of another, as far as dtypes and shapes are known."""
     a, b = graph.info(*new), graph.info(*old)
-    return a is None or b is None or (bare(a.dtype) == bare(b.dtype) and not shapes_differ(a.shape, b.shape))
+    return a is None or b is None or fits(a, b)
 
 
 def _leads(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:

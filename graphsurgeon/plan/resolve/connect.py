@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import PlanError
+from ...graph.boundary import Tensor
 from ...words import counted
+from ..cures import cured
 from ..delta import Delta
+from ..fault import Fault
 from ..mismatch import axis_text, bare, both_ways, handle_clash, shapes_differ
 from ..step_code import asked
 from ..steps import ConnectStep
 from ..tally import Tally
+from ..workbench import Workbench
 from .rewire import rewire
 
 
@@ -18,24 +22,52 @@ def connect(step: ConnectStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the input; refuses unknown names, an input that is not there, and dtypes and shapes that differ."""
     graph, request, at = so_far.bench, asked(step), step.input
     source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
-    inputs = graph.input_names(op)
-    if not 0 <= at < len(inputs):
-        have = f"it has {counted(len(inputs), 'inputs')}"
-        choices = "Choose input=" + " or ".join(str(i) for i in range(min(len(inputs), 8)))
-        wrong = f"op {step.to!r} ({graph.types[op]}) has no input {at}; {have}"
-        raise PlanError(request, wrong, choices if inputs else "Choose another op")
-    reads = graph.row(op)[at]
-    new, old = graph.info(*source), graph.info(*reads)
-    if new is not None and old is not None:
-        wrong = ""
-        if bare(new.dtype) != bare(old.dtype):
-            wrong = f"takes {old.dtype} (it reads {inputs[at]!r}, {old})"
-        elif shapes_differ(new.shape, old.shape):
-            wrong = f"reads {inputs[at]!r}, {old}: {axis_text(new.shape, old.shape)}"
-        if wrong:
-            instead = both_ways(graph.frozen(), old, source, new, [op], reads)
-            raise PlanError(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {wrong}", instead)
+    reads = input_of(graph, op, at, request)
+    new, old, wrong = graph.info(*source), graph.info(*reads), misfit(graph, op, at, source)
+    if wrong and new is not None and old is not None:
+        instead = both_ways(graph.frozen(), old, source, new, [op], reads)
+        fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {wrong}", instead)
+        yield Delta(faults=[cured(graph, fault, step, reads, source, [op])])
+        return
     clash = handle_clash(graph, reads, source)
     if clash:
         raise PlanError(request, *clash)
     yield rewire(so_far, request, [(op, at, source)])
+
+
+def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
+    """Returns what an input of an op reads.
+
+    Args:
+        graph: the graph.
+        op, at: the op, and which of its inputs.
+        request: the request, for messages.
+
+    Raises:
+        PlanError: it has no such input.
+    """
+    row = graph.row(op)
+    if not 0 <= at < len(row):
+        choices = "Choose input=" + " or ".join(str(i) for i in range(min(len(row), 8)))
+        wrong = f"op {graph.names[op]!r} ({graph.types[op]}) has no input {at}; it has {counted(len(row), 'inputs')}"
+        raise PlanError(request, wrong, choices if row else "Choose another op")
+    return row[at]
+
+
+def misfit(graph: Workbench, op: int, at: int, tensor: Tensor) -> str:
+    """Returns why an input of an op cannot read a tensor, by dtype and shape, as "takes int32 ..."; empty where it can.
+
+    Args:
+        graph: the graph.
+        op, at: the op, and which of its inputs.
+        tensor: what it should read.
+    """
+    reads = graph.row(op)[at]
+    new, old = graph.info(*tensor), graph.info(*reads)
+    if new is None or old is None:
+        return ""
+    if bare(new.dtype) != bare(old.dtype):
+        return f"takes {old.dtype} (it reads {graph.name(reads)!r}, {old})"
+    if shapes_differ(new.shape, old.shape):
+        return f"reads {graph.name(reads)!r}, {old}: {axis_text(new.shape, old.shape)}"
+    return ""

@@ -36,14 +36,23 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
     made = grafted(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
     yield made.delta
     if not so_far.faults:
-        yield Delta(quiet=_waits(so_far.after, request, sites, made))
+        yield Delta(quiet=waits_in_loop(so_far.after, request, sites, made))
     for tensor, readers, ends in zip(tensors, edges, made.outputs, strict=True) if not so_far.faults else ():
         new = ends["output"]
         yield rewire(so_far, request, [(op, at, new) for op, at in readers], [(tensor, new)])
 
 
-def _waits(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> dict[int, list[int]]:
-    """What new ops that read nothing wait for where the tensor is in a loop of TF1: only so they run in it."""
+def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> dict[int, list[int]]:
+    """Returns what new ops that read nothing wait for where a tensor is in a loop of TF1: only so they run in it.
+
+    Args:
+        graph: with the new ops.
+        request: the request, for messages.
+        sites, made: what was built, and on which tensors.
+
+    Raises:
+        PlanError: a variable would be made in the loop.
+    """
     if not graph.typed(ENTERS).any():
         return {}
     frames, out = Frames(graph), dict[int, list[int]]()

@@ -22,6 +22,7 @@ from ..step_code import asked
 from ..steps import RemoveStep
 from ..tally import Tally
 from ..workbench import Workbench
+from .bypass import fits_for, way_through
 from .graft import built, taken_out
 from .rewire import Refused, ops_of, rewire
 
@@ -51,12 +52,18 @@ def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, Tensor]) -> Delta:
-    """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs: `pairs`."""
+    """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs: `pairs`.
+
+    Where several go and that does not fit, as where a mask is the first input of a dropout, it reads the only tensor
+    that enters them, leads to it and fits.
+    """
     graph = so_far.bench
     edges: list[Edge] = []
     for gap in sorted(gone):
         readers = [(op, at) for op, at in graph.readers((gap, 0)) if op not in gone]
         new = _above(graph, (gap, 0), gone) if readers else None
+        if readers and len(gone) > 1 and (new is None or not fits_for(graph, new, (gap, 0))):
+            new = way_through(graph.frozen(), graph.frozen().mask(gone), (gap, 0)) or new
         if new is not None:  # else it is said as a consumer left dangling
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]

@@ -9,10 +9,12 @@ from ...errors import PlanError, SelectionError, SurgeryError
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph
 from ...graph.rewired import TURNING, Edge
+from ..cures import cured
 from ..delta import Delta
 from ..fault import Fault
 from ..mismatch import mismatch
 from ..policies import writes
+from ..steps import Step
 from ..tally import Tally
 from ..workbench import Workbench
 
@@ -62,6 +64,7 @@ def rewire(
     edges: Sequence[Edge],
     pairs: Sequence[tuple[Tensor, Tensor]] = (),
     checked: bool = False,
+    step: Step | None = None,
 ) -> Delta:
     """Returns the delta that sets inputs of ops; its fault where dtypes, shapes or frames of loops are against it.
 
@@ -71,10 +74,15 @@ def rewire(
         edges: the inputs to set.
         pairs: tensors of which the second takes the place of the first.
         checked: it is known that no cycle is closed.
+        step: what an adapter may take the place of; None: nothing.
     """
-    bench = so_far.bench
-    found = (mismatch(bench, asked, *pair, [op for op, _, new in edges if new == pair[1]]) for pair in pairs)
-    fault = next(filter(None, found), None)
+    bench, fault = so_far.bench, None
+    for old, new in pairs:
+        readers = [op for op, _, source in edges if source == new]
+        fault = mismatch(bench, asked, old, new, readers)
+        if fault is not None:
+            fault = fault if step is None else cured(bench, fault, step, old, new, readers)
+            break
     if fault is None and pairs and not edges:
         fault = Fault(asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
     fault = fault or next(filter(None, (reference_fault(bench, edge, asked) for edge in edges)), None)

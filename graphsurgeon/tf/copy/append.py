@@ -13,6 +13,7 @@ from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFVariable
 from ...graph.selection import Selection
 from ...graph.traversal import backward
+from ...graph.trust import hand_on, may_reach_out
 from ...graph.variables import UNHELD, VariableInfo
 from ...plan.check import unknown_fault
 from ...plan.copied import Copied
@@ -25,7 +26,6 @@ from ...plan.steps import CopyStep
 from ...words import counted
 from ..functions import library as functions
 from ..open.snapshot import snapshot
-from ..private.c_api import say_where_made
 from ..private.contexts import outside_contexts
 from ..private.graphs import all_collections, names_in_use
 from ..run.errors import words_of
@@ -129,6 +129,9 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     phase("reading values")
     for copied in effect.copies:
         read_values(copied, made)
+    for copied in effect.copies:
+        if may_reach_out(copied.source, copied.ops.tolist()):
+            hand_on(graph, copied.source.folded.owner)
     phase("writing nodes")
     library = functions.library(effect.copies, graph)
     gradients = [custom_gradients.registered(copied) for copied in effect.copies]
@@ -148,7 +151,6 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     phase("shapes, variables, collections")
     made.nodes = graph_def.node
     made.ops = list(made.live)
-    say_where_made(made.live.values())
     _reserve(graph, effect)
     for copied, moves in zip(effect.copies, gradients, strict=True):
         attach(copied, graph, made, loose)

@@ -104,7 +104,7 @@ class _Carrier:
         self._loops: list[tuple[Any, Any]] = []
 
     def carry(self, old: Any) -> None:
-        """Makes the like of a context, and of all that are nested in it.
+        """Makes a context like another, and like all that are nested in it.
 
         Where the copy has not what a context itself is made of, there is none: what was in it is in the one around.
         """

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...graph.graph import Graph
 from ...graph.selection import select
@@ -15,6 +14,7 @@ from ...plan.effect import Effect
 from ...plan.plan import Plan
 from ...plan.resolve.rename import keys_renamed
 from ...plan.steps import INITIAL
+from ..fresh import fresh
 from .append import Made, carry_out, read_values
 
 
@@ -45,7 +45,7 @@ def materialise(effect: Effect) -> Made:
         replaced=effect.replaced,
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
-    made = carry_out(both, tf.Graph())
+    made = carry_out(both, fresh(base.owner))
     # Variables of the base keep the values their session has: they are not the plan's to set.
     new = {v.name for c in effect.copies for v in c.variables}
     own = new | _revalued(effect, both.copies[0], made)

@@ -18,6 +18,7 @@ from ...errors import SelectionError, SurgeryError, one_of
 from ...graph.graph import Graph
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection
+from ..fresh import fresh
 from ..open.snapshot import snapshot
 
 tf1 = tf.compat.v1
@@ -60,7 +61,7 @@ def pattern_of(
 def _traced(
     function: Callable[..., Any], attributes: str | Iterable[str], constants: str, specs: Mapping[str, Any], asked: str
 ) -> Pattern:
-    graph = tf.Graph()
+    graph = fresh()
     with graph.as_default():
         given = {name: tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()}
         try:

@@ -17,6 +17,7 @@ from ...graph.live import TFOp, TFTensor
 from ...plan.mismatch import bare
 from ..copy.imports import import_nodes
 from ..elements import adopt_functions
+from ..fresh import fresh
 from ..open.dangers import refuse_deadly
 from ..private.graphs import copy_handle_data
 from ..run.errors import words_of
@@ -60,7 +61,7 @@ class Scratch(Generic[Op]):
     """
 
     def __init__(self, ops: Ops[Op], versions: Any) -> None:
-        self._ops, self._graph = ops, tf.Graph()
+        self._ops, self._graph = ops, fresh()
         self._def = graph_pb2.GraphDef(versions=versions)
         self._stand_ins: dict[tuple[str, int], TFTensor] = {}
 

@@ -17,14 +17,16 @@ from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFGraph, TFOp, TFTensor
-from ...graph.traversal import forward
+from ...graph.traversal import backward, forward
 from ...plan.check import mapping_proposals
 from ...plan.copied import Copied, NewConstant
+from ...plan.cures import cured_mapping
 from ...plan.effect import Effect, Verdict
 from ...plan.fault import Fault
 from ...plan.mismatch import axis_text, bare, shapes_differ
 from ...plan.step_code import asked
 from ...plan.steps import SetStep
+from ...plan.workbench import Workbench
 from ...words import few
 from ..copy.node_defs import constant_node, turn
 from ..functions.library import named_in
@@ -69,19 +71,36 @@ class _Judge:
         region = self._touched()
         for op in sorted(region):
             self._check_node(op)
+        sure = len(self._faults), len(self._lost)
         made = self._tried(self._without_lost(region))
+        wide = self._with_between(region) if len(self._faults) > sure[0] else region
+        if len(wide) > len(region):  # one was refused beside what stood in for an op that has another shape by now
+            del self._faults[sure[0] :], self._lost[sure[1] :]
+            made = self._tried(self._without_lost(wide))
         # What reads an inserted op was touched too.
         changed = [op for op, new in made.items() if op not in self._added and self._changed(op, new)]
         if changed:
             below = forward(self._after, self._after.mask(changed), control=False)
             made = self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
             inferred = {op: known for op, new in made.items() if (known := self._untold(op, new))}
-        return Verdict(tuple(self._faults), inferred)
+        reshaped = {
+            op: self._now(new) for op, new in made.items() if op < self._effect.first and self._reshaped(op, new)
+        }
+        return Verdict(tuple(self._faults), inferred, reshaped)
+
+    def _reshaped(self, op: int, made: TFOp) -> bool:
+        """Whether an op that was there gives other sizes than before, not only less that is known."""
+        was, now = self._outputs(op), self._now(made)
+        return was is not None and len(was) == len(now) and not all(map(_weaker, now, was))
+
+    @staticmethod
+    def _now(made: TFOp) -> list[TensorInfo]:
+        return [tensor_info(tensor) for tensor in made.outputs]
 
     def _untold(self, op: int, made: Any) -> list[TensorInfo]:
         """The outputs of an op as they are inferred where what was told contradicts that; empty where it does not."""
         was = self._outputs(op) or ()
-        now = [tensor_info(tensor) for tensor in made.outputs]
+        now = self._now(made)
         if len(was) != len(now) or not any(a.dtype == b.dtype and _apart(a, b) for a, b in zip(was, now, strict=True)):
             return []
         return [b if _apart(a, b) else a for a, b in zip(was, now, strict=True)]
@@ -97,6 +116,12 @@ class _Judge:
             if odd:
                 out |= self._readers(copied, odd)
         return out
+
+    def _with_between(self, region: set[int]) -> set[int]:
+        """Some ops, and those on the ways from one of them to another."""
+        mask = self._after.mask(sorted(region))
+        between = forward(self._after, mask, control=False) & backward(self._after, mask, control=False)
+        return {*region, *np.flatnonzero(between).tolist()}
 
     def _unlike(self, copied: Copied, tensor: Tensor, name: str, port: int) -> bool:
         new = self._after.info(self._after.index[name], port)
@@ -243,9 +268,9 @@ class _Judge:
         return found[0].live.get_operation_by_name(found[0].names[found[1]]).outputs[port]
 
     def _changed(self, op: int, made: TFOp) -> bool:
-        """Whether what reads an op could mind: another dtype, more that is known of a shape, or other sizes in it."""
+        """Whether readers of an op are affected: another dtype, more that is known of a shape, or other sizes in it."""
         was = self._outputs(op)
-        now = [tensor_info(tensor) for tensor in made.outputs]
+        now = self._now(made)
         # What a handle stands for, a variable or a table of some dtype, is not said of its tensor.
         if any(is_size(info) or info.dtype in ("resource", "variant") for info in now):
             return True
@@ -299,11 +324,12 @@ class _Judge:
             if a is None or b is None or not (shapes_differ(a.shape, b.shape) or not _weaker(b, a)):
                 continue
             old, name = f"{copied.source.names[tensor[0]]}:{tensor[1]}", f"{new}:{port}"
-            return Fault(
+            fault = Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {name!r}}})",
                 f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow says: {said}",
                 mapping_proposals(copied.step, after, (old, a), (name, b)),
             )
+            return cured_mapping(Workbench(after), fault, copied.step, old, name)
         return None
 
 

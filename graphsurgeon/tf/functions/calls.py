@@ -11,7 +11,7 @@ from ...graph.contexts import FLOW_TYPES
 from ...graph.functions import reachable
 from ...graph.graph import Graph
 from ...graph.traversal import met_from
-from ...graph.variables import FEED_TYPES
+from ...graph.variables import FEED_TYPES, READING_TYPES
 from ...words import few
 from ..private.contexts import context_of
 from ..private.functions import functions_of
@@ -19,12 +19,7 @@ from ..private.graphs import op_definition, op_finder
 from .library import BRANCHING, CALLS, named_in, referred
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
-HARMLESS = frozenset(
-    {
-        "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape", "ResourceGather", "ResourceGatherNd",
-        "LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2",
-    }
-)  # fmt: skip
+HARMLESS = READING_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
 
 
 class Calls:

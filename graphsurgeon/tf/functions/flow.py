@@ -24,6 +24,7 @@ from ...graph.names import tensor_name
 from ...graph.selection import Query, Selection
 from ..copy.append import copied_into
 from ..copy.imports import import_nodes
+from ..fresh import fresh
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
 from ..private.graphs import copy_handle_data, op_definition
@@ -271,7 +272,7 @@ class Flow:
     ) -> _Body:
         """A call of a function, alone in a graph of its own, taken apart there."""
         about = self.calls.definition(name).signature
-        alone, written = tf.Graph(), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
+        alone, written = fresh(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
         with alone.as_default():
             enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(given)]
         for tensor, stand_in in zip(given, enters, strict=True):

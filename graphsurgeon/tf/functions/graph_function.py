@@ -26,10 +26,12 @@ from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...words import counted, few
 from ..copy.append import copied_into
 from ..copy.contexts import mark_loop
+from ..fresh import fresh
 from ..private.eager import eager, keras_trains, note_use
 from ..private.functions import functions_of
 from ..private.graphs import op_definition
 from ..run.errors import told
+from ..run.gate import refuse_untrusted, session_of
 from ..values.variables import dims_of, fetch
 from .library import definition, reachable, referred
 
@@ -168,6 +170,7 @@ def graph_function(
     asked = asked or f"function(outputs={_shown(outputs)})"
     if not tensors_of(outputs):
         raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
+    refuse_untrusted(base.owner, asked)
     part = part_of(base, arguments(inputs), tensors_of(outputs), asked, also)
     with eager():
         held = {} if shared is None else shared
@@ -205,6 +208,7 @@ def traced(
     Raises:
         PlanError: TensorFlow refuses it.
     """
+    refuse_untrusted(base.owner, asked)
     names = list(part.inputs)[: len(part.inputs) - len(given)]
     specs = [_spec(base, key, part.inputs[key]) for key in names]
 
@@ -422,7 +426,7 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     if not fills:
         raise PlanError(asked, f"what table {name!r} holds is not known: no op fills it", instead)
     needed = backward(base, base.mask([base.index[fills[0]]]))
-    graph, block = tf.Graph(), Selection(base, needed, Query("select"))
+    graph, block = fresh(base.live), Selection(base, needed, Query("select"))
     copied_into(graph, block, to="", variables="initial", collections="none")
     holder = graph.get_operation_by_name(name)
     types = holder.get_attr("key_dtype"), holder.get_attr("value_dtype")
@@ -430,7 +434,7 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     with graph.as_default():
         export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
     wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run"
-    with told(PlanError, asked, wrong, instead, tf.errors.OpError), tf1.Session(graph=graph) as session:
+    with told(PlanError, asked, wrong, instead, tf.errors.OpError), session_of(graph, asked=asked) as session:
         session.run(graph.get_operation_by_name(fills[0]))
         keys, content = session.run([export.keys, export.values])
     return table_of(keys, content, types)

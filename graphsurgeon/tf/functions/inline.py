@@ -21,6 +21,7 @@ from ..copy.append import Made
 from ..copy.attachments import attach
 from ..copy.imports import import_nodes
 from ..copy.node_defs import setter_node
+from ..fresh import fresh
 from ..open.snapshot import snapshot
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
@@ -264,7 +265,7 @@ class Inlining:
     def _graph(self, nodes: list[Any]) -> Any:
         """The new live graph, with what Python keeps beside the nodes."""
         source = self.base.live
-        graph, graph_def = tf.Graph(), graph_pb2.GraphDef()
+        graph, graph_def = fresh(source), graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(source.graph_def_versions)
         library = self._library(nodes)
         graph_def.node.extend(nodes)

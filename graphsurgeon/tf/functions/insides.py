@@ -13,6 +13,7 @@ from ...graph.functions import reachable, referred
 from ...graph.graph import Graph, TensorInfo
 from ...graph.names import free_name
 from ...words import few
+from ..fresh import fresh
 from ..open.dangers import refuse_deadly
 from ..open.outputs import tensor_info
 from .body import copied
@@ -110,7 +111,7 @@ def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> li
             out.append(Given(held=(maker.attr["dtype"].type, maker.attr["shape"].shape)))
         elif maker.op == "_Arg" and outer.get(maker.name, Given()).held:
             out.append(outer[maker.name])
-        elif info is None or info.shape is None or kind in _CARRIED:  # a loop may change the shape of what it carries
+        elif info is None or info.shape is None or kind in _CARRIED:  # a loop may change the shape of its variables
             out.append(Given())
         else:
             out.append(Given(tf.TensorShape(info.shape).as_proto()))
@@ -152,7 +153,7 @@ class BodyOutputs:
             self._put(graph_def.node.add(), node)
         try:
             refuse_deadly(graph_def, "unfold()")
-            with tf.Graph().as_default() as graph:
+            with fresh().as_default() as graph:
                 tf.graph_util.import_graph_def(graph_def, name="")
         except Exception:  # what TensorFlow cannot read is looked at without shapes
             return {}

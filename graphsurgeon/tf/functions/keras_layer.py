@@ -19,6 +19,7 @@ from ...graph.traversal import backward
 from ...graph.updates import ASSIGNING, updates
 from ...words import counted, few
 from ..copy.imports import import_nodes
+from ..fresh import fresh
 from ..open.dangers import refuse_deadly
 from ..open.snapshot import snapshot
 from ..private.eager import eager
@@ -402,7 +403,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     for name, kind, number in body["captures"]:
         handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
     refuse_deadly(graph_def, asked)
-    graph = tf.Graph()
+    graph = fresh()
     with told(PlanError, asked, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
         import_nodes(graph, graph_def)
         adopt(graph, graph_def.library)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
 from ...graph.functions import CALLS as CALLS
@@ -22,6 +21,7 @@ from ...graph.names import free_name
 from ...graph.pairs import attribute_bytes
 from ...plan.copied import Copied
 from ...words import counted, few
+from ..fresh import fresh
 from ..private.functions import (
     add_function,
     from_library,
@@ -361,7 +361,7 @@ def gradients_of(graph: TFGraph) -> dict[str, str]:
 def definition(function: Any) -> Any:
     """Returns the FunctionDef of a Python function object of either kind."""
     # Outside a graph, reading one puts it among the eager functions of the process, where its name may be taken.
-    with tf.Graph().as_default():
+    with fresh().as_default():
         for field_name in ("function_def", "cached_definition", "definition"):
             found = getattr(function, field_name, None)
             if found is not None:

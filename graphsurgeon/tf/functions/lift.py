@@ -18,6 +18,7 @@ from ...graph.names import free_name, plain_name
 from ...graph.selection import Query, Selection
 from ...plan.plan import Plan
 from ..copy.append import carry_out
+from ..fresh import fresh
 from ..open.snapshot import snapshot
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of
@@ -68,7 +69,7 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
         >>> lifted.inputs, lifted.outputs, [v.name for v in lifted.graph.get_collection("variables")]
         ({'x': 'x:0'}, {'output': 'Identity:0'}, ['w:0'])
     """
-    body, graph = concrete.graph, tf.Graph()
+    body, graph = concrete.graph, fresh(concrete.graph)
     taken = capture(concrete, graph, named, asked)
     source = snapshot(body, title="function")
     mask = np.ones(source.size, np.bool_)

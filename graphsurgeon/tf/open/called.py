@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from ...errors import OpenError, nearest
 from ...graph.names import free_name, op_name
 from ...words import few
-from ..values.file_values import asset_files
+from ..values.assets import asset_files
 
 
 def captured(meta: Any) -> tuple[dict[str, int], set[str]]:

@@ -18,10 +18,11 @@ from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import body
 from ..run.errors import told
 from .flops import flops
+from .op_types import attributes, documentation, op_types
 from .outputs import dtype_name
 
-__all__ = ["attribute_text", "body", "check_attribute", "check_inserted", "constant_value"]
-__all__ += ["documentation", "flops", "pattern", "value"]
+__all__ = ["attribute_text", "attributes", "body", "check_attribute", "check_inserted", "constant_value"]
+__all__ += ["documentation", "flops", "op_types", "pattern", "value"]
 
 
 def pattern(selection: Selection) -> Any:
@@ -112,13 +113,6 @@ def _constant(proto: Any) -> str:
         for v in flat[:8]
     )
     return f"{head}: {shown}" + (f", … {flat.size:,} in all" if flat.size > 8 else "")
-
-
-def documentation(kind: str) -> str:
-    """Returns the first paragraph of TensorFlow's own documentation of an op type; empty where it has none."""
-    known = hasattr(tf.raw_ops, kind)  # None has words of its own since Python 3.13
-    text = ((getattr(tf.raw_ops, kind).__doc__ if known else "") or "").strip()
-    return text.split("\n\n")[0].replace("\n", " ")
 
 
 def _cut(text: str, most: int) -> str:

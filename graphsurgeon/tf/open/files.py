@@ -17,6 +17,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...errors import OpenError, nearest
 from ...words import counted, few
+from ..values.latest import newest
 
 _KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
 _MAGIC = {
@@ -209,7 +210,7 @@ def saved_model_file(folder: Path, asked: str) -> Path:
     for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz"):
         if (folder / name).exists():
             return folder / name
-    latest = tf.train.latest_checkpoint(str(folder))
+    latest = newest(str(folder))
     if latest is not None and os.path.exists(latest + ".meta"):
         return Path(latest + ".meta")
     there = sorted(os.listdir(folder))

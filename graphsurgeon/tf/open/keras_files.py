@@ -107,17 +107,36 @@ def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             todo += [(layer, value) for value in item]
 
 
-def _refuse_code(config: dict[str, Any], path: str, package: str, asked: str) -> None:
-    """Refuses a description with Python code in it."""
+def code_in(path: Path, asked: str) -> list[tuple[str, str]]:
+    """Returns what of a `.keras` file holds Python code: name and class of each layer.
+
+    Args:
+        path: the file.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: the file is damaged, or no Keras model.
+    """
+    return list(_code(_parts(read_bytes(path, asked), asked)[0]))
+
+
+def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each layer with Python code in it, with the class of what has it."""
     for layer, item in _entries(config):
         own = item.get("config")
         if item["class_name"] == "__lambda__" or (isinstance(own, dict) and own.get("function_type") == "lambda"):
-            raise OpenError(
-                asked,
-                f"its layer {layer!r} holds Python code of whoever wrote the file (a lambda), which is never run here",
-                f"If you trust the file: model = {package}.saving.load_model({path!r}, safe_mode=False), "
-                "then gs.open(model)",
-            )
+            yield layer, str(item["class_name"])
+
+
+def _refuse_code(config: dict[str, Any], path: str, package: str, asked: str) -> None:
+    """Refuses a description with Python code in it."""
+    for layer, _ in _code(config):
+        raise OpenError(
+            asked,
+            f"its layer {layer!r} holds Python code of whoever wrote the file (a lambda), which is never run here",
+            f"If you trust the file: model = {package}.saving.load_model({path!r}, safe_mode=False), "
+            "then gs.open(model)",
+        )
 
 
 def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -> None:

@@ -97,7 +97,7 @@ def add_current(copied: Copied, graph_def: Any) -> None:
 def _differs(now: Any, then: Any) -> bool:
     """Whether a node has really changed: control inputs come in no fixed order, output 0 is written in two ways.
 
-    What another op is made to wait for gets a mark, for TensorFlow's own use.
+    What another op is made to wait for gets a mark, for TensorFlow's own use; an import notes the types it infers.
     """
     if now == then:
         return False
@@ -105,6 +105,7 @@ def _differs(now: Any, then: Any) -> bool:
     for copy, node in ((a, now), (b, then)):
         copy.CopyFrom(node)
         copy.attr.pop("_has_manual_control_dependencies", None)
+        copy.ClearField("experimental_type")
         data = [i.removesuffix(":0") for i in node.input if i[0] != "^"]
         copy.input[:] = data + sorted(i for i in node.input if i[0] == "^")
     return bool(a != b)

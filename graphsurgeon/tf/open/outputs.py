@@ -13,8 +13,7 @@ from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFGraph, TFTensor
 from ...graph.pending import filled, made
 from ...graph.variables import VARIABLE_TYPES
-from ..private.graphs import op_definition
-from ..values.variables import dims_of
+from ..private.graphs import op_definition, static_shape
 
 tf1 = tf.compat.v1
 #: Of these, a file states the shape of output 0 in an attribute; a handle is a scalar.
@@ -46,11 +45,7 @@ class Inferred:
 
 def tensor_info(tensor: TFTensor) -> TensorInfo:
     """Returns dtype and static shape of a `tf.Tensor`."""
-    try:
-        shape = tensor.shape
-    except ValueError:  # from an odd attribute, TensorFlow infers sizes below zero
-        return TensorInfo(tensor.dtype.name, None)
-    return TensorInfo(tensor.dtype.name, dims_of(shape))
+    return TensorInfo(tensor.dtype.name, static_shape(tensor))
 
 
 class Stated:

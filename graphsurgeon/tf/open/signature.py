@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +22,8 @@ from ...words import few
 from ..functions.body import constant, copied
 from ..functions.library import referred
 from ..private.graphs import op_definition
+from ..values.assets import asset_files, asset_path
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import asset_files
 from .called import captured, paths
 from .flat import Flat
 from .outputs import dtype_name, stated_dims
@@ -111,7 +110,7 @@ def served(
     if lost or not outputs:
         wrong = f"{what} names " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
         raise OpenError(asked, wrong, "Open another signature, or the file as it lies: raw=True")
-    return _Work(meta, folder, checkpoint).served(inputs, outputs)
+    return _Work(meta, folder, checkpoint, asked).served(inputs, outputs)
 
 
 def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -150,8 +149,8 @@ def _suffixed(key: str, spec: Any, count: int) -> list[str]:
 class _Work:
     """Makes a graph of a part of a SavedModel's."""
 
-    def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None) -> None:
-        self.meta, self.folder, self.checkpoint = meta, folder, checkpoint
+    def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None, asked: str) -> None:
+        self.meta, self.folder, self.checkpoint, self.asked = meta, folder, checkpoint, asked
         self.functions = {function.signature.name: function for function in meta.graph_def.library.function}
         self.notes: list[str] = []
 
@@ -246,7 +245,7 @@ class _Work:
                 if node.op == "ReadVariableOp" and kept.get(op_name(node.input[0]))}  # fmt: skip
         found = {}
         for name, filename in {**files, **read}.items():
-            path = os.path.join(self.folder, "assets", filename)
+            path = asset_path(self.folder, filename, self.asked)
             found[name] = _text(name, path.encode())
         return found
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from ...graph.packages import WITHOUT, packages_of, unknown_counts
 from ...graph.pending import Pending, made
 from ...graph.provenance import COLLECTION
 from ...graph.signatures import Serving, Signature
+from ...graph.trust import Origin, forget, hand_on, may_reach_out, note, origins
 from ...words import counted, few
 from ..copy.imports import import_nodes
+from ..fresh import fresh
 from ..functions.layer_calls import layers_of, origin_of
 from ..functions.lent_gradients import lend_gradients
 from ..functions.library import adopt
@@ -32,8 +35,10 @@ from ..functions.traces import Trace, is_traceable, trace
 from ..private.graphs import collection_reader
 from ..private.sessions import is_closed
 from ..run.errors import told
+from ..values.assets import asset_files, asset_path, point_at
 from ..values.checkpoints import Checkpoint
-from ..values.file_values import CheckpointValues, KeyedValues, Values, asset_files
+from ..values.file_values import CheckpointValues, KeyedValues, Values
+from ..values.latest import linked_away, refuse_linked_away
 from . import files
 from .called import called, functions
 from .dangers import deadly, refuse_names
@@ -42,6 +47,7 @@ from .outputs import Stated, with_shapes
 from .protos import written
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
+from .snapshot import snapshot
 from .stand_ins import with_stand_ins
 from .trial import TRUST, Trial
 
@@ -87,7 +93,7 @@ def opened(
         name = repr(os.fspath(thing)) if keras_file else _short(thing)
         raise OpenError(f"open({name}, raw=True)", wrong, "Leave it out")
     if keras_file:
-        return _from_keras(Path(thing), tags, signature, function, bool(training))
+        return _kept(_from_keras(Path(thing), tags, signature, function, bool(training)), trust, Path(thing).read_bytes)
     if is_traceable(thing):
         found = trace(thing, signature, function, bool(training))
         return _from_trace(found, f"open({found.title})")
@@ -99,7 +105,10 @@ def opened(
     if isinstance(thing, tf.Graph):
         if function is None:
             return Opened(made(thing), "graph", "gs.open(graph)")
-        return replace(_from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish), code=wish.code("graph"))
+        one = _from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish)
+        forget(one.graph)  # it is of this program; what of it is not, its own graph knows
+        hand_on(one.graph, thing)
+        return replace(one, code=wish.code("graph"))
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)) and function is None:
         if is_closed(thing):
             raise OpenError(
@@ -109,7 +118,8 @@ def opened(
     if isinstance(thing, Message):
         kept = type(thing)()
         kept.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
-        return _from_proto(kept, None, wish.asked(type(thing).__name__), wish)
+        one = _from_proto(kept, None, wish.asked(type(thing).__name__), wish)
+        return _kept(one, trust, lambda: thing.SerializeToString(deterministic=True))
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -140,12 +150,15 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
         shown = described(path, asked)
         if shown is None:
             raise
-        graph = tf.Graph()
+        graph = fresh()
         Pending(replace(shown[0], owner=graph), None, refusal=refusal).wait_in(graph)
         return Opened(graph, path.name, f"gs.open({str(path)!r})", layers=shown[1])
     found = trace(model, signature, None, training)
     code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
-    return replace(_from_trace(found, asked), title=path.name, code=code)
+    out = replace(_from_trace(found, asked), title=path.name, code=code)
+    read = snapshot(out.graph)
+    note(out.graph, [Origin(read)] if may_reach_out(read) else [])
+    return out
 
 
 def _from_trace(found: Trace, asked: str) -> Opened:
@@ -208,11 +221,23 @@ def _from_path(path: Path, wish: _Wish) -> Opened:
         raise OpenError(asked, "this is a Keras model in the format HDF5, which only Keras reads", how)
     if path.is_dir():
         path = files.saved_model_file(path, asked)
-    proto = files.parse(files.read_bytes(path, asked), path, asked)
+    data = files.read_bytes(path, asked)
+    proto = files.parse(data, path, asked)
     out = _from_proto(proto, path, asked, wish)
     if out.serving.signatures and path.parent == given:
         out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, asked), given, wish))
-    return replace(out, title=given.name, code=wish.code(repr(str(given))))
+    out = replace(out, title=given.name.removesuffix(".gz"), code=wish.code(repr(str(given))))
+    return _kept(out, wish.trust, lambda: data)
+
+
+def _kept(found: Opened, trust: bool | None, data: Callable[[], bytes]) -> Opened:
+    """Says of what reaches out of a graph from which bytes it came, and all else that tells what it does."""
+    for origin in origins(found.graph):
+        origin.title, origin.key = found.title, hashlib.sha256(data()).digest()
+        origin.load, origin.assets = getattr(found.values, "load", {}), found.assets
+        if trust:
+            origin.trust()
+    return found
 
 
 def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serving:
@@ -233,13 +258,19 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
     if hasattr(proto, "meta_graphs"):
         proto = _pick(proto, wish.tags, asked)
         folder = path.parent if path is not None else None
-        _point_at_assets(proto, folder)
-        known = signatures(proto)
+        paths: dict[str, str] = {}
+        home = folder.resolve() if folder is not None else None
+        for asset in asset_files(proto) if home is not None else ():
+            paths[op_name(asset.tensor_info.name)] = asset_path(str(home), asset.filename, asked)
+        point_at(proto, paths)
+        assets, known = frozenset(paths.values()), signatures(proto)
         if wish.function is not None:
-            return _from_served(proto, known, "", folder, asked, wish)
+            found = _from_served(proto, known, "", folder, asked, wish)
+            return replace(found, assets=assets | found.assets)
         name = _signature_of(known, wish.signature, asked)
         if not wish.raw and name and proto.object_graph_def.nodes:
-            return _from_served(proto, known, name, folder, asked, wish)
+            found = _from_served(proto, known, name, folder, asked, wish)
+            return replace(found, assets=assets | found.assets)
         read = _read_meta(proto, asked, wish)
         values = _saved_values(proto, folder, read)
         clear = not wish.raw and (name == "serving_default" or len(known) == 1)
@@ -250,6 +281,8 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         return Opened(
             read.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
             ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=Serving(known),
+            lack=linked_away(str(folder / "variables" / "variables"), str(folder)) if folder is not None else "",
+            assets=assets,
         )  # fmt: skip
     if wish.signature is not None:
         wrong = "signature= says which part of a SavedModel is meant, and this is not one"
@@ -261,7 +294,9 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
     if hasattr(proto, "graph_def"):
         read, ends = _read_meta(proto, asked, wish), signature_ends(proto)
         values = _checkpoint_values(proto, path, read)
-        lack = f"there is no {_prefix(path).name}.index" if path is not None and values is None else ""
+        lack = ""
+        if path is not None and values is None:
+            lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
         return Opened(read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack)
     if hasattr(proto, "node"):
         return Opened(_read(proto, asked, wish).owner, "graph def", "gs.open(graph_def)")
@@ -291,6 +326,7 @@ def _from_served(
     checkpoint, lack = None, "there is no variables/variables.index"
     if os.path.exists(prefix + ".index"):
         try:
+            refuse_linked_away(prefix, str(folder), asked)
             checkpoint, lack = Checkpoint(prefix, asked), ""
         except OpenError as error:  # the ops can be looked at
             lack = error.wrong
@@ -313,6 +349,7 @@ def _from_served(
         inputs=found.inputs, outputs=found.outputs, values=KeyedValues(found.keys, prefix),
         lack=lack, serving=Serving(known, name or f"function {wish.function}", found.left, notes),
         layers=saved_layers(folder, read, meta.object_graph_def, found.objects),
+        assets=frozenset({checkpoint.prefix} if checkpoint is not None else ()),
     )  # fmt: skip
 
 
@@ -320,7 +357,7 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
     nodes = list(graph_def.node)  # while they are held, whoever asks for them gets these: protobuf makes them anew
     refuse_names(nodes, asked)
-    graph = tf.Graph()
+    graph = fresh()
 
     def judge() -> OpenError | None:
         danger = None if wish.trust else deadly(graph_def, asked)
@@ -330,6 +367,8 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
         read = written(graph_def, meta, asked=asked, owner=graph)
     except (OpenError, OverflowError) as error:
         raise (judge() or error) from error
+    if may_reach_out(read):
+        note(graph, [Origin(read)])
 
     def whole() -> Any:
         return with_stand_ins(with_shapes(graph_def, read), read)
@@ -390,17 +429,6 @@ def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     fed = dict.fromkeys(name for s in called for name in names(s.inputs))
     return tuple(fed), tuple(dict.fromkeys(name for s in called for name in names(s.outputs)))
-
-
-def _point_at_assets(meta: Any, folder: Path | None) -> None:
-    """Writes the real paths of asset files into the constants that name them, so that copies find them too."""
-    if folder is None:
-        return
-    paths = {a.tensor_info.name.partition(":")[0]: a.filename for a in asset_files(meta)}
-    for node in meta.graph_def.node if paths else ():
-        if node.name in paths and node.op == "Const":
-            path = str((folder / "assets" / paths[node.name]).resolve())
-            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(path, shape=[]))
 
 
 def _pick(saved: Any, tags: Any, asked: str) -> Any:
@@ -494,7 +522,7 @@ def _checkpoint_values(meta: Any, path: Path | None, read: Graph) -> Values | No
     if path is None or not meta.saver_def.restore_op_name:
         return None
     prefix = str(_prefix(path))
-    if not (os.path.exists(prefix + ".index") or os.path.exists(prefix)):
+    if not (os.path.exists(prefix + ".index") or os.path.exists(prefix)) or linked_away(prefix, str(path.parent)):
         return None
     return CheckpointValues(read, meta.saver_def, prefix)
 
@@ -503,5 +531,5 @@ def _saved_values(meta: Any, folder: Path | None, read: Graph) -> Values | None:
     if folder is None:
         return None
     prefix = str(folder / "variables" / "variables")
-    has = os.path.exists(prefix + ".index")
+    has = os.path.exists(prefix + ".index") and not linked_away(prefix, str(folder))
     return CheckpointValues(read, meta.saver_def if has else None, prefix, meta, str(folder))

@@ -19,13 +19,13 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate, pairwise
 from typing import Any
 
-import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from ...errors import OpenError
 from ...graph.names import op_name
-from ...words import counted
+from ...words import counted, ended
 from ..copy.imports import import_nodes
+from ..fresh import fresh
 from ..values.variables import dims_of
 
 #: A graph goes in as so many pieces: the one that ends the process is looked at again, in as many.
@@ -183,8 +183,7 @@ def _words(code: int, timeout: float) -> str:
     """How a process has ended."""
     if code == -getattr(signal, "SIGALRM", 0):
         return f"did not end within {timeout:.3g} s"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"
-    return f"died ({name})"
+    return ended(code)
 
 
 def _marks(said: bytes) -> list[tuple[int, int]]:
@@ -218,7 +217,7 @@ def pieces(nodes: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, i
 
 def _imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
     """Imports a graph piece by piece, and says before each which it is; returns the shapes that are known then."""
-    graph, nodes = tf.Graph(), graph_def.node
+    graph, nodes = fresh(), graph_def.node
     for start, end in pieces(nodes, first, last):
         print("piece", start, end, flush=True)
         part = graph_pb2.GraphDef(versions=graph_def.versions, node=nodes[start:end])
@@ -249,7 +248,7 @@ def main(path: str, first: str, last: str, timeout: str) -> None:
     except Exception:  # TensorFlow refuses a piece in words: all of it at once, as it will come here
         print("piece", 0, len(graph_def.node), flush=True)
         with suppress(Exception):
-            import_nodes(tf.Graph(), graph_def)
+            import_nodes(fresh(), graph_def)
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: how long TensorFlow takes to go does not count
 

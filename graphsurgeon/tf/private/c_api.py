@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -136,16 +136,14 @@ def adopt_ops(graph: Any) -> None:
         _wrap_new(graph)
 
 
-def say_where_made(ops: Iterable[Any]) -> None:
-    """Gives new ops the line of the caller's code as the place where they were made: messages of errors print it."""
+def _callers_stack() -> Any:
+    """Returns the stack from the caller's code on, which messages of errors print; None where it cannot be set."""
     if not hasattr(c_api, "TF_SetOpStackTrace") or not hasattr(tf_stack, "extract_stack"):
-        return
+        return None
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         level, frame = level + 1, frame.f_back
-    stack, say = tf_stack.extract_stack(stacklevel=level), c_api.TF_SetOpStackTrace
-    for op in ops:
-        say(op._c_op, stack)
+    return tf_stack.extract_stack(stacklevel=level)
 
 
 #: What `Operation._init` uses. Where it is just this, ops are made below without a call into Python for each.
@@ -175,9 +173,12 @@ def _wrap_new(graph: Any) -> dict[str, Any]:
     kind, tensor_kind = ops.Operation, _tensor_maker()
     known = names_in(kind._init) == _INIT
     context, add = graph._get_control_flow_context(), graph._add_op
+    stack = _callers_stack()
     with gc_paused():
         for c_op in graph.new_operations():
             op = kind(c_op, tensor_kind)
+            if stack is not None:
+                c_api.TF_SetOpStackTrace(c_op, stack)
             if known:
                 op.graph, op._control_flow_context = graph, context
                 op._original_op = op._inputs_val = op._gradient_function = None

@@ -152,7 +152,7 @@ def set_differentiated_loop(context: Any, forward: Any) -> None:
 
 
 def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
-    """Returns the like of a context that TensorFlow has no proto of, inside of the context that is now; None for none.
+    """Returns a context that TensorFlow has no proto of, made anew inside the current one; None for none.
 
     Args:
         old: the context; what it holds of its graph becomes that of the copy.

@@ -9,10 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry, ops
+from tensorflow.python.ops import script_ops
 from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
 from tensorflow.python.util import deprecation
 
 from ...graph.provenance import COLLECTION
+from ..fresh import fresh
 
 #: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
@@ -22,12 +24,27 @@ PLAIN = frozenset({TENSOR, tf.Operation})
 #: `Operation._node_def` is the C++ side's NodeDef as bytes: twice as quick as `Graph.as_graph_def`, each time the same.
 _RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
 
+#: Where TensorFlow looks Python functions up that ops call.
+_PYTHON = getattr(script_ops, "_py_funcs", None)
+
 
 def same_shape(a: Any, b: Any) -> bool:
     """Returns whether two tensors have equal static shapes, without making `tf.TensorShape` objects."""
     if _RAW_SHAPES:
         return bool(a._shape == b._shape)
     return bool(a.shape.as_proto() == b.shape.as_proto())
+
+
+def static_shape(tensor: Any) -> tuple[int | None, ...] | None:
+    """Returns the static shape of a tensor of a graph; None where its rank is not known, or where it has sizes below 0.
+
+    From an odd attribute, TensorFlow infers these.
+    """
+    try:
+        found, unknown = tensor._shape if _RAW_SHAPES else (tensor.shape, tensor.shape.rank is None)
+    except ValueError:
+        return None
+    return None if unknown or any(size is not None and size < 0 for size in found) else tuple(found)
 
 
 def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -174,6 +191,15 @@ def flops(op: Any) -> int | None:
     return None
 
 
+def counts_flops(kind: str) -> bool:
+    """Whether TensorFlow counts floating-point operations for a type of op, where it knows the shapes."""
+    with suppress(ImportError, AttributeError, LookupError):
+        from tensorflow.python.profiler.internal import flops_registry as _registered  # noqa: F401
+
+        return ops._stats_registry.lookup(f"{kind},flops") is not None
+    return False
+
+
 def registered_gradient(name: str) -> Any:
     """Returns the function that is registered as a gradient; raises LookupError where none is."""
     return ops.gradient_registry.lookup(name)
@@ -235,3 +261,11 @@ def set_callbacks(graph: Any, functions: Sequence[Any]) -> None:
     """Sets the Python functions that a graph keeps alive; where it has none and gets none, nothing is done."""
     if functions or callbacks(graph):
         graph._py_funcs_used_in_graph = list(functions)
+
+
+def token_of(function: Callable[..., Any]) -> tuple[str, Any]:
+    """Returns the token by which a `PyFunc` of any graph calls a function, and what must be kept as long as it does."""
+    if _PYTHON is not None and hasattr(_PYTHON, "insert"):
+        return str(_PYTHON.insert(function)), function
+    with fresh().as_default() as graph:
+        return str(tf.numpy_function(function, [], []).get_attr("token").decode()), graph

@@ -10,9 +10,11 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.devices import parts
 from ...graph.live import TFGraph, TFSession
+from ..fresh import fresh
 from ..private.graphs import kernel_devices
 from ..private.sessions import config_of
 from .errors import words_of
+from .gate import session_of
 
 tf1 = tf.compat.v1
 
@@ -37,7 +39,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
         limited.CopyFrom(config)
     limited.operation_timeout_in_ms = max(1, round(seconds * 1000))
     try:
-        with tf1.Session(target, graph=tf.Graph(), config=limited) as session:
+        with session_of(fresh(), target, limited) as session:
             return [device.name for device in session.list_devices()]
     except LOST as error:
         raise PlanError(
@@ -58,7 +60,7 @@ def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFS
     """
     if target:
         devices_of(target, config, seconds)
-    return tf1.Session(target, graph=graph, config=config)
+    return session_of(graph, target, config)
 
 
 def refuse_missing_at(device: Any, target: str, config: Any, seconds: float) -> None:

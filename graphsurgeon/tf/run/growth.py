@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFTensor
+from ..fresh import fresh
 from .errors import told
 
 tf1 = tf.compat.v1
@@ -19,7 +20,7 @@ tf1 = tf.compat.v1
 
 def empty(graph: TFGraph, inputs: Sequence[str]) -> TFGraph:
     """Returns a new graph that has the same placeholders as another one, and nothing else."""
-    new = tf.Graph()
+    new = fresh()
     with new.as_default():
         for name in inputs:
             tensor = graph.get_tensor_by_name(f"{name}:0")
@@ -67,7 +68,7 @@ def grown(
     Raises:
         PlanError: a function refuses such inputs, or gives a tensor of another dtype or shape.
     """
-    graph = tf.Graph()
+    graph = fresh()
     with graph.as_default():
         given = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()]
 
@@ -111,7 +112,7 @@ def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) ->
 def expression(function: Callable[..., Any], spec: Any) -> tuple[TFGraph, list[str], str]:
     """Returns the graph of a function of tensors, the names of its inputs in order, and that of its output."""
     names = list(inspect.signature(function).parameters)
-    graph = tf.Graph()
+    graph = fresh()
     with graph.as_default():
         given = [tf1.placeholder(spec.dtype, spec.shape, name=name) for name in names]
         output = _call(function, given, given[0])

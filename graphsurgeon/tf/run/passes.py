@@ -14,11 +14,11 @@ from ...graph.draws import drawing
 from ...graph.frames import Frames, order
 from ...graph.graph import Graph, Mask
 from ...graph.live import TFSession
-from ...graph.noted import SAMPLE
+from ...graph.noted import SAMPLE, Watch
 from ..functions.calls import Calls
 from ..private.graphs import op_definition
 from .probes import Probed
-from .watched_run import Ran, Watch, watched_run
+from .watched_run import Ran, watched_run
 
 #: These read a variable of TF1 and leave it as it is; what these make is gone when a run ends.
 _READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", "RefMerge"}), ("Stack", "TensorArray")

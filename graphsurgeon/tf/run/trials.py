@@ -18,6 +18,7 @@ from ..values.initialization import initialise
 from ..values.sessions import fill_tables
 from ..values.variables import variable_infos
 from .devices import LOST, devices_of
+from .gate import session_of
 
 tf1 = tf.compat.v1
 
@@ -110,7 +111,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
 
 
 def _score(candidate: Any, score: Callable[[Any], float], target: str, config: Any) -> float:
-    with tf1.Session(target, graph=candidate.graph, config=config) as session:
+    with session_of(candidate.graph, target, config, "evolve(...)") as session:
 
         def run(feeds: Mapping[Any, Any]) -> Any:
             named = {f"{k}:0" if isinstance(k, str) and ":" not in k else k: v for k, v in feeds.items()}

@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from ...graph.graph import Graph, Mask
 from ...graph.live import TFGraph, TFSession
-from ...graph.noted import Cost, Noted
+from ...graph.noted import Cost, Noted, Watch
 from ...graph.traversal import forward
+from ..fresh import fresh
 from ..private.graphs import has_op
 from ..values.sessions import placed
 from .costs import costs_of, sizes_of
@@ -24,9 +25,6 @@ from .errors import out_of_memory, words_of
 from .probes import Probed
 
 tf1 = tf.compat.v1
-
-Watch = Callable[[int, int], bool]
-"""Asked now and then: so many tensors have been noted, of so many; whether the run goes on."""
 
 #: So often it is asked, in seconds.
 _EVERY = 0.25
@@ -62,7 +60,7 @@ class Ran:
 
 def empty() -> TFGraph:
     """Returns a new graph."""
-    return tf.Graph()
+    return fresh()
 
 
 def unoptimised() -> Any:
@@ -147,7 +145,7 @@ def watched_run(
         try:
             values, _ = go() if watch is None else _watched(go, session, probed, ran, watch)
         except tf.errors.DeadlineExceededError:
-            ran.notes += probed.read(session)
+            ran.notes += probed.read()
             ran.stopped, ran.ended = ran.stopped or f"it took longer than {timeout:g} s", True
             break
         except tf.errors.CancelledError:
@@ -156,7 +154,7 @@ def watched_run(
             ran.ended = True
             break
         except tf.errors.OpError as error:
-            notes = probed.read(session)
+            notes = probed.read()
             said = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
             probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
             if probe is not None and probe not in lost:
@@ -171,7 +169,7 @@ def watched_run(
                 break
             dead |= forward(base, base.mask([op]))
             continue
-        ran.notes += probed.read(session)
+        ran.notes += probed.read()
         ran.costs = costs_of(about, probed.ops)
         ran.sizes = sizes_of(about) if measure else {}
         ran.results = (
@@ -182,10 +180,10 @@ def watched_run(
 
 
 def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran, watch: Watch) -> Any:
-    """Runs on a thread of its own; where it shall not go on, keeps what has been noted and ends the session."""
+    """Runs on a thread of its own; where it should not go on, keeps what has been noted and ends the session."""
 
     def end() -> None:
-        ran.notes += probed.read(session)
+        ran.notes += probed.read()
         ran.stopped = "it was stopped by hand"
         session.close()
 
@@ -193,7 +191,7 @@ def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran
         run = pool.submit(go)
         try:
             while not wait([run], _EVERY).done:
-                if not watch(probed.waiting(session), len(probed.targets)):
+                if not watch(len(probed.notes), len(probed.targets)):
                     end()
                     break
         except BaseException:  # as Ctrl+C: nothing runs on behind it

@@ -16,12 +16,13 @@ from ...graph.live import TFGraph, TFTensor, TFVariable
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
-from ...graph.variables import VariableInfo
+from ...graph.variables import PLACEHOLDER_TYPES, VariableInfo
 from ...plan.plan import Plan
 from ...plan.policies import substituted
 from ...words import few
 from ..copy.append import carry_out
 from ..copy.imports import LIMIT, import_nodes
+from ..fresh import fresh
 from ..private.contexts import written_alone
 from ..private.graphs import differently_shaped
 from ..values.file_values import restored_by
@@ -29,7 +30,6 @@ from ..values.variables import fetch, reading, rebuilt, setting, variable_infos,
 from .freeze import Unfreezable, frozen_graph
 
 tf1 = tf.compat.v1
-_FEEDS = frozenset({"Placeholder", "PlaceholderV2"})
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Exported:
         """
         here = {op.name for op in self.graph.get_operations()}
         cut = {name.partition(":")[0] for name in self.tensors}
-        cut = {name for name in cut if base.types[base.index[name]] not in _FEEDS}
+        cut = {name for name in cut if base.types[base.index[name]] not in PLACEHOLDER_TYPES}
         return sum(name not in orphans and (name not in here or name in cut) for name in base.names)
 
 
@@ -133,7 +133,7 @@ def exported(
             raise PlanError(asked, f"{error} needs a variable there, not a tensor", how) from error
     if faults:
         raise PlanError(asked, faults[0].wrong, faults[0].instead)
-    made = carry_out(plan.effect, tf.Graph())
+    made = carry_out(plan.effect, fresh(base.owner))
     copied = plan.effect.copies[0]
     moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]
@@ -229,7 +229,7 @@ def nodes_of(graph: TFGraph, asked: str) -> Any:
         PlanError: it is too large for a file.
     """
     made = small_enough(graph.as_graph_def(), asked)
-    again = tf.Graph()
+    again = fresh(graph)
     found = import_nodes(again, made)
     pairs = [(op, found[op.name]) for op in graph.get_operations()]
     told = {old.op.name for old, new in differently_shaped(pairs) if new.shape.is_compatible_with(old.shape)}

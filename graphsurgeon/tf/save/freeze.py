@@ -25,6 +25,7 @@ from ...graph.variables import VARIABLE_TYPES
 from ...words import few
 from ..copy.attachments import keep_shapes
 from ..copy.resources import init_ops
+from ..fresh import fresh
 from ..functions.body import constant
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
 from ..open.outputs import expanded
@@ -394,7 +395,7 @@ def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str])
     stay = [item.name.partition(":")[0] for key in keys for item in kept.get(key, ())]
     fills = [name for names in init_ops(graph).values() for name in names]
     found = frozen_graph_def(graph.as_graph_def(), values, [*ends, *stay, *fills])
-    new = tf.Graph()
+    new = fresh(graph)
     with new.as_default():
         tf.import_graph_def(found, name="")
     made = {op.name: op for op in new.get_operations()}

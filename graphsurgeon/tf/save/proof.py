@@ -23,14 +23,16 @@ from ...graph.graph import Graph
 from ...graph.hazards import hazards
 from ...graph.live import TFSession, TFTensor
 from ...graph.traversal import backward, forward
-from ...graph.variables import FEED_TYPES, TABLE_TYPES, VARIABLE_TYPES
+from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.policies import writes
 from ...words import counted, few
+from ..fresh import fresh
 from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
 from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import has_op, op_definition
 from ..run.errors import told, words_of
+from ..run.gate import distrusted, session_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
 from ..values.variables import fetch, setting
@@ -42,11 +44,9 @@ Run = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 #: What a call of a file is: its inputs and outputs, each name -> tensor of the source.
 Calls = Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
 
-_FED = frozenset({"Placeholder", "PlaceholderV2"})
-_HARMLESS = VARIABLE_TYPES | BRANCHING | CALLS | {
-    "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp", "HashTable",
-    "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableFindV2", "LookupTableSize",
-    "LookupTableSizeV2", "LookupTableExport", "LookupTableExportV2", "Assert", "Print", "PrintV2",
+_HARMLESS = VARIABLE_TYPES | READING_TYPES | BRANCHING | CALLS | {
+    "HashTable", "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableSize", "LookupTableExport",
+    "LookupTableExportV2", "Assert", "Print", "PrintV2",
 }  # fmt: skip
 #: What lives as long as one run.
 _OF_A_RUN = ("TensorArray", "Stack")
@@ -98,6 +98,9 @@ def prove(
     Raises:
         PlanError: TensorFlow does not open the file or does not run it, or other numbers come out.
     """
+    untold = distrusted(base.owner)
+    if untold:
+        return Proof(notes=[f"not opened again: {untold}"])
     proof, made_up, sizes, equal = Proof("opened again by TensorFlow"), dict[str, None](), set[int](), 0
     with ExitStack() as opened:
         with _refusing(asked, "open", instead):
@@ -178,7 +181,7 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     mask = backward(base, base.mask([op for op, port in ends if (op, port) not in cuts]), cuts)
     inside = np.flatnonzero(mask).tolist()
     fed = dict.fromkeys(inputs) | {f"{base.names[i]}:0": None for i in inside
-                                   if base.types[i] in _FED and (i, 0) not in cuts}  # fmt: skip
+                                   if base.types[i] in PLACEHOLDER_TYPES and (i, 0) not in cuts}  # fmt: skip
     variables = [base.names[i] for i in inside if base.types[i] in VARIABLE_TYPES]
     tables = [name for i in inside for name in base.state.init_ops.get(base.names[i], ())]
     acts = _acting(base)
@@ -200,13 +203,13 @@ def sinks(base: Graph, orphans: frozenset[str]) -> dict[str, str]:
     kinds = base.type_array
     leaves = np.isin(kinds, ["Exit", "RefExit", "Merge", "RefMerge"])
     turning = forward(base, np.isin(kinds, ["Enter", "RefEnter", "Switch", "RefSwitch"]), within=~leaves)
-    fed = forward(base, base.typed(_FED))
+    fed = forward(base, base.typed(PLACEHOLDER_TYPES))
     free = fed & ~forward(base, acting) & ~turning
     free &= ~base.mask([base.index[name] for name in orphans if name in base.index])
     found: list[str] = []
     for i in np.flatnonzero(free).tolist()[::-1]:
         readers = base.consumers.row(i)
-        if len(found) < _MOST and base.types[i] not in _FED and not free[readers].any():
+        if len(found) < _MOST and base.types[i] not in PLACEHOLDER_TYPES and not free[readers].any():
             outputs = base.live.get_operation_by_name(base.names[i]).outputs
             odd = any(t.dtype in (tf.resource, tf.variant) or not base.live.is_fetchable(t) for t in outputs)
             found += [outputs[0].name] if outputs and not odd else []
@@ -246,7 +249,7 @@ def _act(kind: str) -> str:
     about = op_definition(kind)
     if kind in TABLE_TYPES:
         return "holds what is in no file"
-    if kind in _FED or kind in _HARMLESS or about is None or kind.startswith(_OF_A_RUN):
+    if kind in PLACEHOLDER_TYPES or kind in _HARMLESS or about is None or kind.startswith(_OF_A_RUN):
         return ""
     if kind in FEED_TYPES:
         return "takes what comes from outside of the graph"
@@ -324,7 +327,7 @@ class Source:
             return self._session
         graph, known = self._base.live, self._base.state.variables
         if self._own is None:
-            self._own = tf1.Session(graph=graph, config=config(self._base))
+            self._own = session_of(graph, config=config(self._base))
         infos = [known[name] for name in part.variables if name in known and name not in self._begun]
         if self._given is not None:
             arrays = fetch(self._given, infos, graph, self._asked)
@@ -425,12 +428,12 @@ def graph_def_file(
         graph_def.ParseFromString(data)
     for node in graph_def.node:
         node.device = ""
-    with tf.Graph().as_default() as graph:
+    with fresh(base.owner).as_default() as graph:
         tf1.import_graph_def(graph_def, name="")
         held = [op for op in graph.get_operations() if op.type in VARIABLE_TYPES] if source is not None else []
         given = {op.name: tf1.placeholder(op.get_attr("dtype"), None) for op in held}
         sets = {op.name: setting(op, given[op.name]) for op in held}
-    with tf1.Session(graph=graph, config=config(base)) as session:
+    with session_of(graph, config=config(base)) as session:
         begun: set[str] = set()
 
         def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -468,7 +471,7 @@ def meta_graph_file(
         init_ops: ops that must run first, beside those that fill the tables it lists.
         paths: what these are fed.
     """
-    with tf.Graph().as_default() as graph, tf1.Session(graph=graph, config=config(base)) as session:
+    with fresh(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
@@ -482,7 +485,7 @@ def saved_model_file(
     folder: str, base: Graph, calls: Calls, moved: Callable[[str], str], tags: Sequence[str]
 ) -> Iterator[Run]:
     """Opens a SavedModel as TF1 does; see `graph_def_file`."""
-    with tf.Graph().as_default(), tf1.Session(config=config(base)) as session:
+    with fresh(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
         load = inspect.unwrap(tf1.saved_model.loader.load)  # what is under the decorator does not warn
         load(session, list(tags), folder, clear_devices=True)
         yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)

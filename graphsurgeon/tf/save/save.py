@@ -41,7 +41,7 @@ from ..values.variables import fetch, variable_infos
 from .export import Exported, exported, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
-from .write import beside, put_checkpoint, put_folder, read_back, write_checkpoint
+from .write import beside, put_checkpoint, put_file, put_folder, read_back, write_checkpoint
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
 _INSTEAD = {
@@ -220,9 +220,10 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
         proof = _proof(base, calls, file, source, request, None if request.freeze else kept)
         if kind == "meta_graph":
             if infos:
-                put_checkpoint(new, path)
+                put_checkpoint(new, path, (new + ".meta", path + ".meta"))
+            else:
+                put_file(new + ".meta", path + ".meta")
             path += ".meta"
-            os.replace(new + ".meta", path)
         else:
             put_folder(new, path, asked)
     notes = [*made.notes, *proof.notes]
@@ -361,7 +362,7 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
             new, base, calls, made.name, [*starts, *first], request.init_ops[1], source if held else None
         )
         proof = _proof(base, calls, file, source, request)
-        os.replace(new, path)
+        put_file(new, path)
     return Saved(path, "graph_def", len(graph_def.node), (), left, [*notes, *proof.notes], proof.said)
 
 

@@ -7,13 +7,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph.sizes import size_text
+from ...graph.whole import flush, put, why
 from ..private.eager import eager
 from ..run.errors import told
 from ..run.progress import Progress
@@ -36,8 +39,17 @@ def beside(path: str, asked: str) -> Iterator[str]:
         ) from error
     try:
         yield folder
+    except OSError as error:
+        wrong, how = f"{path!r} cannot be written: {why(error, parent)}", "What was there is as it was; make room"
+        raise PlanError(asked, wrong, f"{how}, or choose another path") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def put_file(new: str, path: str) -> None:
+    """Puts a new file where a path says, once it is on the disk; raises OSError, and then all is as it was."""
+    flush(new)
+    os.replace(new, path)
 
 
 def put_folder(new: str, path: str, asked: str) -> None:
@@ -46,14 +58,11 @@ def put_folder(new: str, path: str, asked: str) -> None:
     Raises:
         PlanError: there is something else.
     """
-    if os.path.isdir(path) and not os.listdir(path):
-        os.rmdir(path)
-    elif os.path.exists(path):
-        if not glob.glob(os.path.join(glob.escape(path), "saved_model.pb*")):
-            raise PlanError(asked, f"{path!r} is there and is not a SavedModel", "Choose a new folder")
-        old = new + "_before"
-        os.rename(path, old)
-    os.rename(new, path)
+    there = os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path))
+    if there and not glob.glob(os.path.join(glob.escape(path), "saved_model.pb*")):
+        raise PlanError(asked, f"{path!r} is there and is not a SavedModel", "Choose a new folder")
+    flush(new)
+    put([(new, path)], os.path.dirname(new))
 
 
 def write_checkpoint(
@@ -71,12 +80,13 @@ def write_checkpoint(
     Raises:
         PlanError: TensorFlow cannot write it.
     """
+    saying = partial(_saying, asked, os.path.dirname(os.path.abspath(prefix)), total)
     with beside(prefix, asked) as folder, Progress("saving", total) as bar:
         shards: list[str] = []
         whole = os.path.join(folder, "whole")
         for batch in values:
             shards.append(os.path.join(folder, f"part{len(shards)}"))
-            with _saying(asked), eager(), tf.device("/cpu:0"):
+            with saying(), eager(), tf.device("/cpu:0"):
                 tf.raw_ops.SaveV2(
                     prefix=shards[-1],
                     tensor_names=[keys[name][0] for name in batch],
@@ -84,7 +94,7 @@ def write_checkpoint(
                     tensors=[tf.constant(value) for value in batch.values()],
                 )
             bar.step(sum(np.asarray(value).nbytes for value in batch.values()))
-        with _saying(asked), eager():
+        with saying(), eager():
             tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=shards, destination_prefix=whole, delete_old_dirs=False)
         put_checkpoint(whole, prefix)
 
@@ -103,20 +113,26 @@ def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
             reader.get_tensor(key)
 
 
-def _saying(asked: str) -> AbstractContextManager[None]:
+def _saying(asked: str, folder: str, needed: int) -> AbstractContextManager[None]:
     kinds = (tf.errors.OpError, OSError, ValueError)
-    return told(PlanError, asked, "TensorFlow cannot write it", "Choose another path", *kinds)
+    room = f"{size_text(needed)} needed, {size_text(shutil.disk_usage(folder).free)} free"
+    return told(PlanError, asked, f"TensorFlow cannot write it ({room})", "Make room, or choose another path", *kinds)
 
 
-def put_checkpoint(whole: str, prefix: str) -> None:
-    """Moves the files of a checkpoint to their place, the index last; shards of one that was there go."""
-    before = set(glob.glob(glob.escape(prefix) + ".data-*-of-*"))
-    with suppress(FileNotFoundError):
-        os.remove(prefix + ".index")  # an index beside the wrong data would be worse than none
-    for path in sorted(glob.glob(glob.escape(whole) + ".data-*")):
-        new = prefix + path.removeprefix(whole)
-        os.replace(path, new)
-        before.discard(new)
-    os.replace(whole + ".index", prefix + ".index")
-    for path in before:
-        os.remove(path)
+def put_checkpoint(whole: str, prefix: str, *more: tuple[str, str]) -> None:
+    """Moves the files of a checkpoint to their place, the index last, all of them or none; older shards go.
+
+    Args:
+        whole, prefix: paths without suffix: where it is, and where it is to be.
+        more: (where it is, where it is to be) of what belongs to it, as its MetaGraph.
+
+    Raises:
+        OSError: they cannot be moved; what was there is as it was.
+    """
+    new = sorted(glob.glob(glob.escape(whole) + ".data-*"))
+    moves = [*more, *((path, prefix + path.removeprefix(whole)) for path in [*new, whole + ".index"])]
+    for path, _ in moves:
+        flush(path)
+    kept = {to for _, to in moves}
+    gone = [path for path in glob.glob(glob.escape(prefix) + ".data-*-of-*") if path not in kept]
+    put(moves, os.path.dirname(whole), gone)

@@ -20,10 +20,10 @@ from ...words import counted, few
 from ..run.errors import words_of
 from ..run.progress import Progress
 from .checkpoints import OBJECTS, SHARD, array_of
+from .latest import linked_away, named
 
 #: The last bytes of every index file: the table format's own mark.
 _MAGIC = bytes.fromhex("57fb808b247547db")
-_MOST_STATE = 1 << 20
 #: Each TensorFlow has its own kinds.
 _UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, DecodeError)
 #: So often a folder is looked at anew where a checkpoint was deleted meanwhile.
@@ -104,7 +104,7 @@ class CheckpointFolder:
             if not files and glob.glob(prefix):
                 wrong = f"checkpoint {name!r} is in the format of before 2016, which is not followed"
                 raise OpenError(self.asked, wrong, "Save with tf.compat.v1.train.Saver(), without write_version=1")
-            found, reason = None, not_whole(prefix)
+            found, reason = None, linked_away(prefix, self.folder) or not_whole(prefix)
             if not reason:
                 try:
                     found = read(prefix, wanted, self.asked)
@@ -122,35 +122,18 @@ class CheckpointFolder:
     def prefixes(self) -> list[str]:
         """Returns the checkpoints of the folder, newest first: as its state file says, else by the time of writing."""
         self._unread = ""
-        state = os.path.join(self.folder, "checkpoint")
-        names: list[str] = []
-        if os.path.isfile(state):
-            try:
-                with open(state, "rb") as file:
-                    text = file.read(_MOST_STATE)
-                found = text_format.Parse(text.decode(), _empty_state())
-                names = [found.model_checkpoint_path, *reversed(found.all_model_checkpoint_paths)]
-            except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
-                self._unread = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}"
-        else:
-            index = glob.glob(os.path.join(glob.escape(self.folder), "*.index"))
-            names = [path.removesuffix(".index") for path in sorted(index, key=_time, reverse=True)]
-        return list(dict.fromkeys(self._inside(name) for name in names if name))
-
-    def _inside(self, name: str) -> str:
-        """The path of a checkpoint in this folder, whatever machine or folder its name was written for."""
-        path = os.path.normpath(os.path.join(self.folder, name))
-        root = os.path.normpath(self.folder)
-        return path if path.startswith(root + os.sep) else os.path.join(self.folder, os.path.basename(name))
+        try:
+            found = named(self.folder)
+        except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
+            self._unread, found = f"the file 'checkpoint' cannot be read: {str(error).splitlines()[0]}", []
+        if found is not None:
+            return found
+        index = glob.glob(os.path.join(glob.escape(self.folder), "*.index"))
+        return [path.removesuffix(".index") for path in sorted(index, key=_time, reverse=True)]
 
 
 class _DamagedError(Exception):
     """A checkpoint that is not whole, or not any more."""
-
-
-def _empty_state() -> Any:
-    # There is no other public way to this message.
-    return type(tf.compat.v1.train.generate_checkpoint_state_proto(".", "model", ["model"]))()
 
 
 def not_whole(prefix: str) -> str:

@@ -18,6 +18,7 @@ from ...errors import OpenError, one_of
 from ..private.eager import eager
 from ..run.errors import words_of
 from ..run.progress import Progress
+from .latest import newest, refuse_linked_away
 
 OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -218,16 +219,11 @@ def _prefix(place: str, asked: str) -> str:
             found = found.removesuffix(suffix)
         return found
     inner = os.path.join(place, "variables", "variables")
-    if os.path.exists(inner + ".index"):
-        return inner
-    latest = tf.train.latest_checkpoint(place)
-    if latest is None:
-        state = tf.train.get_checkpoint_state(place)  # the folder may have been moved with all that is in it
-        here = os.path.join(place, os.path.basename(state.model_checkpoint_path)) if state else ""
-        latest = here if here and os.path.exists(here + ".index") else None
+    latest = inner if os.path.exists(inner + ".index") else newest(place)
     if latest is None:
         raise OpenError(asked, f"the folder {place!r} names no latest checkpoint", _near(os.path.join(place, "")))
-    return str(latest)
+    refuse_linked_away(latest, place, asked)
+    return latest
 
 
 def _near(prefix: str) -> str:

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import tensorflow as tf
-from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import OpenError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFSession
+from ...graph.names import op_name
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import has_op
-from ..run.errors import remedy, words_of
+from ..run.errors import remedy, told, words_of
+from .assets import asset_files, asset_path
 from .checkpoints import Checkpoint, Stored, refuse_incomplete
 from .sessions import fill_tables
 from .transfer import assign
@@ -174,16 +175,24 @@ class CheckpointValues:
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
         fill_tables(session, there, as_found=True)
+        asked, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
         for name in self.init_ops:
-            session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
+            with told(OpenError, asked, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError):
+                session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
 
     @property
     def asset_feeds(self) -> dict[str, str]:
         """Tensor that names an asset -> the path of its file: what the init op is fed."""
         if self._meta is None:
             return {}
-        folder = os.path.join(self._folder, "assets")
-        return {a.tensor_info.name: os.path.join(folder, a.filename) for a in asset_files(self._meta)}
+        asked = f"values from {self._prefix!r}"
+        return {a.tensor_info.name: asset_path(self._folder, a.filename, asked) for a in asset_files(self._meta)}
+
+    @property
+    def load(self) -> dict[str, str]:
+        """Op -> what makes it run as the values are loaded."""
+        restore = self._saver.restore_op_name if self._saver is not None else ""
+        return dict.fromkeys(self.init_ops, "init op") | ({op_name(restore): "restore op"} if restore else {})
 
     @property
     def init_ops(self) -> list[str]:
@@ -193,7 +202,7 @@ class CheckpointValues:
         signature = self._meta.signature_def
         if "__saved_model_init_op" in signature:
             name = signature["__saved_model_init_op"].outputs["__saved_model_init_op"].name
-            return [str(name).partition(":")[0]]
+            return [op_name(str(name))]
         for key in ("saved_model_main_op", "legacy_init_op"):
             found = self._listed(key)
             if found:
@@ -282,19 +291,3 @@ def _part(spec: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     pairs = [(0, int(size)) if text == "-" else tuple(map(int, text.split(",")))
              for size, text in zip(whole, bounds.split(":"), strict=True)]  # fmt: skip
     return tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
-
-
-def asset_files(meta: Any) -> list[Any]:
-    """Returns the AssetFileDefs of a SavedModel's MetaGraph; older files keep them in a collection."""
-    found = list(meta.asset_file_def)
-    for item in _old_assets(meta) if not found else ():
-        asset = meta_graph_pb2.AssetFileDef()
-        if item.Unpack(asset):
-            found.append(asset)
-    return found
-
-
-def _old_assets(meta: Any) -> list[Any]:
-    # Asking a map field for a key that is not there would put it there.
-    key = "saved_model_assets"
-    return list(meta.collection_def[key].any_list.value) if key in meta.collection_def else []

@@ -18,6 +18,7 @@ from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
+from .givers import giver_of, values_of
 from .transfer import assign, batches, stream, unsettable
 from .variables import dims_of, variable_infos
 
@@ -71,10 +72,7 @@ class SessionSide(Side):
     def __init__(self, session: TFSession, asked: str) -> None:
         self.title, self._session, self._asked = "the session", session, asked
         self._infos = variable_infos(session.graph)
-        layers = _layers(self._infos.values())
-        self.variables = [
-            Held(op, info.dtype, _dims(session.graph, info), layers.get(op, "")) for op, info in self._infos.items()
-        ]
+        self.variables = _held_by(session.graph, self._infos)
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yields values by name, batch after batch."""
@@ -123,6 +121,21 @@ class EagerSide(Side):
         with eager():
             for name, value in values.items():
                 self._held[name].assign(value)
+
+
+class FiledSide(Side):
+    """The variables of a graph whose file has all their values: they are read from there, and nothing is run."""
+
+    title = "the file"
+
+    def __init__(self, graph: TFGraph, stored: Mapping[str, Any]) -> None:
+        self._stored = stored
+        self.variables = _held_by(graph, variable_infos(graph))
+
+    def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yields values by name, one by one."""
+        for name in names:
+            yield {name: self._stored[name].read()}
 
 
 class StoredSide(Side):
@@ -187,6 +200,25 @@ def side_of(thing: Any, asked: str) -> Side:
         f"an object of type {type(thing).__name__} holds no values",
         "Give a session, an editor, a Keras model, a tf.Module, a checkpoint or {name: array}",
     )
+
+
+def giving_side(thing: Any, asked: str) -> Side:
+    """Returns what values can be read from: as `side_of`, but of an editor of a file the values as they lie there.
+
+    Args:
+        thing: as there, or an editor.
+        asked: the request, for messages.
+    """
+    giver = giver_of(thing)
+    stored = None if giver is None else giver.stored()
+    if giver is not None and stored is not None and variable_infos(giver.graph).keys() <= stored.keys():
+        return FiledSide(giver.graph, stored)
+    return side_of(values_of(thing), asked)
+
+
+def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Held]:
+    layers = _layers(infos.values())
+    return [Held(op, info.dtype, _dims(graph, info), layers.get(op, "")) for op, info in infos.items()]
 
 
 def _dims(graph: TFGraph, info: VariableInfo) -> tuple[int | None, ...] | None:

@@ -179,7 +179,7 @@ class SessionSource(Source):
         self.session = session
 
     def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
-        """Returns the values of now, in one fetch, between two steps.
+        """Returns the current values, in one fetch, between two steps.
 
         Raises:
             PlanError: a variable has no value there, or steps go on for too long.
@@ -200,7 +200,7 @@ class ObjectSource(Source):
         self.handles = handles
 
     def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]]:
-        """Returns the values of now, one variable after another.
+        """Returns the current values, one variable after another.
 
         Raises:
             PlanError: another thread changes them meanwhile, or steps go on for too long.

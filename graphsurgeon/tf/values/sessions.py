@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +12,14 @@ import tensorflow as tf
 
 from ...errors import PlanError, warn
 from ...graph.live import TFGraph, TFSession
+from ...graph.names import op_name
 from ...graph.variables import VariableInfo
 from ..copy.append import Made
+from ..fresh import fresh
+from ..private.graphs import has_op
 from ..private.sessions import catch_up
 from ..run.errors import remedy
+from ..run.gate import session_of
 from .initialization import start
 from .transfer import assign, transfer_values, unsettable
 from .variables import variable_infos
@@ -56,7 +60,7 @@ def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
 
 def new_session(graph: TFGraph | None, config: Any = None) -> TFSession:
     """Returns a new session of a graph; of an empty one where it is None."""
-    session = tf1.Session(graph=tf.Graph() if graph is None else graph, config=config)
+    session = session_of(fresh() if graph is None else graph, config=config)
     catch_up(session)  # what comes to the graph later is then known to be empty until something was run
     return session
 
@@ -129,6 +133,7 @@ class SessionValues:
         uninitialized: names of variables that have no value there.
         same: this graph and those that have held the values -> variable -> a number, that of each variable the same in
             all of them.
+        copied: names of ops that fill tables which plans have copied from files, and what these are fed.
     """
 
     def __init__(
@@ -139,9 +144,10 @@ class SessionValues:
         graph: TFGraph,
         uninitialized: frozenset[str],
         same: MutableMapping[Any, dict[str, int]],
+        copied: tuple[list[str], dict[str, Any]],
     ) -> None:
         self._session, self._inner, self.untrained, self._uninitialized = session, inner, untrained, uninitialized
-        self.same = same
+        self.same, self._copied = same, copied
         self._names = frozenset(variable_infos(graph)) - uninitialized
 
     def fill(self, session: TFSession) -> None:
@@ -168,16 +174,17 @@ class SessionValues:
             self._inner.start(session)
         else:
             fill_tables(session)
+        _run_once(session, *self._copied)
 
     @property
     def init_ops(self) -> list[str]:
-        """Names of the ops that the source wants run once."""
-        return list(getattr(self._inner, "init_ops", ()))
+        """Names of the ops that the source wants run once, and plans."""
+        return [*getattr(self._inner, "init_ops", ()), *self._copied[0]]
 
     @property
     def asset_feeds(self) -> dict[str, str]:
         """What these ops are fed."""
-        return dict(getattr(self._inner, "asset_feeds", {}))
+        return {**getattr(self._inner, "asset_feeds", {}), **self._copied[1]}
 
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
@@ -198,8 +205,17 @@ def fill_made(session: TFSession, made: Made) -> None:
     graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
     fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name in names])
     for name, feeds in made.init_ops:
+        _run_once(session, [name], feeds)
+
+
+def _run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any]) -> None:
+    """Runs ops that fill tables, by name."""
+    for name in names:
         with suppress(KeyError, tf.errors.FailedPreconditionError):  # taken out, or filled already
-            session.run(graph.get_operation_by_name(name), feeds)
+            op = session.graph.get_operation_by_name(name)
+            session.run(
+                op, {tensor: value for tensor, value in feeds.items() if has_op(session.graph, op_name(tensor))}
+            )
 
 
 def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_found: bool = False) -> None:

@@ -15,7 +15,7 @@ from tensorflow.core.framework import variable_pb2
 from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
-from ...graph.variables import VARIABLE_TYPES, VariableInfo, variable_read_by
+from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo, variable_read_by
 from ...words import few
 from ..private.contexts import innermost_context
 from ..private.graphs import PLAIN, all_collections, collections_of
@@ -47,8 +47,10 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
             if type(item) not in PLAIN and is_variable(item):
                 inside.setdefault(item.op.name, []).append(name)
     infos = {}
+    with graph.as_default():  # elsewhere TensorFlow takes the call for an eager one and refuses
+        protos = {name: variable.to_proto() for name, variable in objects.items()}
     for name, variable in objects.items():
-        proto = _proto(variable)
+        proto = protos[name]
         infos[name] = VariableInfo(
             op=name,
             initializer=proto.initializer_name,
@@ -66,12 +68,6 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
         if op.type in VARIABLE_TYPES:
             ordered[op.name] = infos.pop(op.name) if op.name in infos else _info_of_op(op)
     return {**ordered, **infos}
-
-
-def _proto(variable: TFVariable) -> Any:
-    # Outside its graph, TensorFlow takes the call for an eager one and refuses.
-    with variable.graph.as_default():
-        return variable.to_proto()
 
 
 def dims_of(shape: Any) -> tuple[int | None, ...] | None:
@@ -395,7 +391,7 @@ def setting(variable: TFOp, value: TFTensor) -> TFOp:
 def must_be_fed(graph: TFGraph, info: VariableInfo) -> bool:
     """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
     name = (assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
-    return bool(name) and graph.get_operation_by_name(name).type in ("Placeholder", "PlaceholderV2")
+    return bool(name) and graph.get_operation_by_name(name).type in PLACEHOLDER_TYPES
 
 
 def constantly(array: Any) -> Any:

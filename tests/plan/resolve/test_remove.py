@@ -28,6 +28,19 @@ def test_a_stitch_goes_up_to_what_stays():
     assert after(Plan(g).remove(["p", "q"], stitch=True)) == {"a": [], "z": ["a:0"]}
 
 
+def test_a_stitch_of_several_takes_what_fits_where_first_inputs_lead_elsewhere():
+    # as a dropout: a mask chooses, and is the first input
+    infos = {"mask": ("bool", (2,)), "shape": ("int32", (1,))}
+    g = plain(
+        ("a", "Placeholder", []), ("shape", "Shape", ["a"]), ("mask", "Draw", ["shape"]), ("kept", "Mul", ["a"]),
+        ("out", "SelectV2", ["mask", "kept"]), ("z", "Neg", ["out"]),
+        outputs={name: [infos.get(name, ("float32", (2,)))] for name in ("a", "shape", "mask", "kept", "out", "z")},
+    )  # fmt: skip
+    assert after(Plan(g).remove(["shape", "mask", "kept", "out"], stitch=True)) == {"a": [], "z": ["a:0"]}
+    # alone, it says what does not fit
+    assert "'mask:0' is bool" in Plan(g).remove("out", stitch=True).check()[0].wrong
+
+
 def test_what_stays_must_stay_whole():
     ops, info = variable("w")
     g = plain(*ops, variables=[info])

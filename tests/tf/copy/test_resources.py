@@ -166,3 +166,33 @@ def test_a_queue_that_nothing_in_the_copy_fills_starts_empty():
 def test_a_table_that_brings_its_own_content_is_not_called_empty():
     plan = gs.open(tf.Graph()).plan().copy(gs.open(table()).select(), to="c")
     assert "starts empty" not in str(plan)
+
+
+@pytest.fixture(scope="module")
+def filled_by_its_main_op(tmp_path_factory):
+    """A SavedModel of TF1 whose main op fills its table; no collection names what does."""
+    folder = tmp_path_factory.mktemp("model") / "saved"
+    with table().as_default() as graph, tf1.Session() as session:
+        fill = tf1.tables_initializer(name="fill")
+        graph.clear_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+        ends = {"words": graph.get_tensor_by_name("words:0")}, {"ids": graph.get_tensor_by_name("ids:0")}
+        builder = tf1.saved_model.Builder(str(folder))
+        call = {"serving_default": tf1.saved_model.predict_signature_def(*ends)}
+        builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map=call, main_op=fill)
+        builder.save()
+    return folder
+
+
+def test_what_fills_a_table_of_a_file_is_known_wherever_it_was_copied_to(filled_by_its_main_op):
+    src, fed = gs.open(filled_by_its_main_op), [b"b", b"x"]
+    assert src.values.init_ops == (["fill"], {})
+    editors = [gs.open(tf.Graph()) for _ in range(2)]
+    for source, dst, end in ((src, editors[0], "ids:0"), (editors[0], editors[1], "a/ids:0")):
+        dst.apply(dst.plan().copy(source.select(outputs=[end]), to="a", values=source))
+    for ed, scope in ((editors[0], "a"), (editors[1], "a/a"), (editors[0].inlined(), "a")):
+        feeds, end = {f"{scope}/words:0": fed}, f"{scope}/ids:0"
+        assert ed.session().run(end, feeds).tolist() == [9, -1]
+        assert ed.trace(feeds, end).results[end].tolist() == [9, -1]
+        assert len(ed.values.init_ops[0]) == 1
+    editors[0].undo()
+    assert editors[0].values.init_ops == ([], {})

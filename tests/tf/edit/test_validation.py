@@ -143,6 +143,17 @@ def test_each_refusal_is_found_and_what_reads_it_is_not_blamed_again():
     assert sorted(asked) == sorted([*words, "insert('LogicalNot', on='small:0', name='n')"])
 
 
+def test_what_lies_between_two_changes_has_its_new_shape():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2, 6], name="x")
+        tf.reshape(tf.nn.relu(x, name="between"), tf.constant([2, 6, 1]), name="y")
+        tf.constant([4, 6, 1], name="sizes")
+    plan = gs.open(graph).plan().set_attr("x", "shape", [4, 6]).connect("sizes:0", to="y", input=1)
+    assert plan.check() == ()
+    (fault,) = plan.set_attr("x", "shape", [5, 6]).check()
+    assert "'y' (Reshape)" in fault.wrong
+
+
 def test_a_copy_that_reads_other_shapes_is_judged_also_where_its_own_did_not_say():
     with tf.Graph().as_default() as graph:
         a = tf1.placeholder(tf.float32, None, name="a")

@@ -22,6 +22,7 @@ def ways(request, monkeypatch):
     if not request.param:
         monkeypatch.setattr(graphs, "_RAW_SHAPES", False)
         monkeypatch.setattr(graphs, "_RAW_NODES", False)
+        monkeypatch.setattr(graphs, "_PYTHON", None)
 
 
 @pytest.mark.usefixtures("ways")
@@ -117,6 +118,11 @@ def test_an_op_type_says_on_which_devices_it_runs():
     assert graphs.kernel_devices("NoSuchOp") == frozenset()
 
 
+def test_types_that_flops_are_counted_for():
+    assert graphs.counts_flops("Conv2D")
+    assert not graphs.counts_flops("NoOp")
+
+
 def test_flops_are_those_of_tensorflow_or_none():
     with tf.Graph().as_default():
         product = tf.matmul(tf.ones([2, 3]), tf.ones([3, 5]))
@@ -162,6 +168,17 @@ def test_what_must_not_be_fetched_or_fed():
     assert graphs.guarded_ops(object()) is graphs.guarded_tensors(object()) is None
 
 
+@pytest.mark.usefixtures("ways")
+def test_a_static_shape_is_read():
+    with tf.Graph().as_default():
+        known, some = tf.zeros([2, 3]), tf1.placeholder(tf.float32, [None, 3])
+        assert [graphs.static_shape(t) for t in (known, some, tf.constant(1.0))] == [(2, 3), (None, 3), ()]
+        free = tf1.placeholder(tf.float32)
+        assert graphs.static_shape(free) is None
+        free.set_shape([None, 4])
+        assert graphs.static_shape(free) == (None, 4)
+
+
 def test_callbacks_are_kept():
     graph = tiny()
     assert graphs.callbacks(graph) == []
@@ -174,6 +191,23 @@ def test_callbacks_are_kept():
     assert graphs.callbacks(other) == held
     graphs.set_callbacks(other, [])
     assert graphs.callbacks(other) == []
+
+
+@pytest.mark.usefixtures("ways")
+def test_a_token_calls_a_function_from_another_graph():
+    seen = []
+    token, kept = graphs.token_of(seen.append)
+    about = {"op": "PyFunc", "name": "call", "input": ["x"]}
+    with tf.Graph().as_default() as graph:
+        node = tf1.NodeDef(**about)
+        node.attr["token"].s = token.encode()
+        node.attr["Tin"].list.type.append(tf.float32.as_datatype_enum)
+        node.attr["Tout"].list.SetInParent()
+        x = tf.constant([1.0, 2.0])
+        tf.import_graph_def(tf1.GraphDef(node=[node], versions=graph.graph_def_versions), {"x": x}, name="")
+        tf1.Session().run("call")
+    assert kept is not None
+    assert [value.tolist() for value in seen] == [[1.0, 2.0]]
 
 
 def test_what_a_resource_is_of_is_copied():

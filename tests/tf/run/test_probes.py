@@ -18,11 +18,12 @@ def test_the_sample_is_of_elements_at_equal_distances(size, known):
     values = np.arange(size, dtype=np.float32)
     with tf.Graph().as_default() as graph:
         tf1.placeholder(tf.float32, [size] if known else None, name="x")
-    probed = probe(graph, snapshot(graph), [(0, 0)], 1)
+    probed = probe(snapshot(graph), [(0, 0)], 1)
+    probed.add_to(graph)
     with tf1.Session(graph=graph) as session:
         session.run([graph.get_operation_by_name(name) for name in probed.targets], {"x:0": values})
-        (noted,) = probed.read(session)
-        assert probed.read(session) == []
+    (noted,) = probed.read()
+    assert probed.read() == []
     assert noted.shape == (size,)
     assert len(noted.sample) == sampled(size) <= 2 * SAMPLE
     assert np.array_equal(noted.sample, values[:: step_of(size) if size > SAMPLE else 1])
@@ -30,8 +31,8 @@ def test_the_sample_is_of_elements_at_equal_distances(size, known):
 
 def test_names_that_are_taken_are_left_alone():
     with tf.Graph().as_default() as graph:
-        tf.constant([1.0], name="probes/queue")
-    probed = probe(graph, snapshot(graph), [(0, 0)], 1)
+        tf.constant([1.0], name="probes/p0/note")
+    probed = probe(snapshot(graph), [(0, 0)], 1)
     assert not any(name.startswith("probes/") for name in probed.ops)
 
 
@@ -45,10 +46,11 @@ def test_a_constant_is_noted_as_a_run_would(dtype, shape):
         tf.constant(values, name="c")
     base = snapshot(graph)
     (known,) = constants(base, [(0, 0)])
-    probed = probe(graph, base, [(0, 0)], 1)
+    probed = probe(base, [(0, 0)], 1)
+    probed.add_to(graph)
     with tf1.Session(graph=graph) as session:
         session.run([graph.get_operation_by_name(name) for name in probed.targets])
-        (ran,) = probed.read(session)
+    (ran,) = probed.read()
     assert (known.tensor, known.dtype, known.shape) == (ran.tensor, ran.dtype, ran.shape)
     for key in ("nans", "infinite", "zeros", "min", "max", "mean", "std"):
         assert getattr(known, key) == pytest.approx(getattr(ran, key), nan_ok=True), key

@@ -40,7 +40,8 @@ def test_a_tensor_whose_numbers_cannot_be_taken_is_named_and_the_others_have_the
         x = tf1.placeholder(tf.float32, [], name="x")
         tf.exp(tf.negative(x, name="a"), name="y")
         base = snapshot(graph)
-        probed = probe(graph, base, [(1, 0), (2, 0)], 10)
+        probed = probe(base, [(1, 0), (2, 0)], 10)
+        probed.add_to(graph)
 
     class Session(tf1.Session):
         refused = 0
@@ -49,7 +50,7 @@ def test_a_tensor_whose_numbers_cannot_be_taken_is_named_and_the_others_have_the
             if isinstance(fetches, list) and "options" in more and not self.refused:
                 self.refused += 1
                 words = "OOM when allocating tensor with shape[2] and type float on cpu"
-                node = graph.get_operation_by_name("probes/p0/numbers").node_def
+                node = graph.get_operation_by_name("probes/p0/note").node_def
                 raise tf.errors.ResourceExhaustedError(node, None, words)
             return super().run(fetches, *about, **more)
 
@@ -58,4 +59,4 @@ def test_a_tensor_whose_numbers_cannot_be_taken_is_named_and_the_others_have_the
     assert [note.tensor for note in ran.notes] == ["y:0"]
     assert (ran.results["y:0"], ran.stopped) == (1.0, "")
     assert ran.untold["a:0"].startswith("its numbers could not be taken: there is no memory for 8 bytes more")
-    assert (probed.watched("probes/p1/put"), probed.watched("probes/queue"), probed.watched("a")) == (1, None, None)
+    assert (probed.watched("probes/p1/note"), probed.watched("probes/p2/note"), probed.watched("a")) == (1, None, None)

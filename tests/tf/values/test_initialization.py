@@ -144,7 +144,7 @@ def test_a_file_whose_table_lacks_its_own_file_opens_with_a_warning(tmp_path):
         tf1.train.Saver().save(session, str(tmp_path / "m"))
     (tmp_path / "words.txt").unlink()
     with pytest.warns(UserWarning, match="fills a table from a file that is not there"):
-        opened = gs.open(str(tmp_path / "m.meta")).session()
+        opened = gs.open(str(tmp_path / "m.meta")).trust().session()
     assert opened.run("w/Read/ReadVariableOp:0") == 3.0
     with pytest.raises(tf.errors.FailedPreconditionError, match="able not initialized"):
         opened.run("out:0")

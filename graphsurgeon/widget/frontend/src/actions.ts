@@ -3,9 +3,11 @@ import type { Api, Result } from "./api";
 import { Refused } from "./api";
 import type { Inspector } from "./inspector";
 import type { Pane } from "./pane";
+import type { Over } from "./over";
 import { isFold, opens } from "./places";
 import type { PlanBar } from "./planbar";
 import type { Popup } from "./popup";
+import type { Room } from "./room";
 import type { Search } from "./search";
 import { edgeTitle } from "./shapes";
 import type { StatusBar } from "./statusbar";
@@ -19,12 +21,12 @@ export const SECOND: Record<
   Second,
   { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
 > = {
-  reroute: { menu: "Let what reads it read \u2026", ask: "go to the op whose output they shall read and press r", key: "r" },
+  reroute: { menu: "Let what reads it read \u2026", ask: "go to the op whose output they should read and press r", key: "r" },
   swap: { menu: "Swap its readers with those of \u2026", ask: "go to the other op and press Enter" },
-  add_control: { menu: "Run it after \u2026", ask: "go to the op that shall run first and press Enter", order: true },
+  add_control: { menu: "Run it after \u2026", ask: "go to the op that should run first and press Enter", order: true },
   reroute_control: {
     menu: "Let what waits for it wait for \u2026",
-    ask: "go to the op that they shall wait for and press Enter",
+    ask: "go to the op that they should wait for and press Enter",
     order: true,
   },
 };
@@ -38,7 +40,10 @@ export interface Parts {
   plan: PlanBar;
   status: StatusBar;
   popup: Popup;
+  over: Over;
   search: Search;
+  room: Room;
+  /** shows before, after or both */ stages(): void;
 }
 
 export class Actions {
@@ -59,6 +64,22 @@ export class Actions {
   refusal(pane: Pane): string {
     const here = pane.name === "destination" || this.p.model.get("plan").same !== false;
     return here ? "" : `Edits are made in ${this.p.model.get("titles").destination}, at the right.`;
+  }
+
+  /** The destination looks where the source does. */
+  get follows(): boolean {
+    return this.p.model.get("plan").same !== false && !!this.p.panes.source.scene;
+  }
+
+  /** The panes are one graph before and after the plan. */
+  get staged(): boolean {
+    return !!this.p.panes.destination.scene && this.p.model.get("plan").same !== false;
+  }
+
+  /** Why tensors of a pane cannot be marked; empty where they can. */
+  unmarked(pane: Pane): string {
+    const here = pane.name === "source" || this.p.model.get("plan").same !== false;
+    return here ? "" : `The boundary says what is copied: it is marked in ${this.p.model.get("titles").source}, at the left.`;
   }
 
   /** Something else is selected than what was looked for. */
@@ -100,7 +121,38 @@ export class Actions {
     if (now.size) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
   }
 
+  /** Asks for a tensor of what the plan changes: the next box or edge that is clicked, or that Enter or Space takes. */
+  pick(ask: string, take: (tensor: string) => void): void {
+    this.p.store.set({ picking: { ask, take } });
+    this.p.status.say(`${ask}: click a box or an edge, or go to it and press Space; Esc gives up.`);
+    const { panes } = this.p,
+      pane = panes[panes.destination.scene && this.p.model.get("plan").same === false ? "destination" : this.p.store.now.active];
+    if (pane.current) pane.focus(pane.current, false);
+  }
+
+  /** Takes what was asked for: of several tensors one is chosen. */
+  async #picked(pane: Pane, name: string, tensors?: string[]): Promise<void> {
+    const { picking } = this.p.store.now;
+    if (!picking) return;
+    const no = this.refusal(pane);
+    if (no) return this.p.status.say(no.replace("Edits are made", "It is a tensor"), "warn");
+    const found = tensors ?? (await this.send("details", { pane: pane.name, name }))?.outputs.map(t => t.tensor);
+    if (!found || this.p.store.now.picking !== picking) return;
+    const take = (tensor: string) => {
+      this.p.store.set({ picking: null });
+      picking.take(tensor);
+    };
+    if (!found.length) this.p.status.say(`'${name.slice(0, 80)}' gives no tensor: choose another.`, "warn");
+    else if (found.length === 1) take(found[0]!);
+    else
+      this.p.popup.choose(
+        picking.ask,
+        found.slice(0, 40).map(tensor => ({ text: tensor, run: () => take(tensor) })),
+      );
+  }
+
   select(pane: Pane, names: string[], mode: Mode): void {
+    if (this.p.store.now.picking && names.length === 1) return void this.#picked(pane, names[0]!);
     const old = this.selected[pane.name],
       next = new Set(mode === "set" ? [] : old);
     for (const name of names) {
@@ -114,21 +166,31 @@ export class Actions {
     void this.inspect(pane);
   }
 
-  /** Shows in the inspector what is selected. */
-  async inspect(pane: Pane): Promise<void> {
+  /** Shows in the inspector what is selected; once more, after a change, what is gone is not missed. */
+  async inspect(pane: Pane, again = false): Promise<void> {
     const names = [...this.selected[pane.name]],
       name = names[0];
     const asked = ++this.#asked;
     if (name === undefined) return this.p.inspector.nothing();
-    if (names.length > 1) return this.p.inspector.several(names);
+    if (names.length > 1) {
+      this.p.inspector.several(names);
+      const about = await this.p.api.call("attributes", { names, pane: pane.name }).catch(() => null);
+      if (about && asked === this.#asked) this.p.inspector.several(names, about);
+      return;
+    }
+    this.p.inspector.marks = !this.unmarked(pane);
     this.p.inspector.waiting(name);
-    const details = await this.send("details", { pane: pane.name, name });
+    const args = { pane: pane.name, name },
+      details = again ? await this.p.api.call("details", args).catch(() => null) : await this.send("details", args);
+    if (again && !details && asked === this.#asked) this.p.inspector.nothing();
     if (details && asked === this.#asked) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
   }
 
   showEdge(pane: Pane, edge: Edge): void {
+    if (this.p.store.now.picking && !edge.control) return void this.#picked(pane, edge.from, edge.tensors);
     this.#asked++;
     this.p.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
+    this.p.inspector.marks = !this.unmarked(pane);
     const [from, to] = [edge.from, edge.to].map(id => pane.scene!.boxes.find(box => box.id === id)!.label);
     this.p.inspector.edge(
       edgeTitle(edge),
@@ -147,7 +209,9 @@ export class Actions {
   open(pane: Pane, item: Box | Group): void {
     if (!opens(item)) return;
     pane.keep(item.name);
-    void this.send("kind" in item ? "unfold" : "fold", { pane: pane.name, name: item.name });
+    void this.send("kind" in item ? "unfold" : "fold", { pane: pane.name, name: item.name }).then(done => {
+      if (done === null) pane.keep(null);
+    });
   }
 
   /** Goes to a box, wherever it is folded away; `focus` false leaves the keyboard where it is. */
@@ -163,7 +227,7 @@ export class Actions {
     if (edge) return edge.tensors[0] ?? null;
     const of = pane.current?.of;
     if (!of) this.p.status.say("Select an op.", "warn");
-    else if (scope && of.name.endsWith("/")) return of.name;
+    else if (scope && (of.name.endsWith("/") || of.name.startsWith("~"))) return of.name;
     else if (isFold(of)) this.p.status.say(`'${of.name.slice(0, 80)}' is a scope: unfold it (Enter).`, "warn");
     else if ("outputs" in of && of.kind === "op" && of.outputs === 0)
       this.p.status.say(`'${of.name.slice(0, 80)}' has no output tensor.`, "warn");
@@ -171,9 +235,15 @@ export class Actions {
     return null;
   }
 
-  async copy(to: string | null, unmapped: Unmapped): Promise<void> {
-    if ((await this.send("copy", { to, unmapped })) !== null)
-      this.p.plan.show(this.p.model.get("plan").faults.length ? "problems" : "steps");
+  /** Copies the region, or what is selected; without either, the box that keys mean. By key, one says next what feeds it. */
+  async copy(to: string | null, unmapped: Unmapped, byKey = false): Promise<void> {
+    const { source } = this.p.panes,
+      of = source.current?.of;
+    if (byKey && !this.p.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
+    if ((await this.send("copy", { to, unmapped })) === null) return;
+    const { faults, inputs } = this.p.model.get("plan");
+    this.p.plan.show(faults.length ? "problems" : inputs?.length ? "mapping" : "steps");
+    if (byKey && !faults.length) this.p.plan.focusMapping();
   }
 
   /** The output of an op that keys mean: the one chosen in the inspector, or the first. */
@@ -184,7 +254,7 @@ export class Actions {
   /** What a choice of two means: an op where it is about order, else a tensor. */
   #end(pane: Pane, verb: TwoEnds): string | null {
     const of = pane.current?.of;
-    return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane);
+    return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");
   }
 
   /** Takes the first of two ends. */
@@ -194,9 +264,9 @@ export class Actions {
     if (!tensor || box === undefined) return;
     const no = verb === "connect" ? "" : this.refusal(pane);
     if (no) return this.p.status.say(no, "warn");
-    this.p.store.set({ armed: { verb, tensor, pane: pane.name, box } });
-    const ask = verb === "connect" ? "go to the op that shall read it and press m again" : SECOND[verb].ask;
-    this.p.status.say(`${verb === "connect" ? "Connect " : ""}${tensor.slice(0, 80)}: ${ask}; Esc gives up.`);
+    this.p.store.set({ armed: { verb, tensor, pane: pane.name, box }, takers: null });
+    const ask = verb === "connect" ? "go to the box that should read it and press m again" : SECOND[verb].ask;
+    this.p.status.say(`${tensor.slice(0, 80)}: ${ask}; Esc gives up.`);
   }
 
   /** Takes the second end of an edit. */
@@ -211,29 +281,6 @@ export class Actions {
     else if (armed.verb === "swap") this.ask("swap", { a: armed.tensor, b: tensor });
     else if (armed.verb === "add_control") this.ask("add_control", { op: armed.tensor, after: tensor });
     else this.ask("reroute_control", { old: armed.tensor, to: tensor });
-  }
-
-  /** First m takes the tensor, second m the op that shall read it. */
-  async connect(pane: Pane): Promise<void> {
-    if (!this.p.store.now.armed) return this.arm(pane, "connect");
-    const of = pane.current?.of;
-    if (!of || isFold(of))
-      return this.p.status.say("The second m needs an op: unfold the scope (Enter) and select the op that shall read the tensor.", "warn");
-    const details = await this.send("details", { pane: pane.name, name: of.name });
-    const { armed } = this.p.store.now;
-    if (!details || !armed) return;
-    const { tensor } = armed;
-    const join = (input: number) => {
-      this.p.store.set({ armed: null });
-      this.ask("connect", { tensor, to: of.name, input });
-    };
-    if (!details.inputs.length) this.p.status.say(`'${of.name.slice(0, 80)}' has no inputs: select another op.`, "warn");
-    else if (details.inputs.length === 1) join(0);
-    else
-      this.p.popup.choose(
-        "Which input shall read it?",
-        details.inputs.map((t, i) => ({ text: `${i}: ${t.tensor}  ${t.text}`, run: () => join(i) })),
-      );
   }
 
   apply(): void {
@@ -255,10 +302,14 @@ export class Actions {
 
   /** Esc takes back the nearest thing: a connection begun, a layout that runs, then the selections. */
   escape(pane: Pane): void {
-    if (this.p.store.now.armed) {
-      this.p.store.set({ armed: null });
+    const drags = Object.values(this.p.panes).map(one => one.pointer.stop());
+    if (this.p.store.now.armed || this.p.store.now.picking || drags.includes(true)) {
+      this.p.store.set({ armed: null, takers: null, picking: null });
       this.p.status.say("Given up: nothing changed.");
-    } else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) this.ask("cancel", {});
+    } else if (this.p.store.now.lens) this.p.store.set({ lens: null });
+    else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) this.ask("cancel", {});
+    else if (this.p.search.on) this.p.search.clear();
+    else if (this.p.room.full && !this.selected[pane.name].size) this.p.room.fill(false);
     else this.select(pane, [], "set");
   }
 }

@@ -94,7 +94,8 @@ export class Api {
     if (!waiting) return;
     this.#waiting.delete(message.id);
     this.changed();
-    if (message.ok) waiting.done(message.result);
+    if (message.ok)
+      waiting.done(message.result ?? undefined); // null is for what was refused: `Actions.send`
     else waiting.failed(new Refused(message.error));
   };
 }

@@ -3,22 +3,33 @@ import { Api, type Ask } from "./api";
 import { count, counted, h, handled, hasFocus, painted } from "./dom";
 import { actionOf, Hands } from "./hands";
 import { Inspector } from "./inspector";
+import { keep, kept } from "./kept";
+import { align, follow, type Look } from "./linked";
 import { Outline } from "./outline";
+import { Over } from "./over";
 import { Pane, type PaneEvents } from "./pane";
 import { PlanBar } from "./planbar";
 import { Popup } from "./popup";
+import { Room } from "./room";
 import { Search } from "./search";
 import { StatusBar } from "./statusbar";
 import { Store, type ViewState } from "./store";
 import { followTheme } from "./theme";
 import { TopBar } from "./topbar";
-import type { PaneName } from "./verbs";
+import type { PaneName, StageName } from "./verbs";
 import type { Model, State } from "./types";
 
 const NARROW = 900,
   SMALL = 620,
   THREE = 1000,
   TWO = 1500;
+
+const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
+  STAGE_WORDS = {
+    before: "the graph as it is.",
+    after: "the graph as the plan makes it.",
+    both: "the graph as it is, and as the plan makes it; they move as one.",
+  };
 
 /** Shows `model` in `host`; returns what takes everything away again. */
 export function mount(model: Model, host: HTMLElement): () => void {
@@ -28,8 +39,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon", tabindex: -1 });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
-  let sidesChosen = false,
-    width = 0;
+  /** how each pane looked last, and whether it is being placed and not moved by hand */
+  const looks = new Map<PaneName, Look>();
+  let placing = false,
+    sidesChosen = false,
+    width = 0,
+    had = false,
+    told: StageName = model.get("look")?.stage ?? "both";
   const store = new Store(),
     ask: Ask = (verb, args) => acts.ask(verb, args);
 
@@ -44,7 +60,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
       root.toggleAttribute("data-waits", n > 0);
       status.pending(n);
     },
-    text => status.say(text, "warn"),
+    text => {
+      status.say(text, "warn");
+      plan.lost();
+    },
   );
   const popup = new Popup(root, id);
   const events: PaneEvents = {
@@ -52,24 +71,46 @@ export function mount(model: Model, host: HTMLElement): () => void {
     opened: (pane, item) => acts.open(pane, item),
     edge: (pane, edge) => acts.showEdge(pane, edge),
     menu: (pane, item, x, y) => hands.menu(pane, item.of, { x, y }),
+    dragged: (pane, e) => hands.dragged(pane, e),
     looked: pane => {
+      const { x, y, k } = pane.view,
+        was = looks.get(pane.name);
+      looks.set(pane.name, { x, y, k });
+      if (was && !placing) linked(pane, was);
       if (pane.name === store.now.active) top.zoomed(pane.view.k);
     },
     focused: pane => activate(pane.name),
+    alone: pane => {
+      store.set({ alone: !store.now.alone });
+      activate(pane.name);
+      tabs();
+      tellStage();
+    },
   };
-  const panes = { source: new Pane("source", events), destination: new Pane("destination", events) };
+  const over = new Over(),
+    panes = { source: new Pane("source", events, over), destination: new Pane("destination", events, over) };
   const inspector = new Inspector(id, ask, {
     revealed: name => acts.reveal(store.now.active, name),
     asked: name => acts.send("value", { name }),
     fetched: tensor => acts.send("fetch", { tensor }),
     said: text => status.say(text),
+    editable: () => !acts.refusal(acts.pane),
+    set: (names, a, at) => hands.edits.attrs.set(names, a, at),
+    placed: (names, device) => hands.edits.attrs.place(names, device),
+    typed: () => hands.do("type"),
+    renamed: name => hands.edits.attrs.rename(name),
   });
   const plan = new PlanBar(id, ask, {
-    copied: (to, unmapped) => void acts.copy(to, unmapped),
+    copied: (to, unmapped, byKey) => void acts.copy(to, unmapped, byKey),
+    picked: (ask, take) => acts.pick(ask, take),
+    edited: step => void hands.edits.attrs.step(step),
     applied: () => acts.apply(),
+    saves: () => hands.do("save"),
+    history: async () => (await acts.send("history_code", {}))?.code ?? null,
     tried: () => hands.do("try"),
     compared: () => void hands.runs.ask("applied"),
     said: text => status.say(text),
+    forgot: () => keep(graphs(), ""),
     went: name => {
       const run = model.get("run");
       acts.reveal(run && "pane" in run ? run.pane : "source", name);
@@ -82,10 +123,20 @@ export function mount(model: Model, host: HTMLElement): () => void {
   });
   const search = new Search(
     id,
-    query => api.call("find", { query }),
-    hit => acts.reveal("source", hit.name),
+    query =>
+      Promise.all(
+        (["source", "destination"] as const)
+          .filter(pane => pane === "source" || panes[pane].scene)
+          .map(async pane => ({
+            pane,
+            title: model.get("titles")[pane] ?? pane,
+            becomes: pane === "destination" && model.get("plan").same !== false,
+            found: await api.call("find", { query, pane }),
+          })),
+      ),
+    ({ pane, name }, keyboard) => acts.reveal(pane, name, keyboard),
     () => focusPane(),
-    boxes => panes.source.drawing.found(boxes),
+    (pane, boxes) => panes[pane].drawing.found(boxes),
   );
   const top = new TopBar(
     {
@@ -93,6 +144,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       views: at => hands.going.menu(panes.source, at),
       outline: () => sides({ outline: !store.now.sides.outline }, true),
       inspector: () => sides({ inspector: !store.now.sides.inspector }, true),
+      plan: () => sides({ plan: !store.now.sides.plan }, true),
       seen: at => hands.looks.menu(store.now.active, at),
       served: at => {
         const { served, serves } = model.get("views")!;
@@ -105,26 +157,48 @@ export function mount(model: Model, host: HTMLElement): () => void {
       colours: at => hands.looks.colours(at),
     },
     ask,
-    () => ask("fold_all", { pane: store.now.active }),
+    () => ask("set_depth", { depth: 0, pane: store.now.active }),
     search.element,
   );
   const paneTabs = h("div", { class: "gs-pane-tabs", role: "group", "aria-label": "Panes" });
-  const hands: Hands = new Hands({ model, api, store, panes, inspector, plan, status, popup, search }),
+  const space = new Room(root, !!model.get("still"), on => top.full(on));
+  const hands: Hands = new Hands({
+      model,
+      api,
+      store,
+      panes,
+      inspector,
+      plan,
+      status,
+      popup,
+      over,
+      search,
+      room: space,
+      stages: () => stage(),
+    }),
     { acts } = hands;
   store.listen(highlight);
 
+  const dock = h("div", { class: "gs-dock" });
   const main = h(
     "div",
     { class: "gs-main" },
-    outline.element,
-    h("div", { class: "gs-panes" }, paneTabs, h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element)),
+    h("div", { class: "gs-left" }, outline.element, dock),
+    h(
+      "div",
+      { class: "gs-panes" },
+      paneTabs,
+      hands.lens.element,
+      h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element),
+    ),
     inspector.element,
   );
-  root.append(top.element, main, plan.element, status.element, popup.layer);
+  root.append(top.element, main, plan.element, status.element, space.grip, over.element, popup.layer);
 
   function activate(name: PaneName): void {
     if (store.now.active === name) return;
     store.set({ active: name });
+    for (const pane of [panes.source, panes.destination]) pane.map.seen(pane.name === name);
     top.zoomed(panes[name].view.k);
     tabs();
   }
@@ -137,10 +211,19 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Selections, marks and the start of a connection: all that changes without a new scene. */
   function highlight(): void {
-    const { selected, armed, edge, faded } = store.now;
+    const { selected, armed, edge, faded, takers, tool, picking } = store.now;
+    top.tool(tool);
+    hands.lens.update();
     for (const pane of [panes.source, panes.destination]) {
+      const here = takers && (takers.pane === pane.name || model.get("plan").same !== false);
+      pane.pointer.take(tool);
+      pane.drawing.only(hands.lens.names(pane));
+      pane.drawing.offer(here ? takers.boxes : null);
       pane.drawing.select(selected[pane.name]);
-      pane.drawing.mark(pane.name === "source" ? model.get("boundary") : null, armed?.pane === pane.name ? armed.box : null);
+      pane.drawing.mark(
+        pane.name === "source" ? (store.now.tried ?? model.get("boundary")) : null,
+        armed?.pane === pane.name ? armed.box : null,
+      );
       pane.drawing.lightEdge(edge);
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
       pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
@@ -152,43 +235,129 @@ export function mount(model: Model, host: HTMLElement): () => void {
       ...[...b.inputs, ...b.outputs].map(t => t.tensor.replace(/:\d+$/, "")),
     ];
     outline.select(selected.source);
+    root.classList.toggle("gs-picking", !!picking);
   }
 
   function tabs(): void {
     const { active } = store.now,
       titles = { source: "Source", destination: "Destination" };
     root.classList.toggle("gs-two", !!model.get("scenes").destination);
+    root.classList.toggle("gs-alone", store.now.alone);
+    for (const pane of [panes.source, panes.destination]) pane.alone(store.now.alone);
     root.dataset.pane = active;
+    const staged = acts.staged,
+      now = shownStage(),
+      had = [...paneTabs.children].indexOf(document.activeElement!);
+    root.classList.toggle("gs-staged", staged);
+    const tab = (text: string, on: boolean, press: () => void) =>
+      h("button", { class: "gs-tab", "aria-pressed": String(on), on: { click: press } }, text);
+    paneTabs.setAttribute("aria-label", staged ? "Before and after the plan" : "Panes");
     paneTabs.replaceChildren(
-      ...(["source", "destination"] as const).map(name =>
-        h(
-          "button",
-          {
-            class: "gs-tab",
-            "aria-pressed": String(active === name),
-            on: {
-              click: () => {
-                activate(name);
-                focusPane();
-              },
-            },
-          },
-          titles[name],
-        ),
-      ),
+      ...(staged
+        ? stages().map(one => tab(STAGE_NAMES[one], one === now, () => stage(one)))
+        : (["source", "destination"] as const).map(name =>
+            tab(titles[name], active === name, () => {
+              activate(name);
+              focusPane();
+            }),
+          )),
     );
+    if (had >= 0) (paneTabs.children[Math.min(had, paneTabs.children.length - 1)] as HTMLElement).focus();
+  }
+
+  function wide(): boolean {
+    return !width || width >= NARROW;
+  }
+
+  /** What there is room for. */
+  function stages(): StageName[] {
+    return wide() ? ["before", "after", "both"] : ["before", "after"];
+  }
+
+  function shownStage(): StageName {
+    if (wide() && !store.now.alone) return "both";
+    return store.now.active === "source" ? "before" : "after";
+  }
+
+  /** Shows the graph before the plan, after it, or both; without a stage the next one. What is seen stays in its place. */
+  function stage(to?: StageName): void {
+    if (!acts.staged) return status.say("There is no plan: before and after are one picture.", "warn");
+    const known = stages();
+    show(to ?? known[(known.indexOf(shownStage()) + 1) % known.length]!);
+    status.say(`${STAGE_NAMES[shownStage()]}: ${STAGE_WORDS[shownStage()]}`);
+    tellStage();
+  }
+
+  /** The kernel, and other views of this widget, hear of a stage that was chosen. */
+  function tellStage(): void {
+    if (!acts.staged || model.get("still")) return;
+    told = shownStage();
+    ask("set_stage", { show: told });
+  }
+
+  /** Shows a stage that was chosen elsewhere: by code, or in another view. */
+  function follows(): void {
+    const now = model.get("look")?.stage;
+    if (!now || now === told || api.pending("set_stage")) return;
+    told = now;
+    if (acts.staged && wide() && now !== shownStage()) show(now);
+  }
+
+  function show(next: StageName): void {
+    const from = panes[store.now.active],
+      { size } = from;
+    store.set({ alone: next !== "both", active: next === "both" ? from.name : next === "before" ? "source" : "destination" });
+    tabs();
+    const now = panes[store.now.active];
+    place(() => {
+      panes.source.resized();
+      panes.destination.resized();
+      align(now === from ? other(now) : now, from, size);
+    });
+    for (const pane of [panes.source, panes.destination]) pane.map.seen(pane === now);
+    top.zoomed(now.view.k);
+  }
+
+  function other(pane: Pane): Pane {
+    return panes[pane.name === "source" ? "destination" : "source"];
+  }
+
+  /** Before and after look at the same place: at that of the pane in use, and from there at what is new. */
+  function lineUp(): void {
+    if (!acts.staged) return;
+    const now = panes[store.now.active];
+    place(() => {
+      align(other(now), now, now.size);
+      if (panes.destination.bring()) align(panes.source, panes.destination, panes.destination.size);
+    });
+  }
+
+  /** Places panes; neither follows the other meanwhile. */
+  function place(act: () => void): void {
+    const outer = placing;
+    placing = true;
+    act();
+    placing = outer;
+  }
+
+  /** The other of two pictures of one graph moves as this one. */
+  function linked(pane: Pane, was: Look): void {
+    if (pane.name !== store.now.active || !acts.staged || !other(pane).size[0]) return;
+    place(() => follow(other(pane), was, pane.view));
   }
 
   /** Opens or closes panels at the sides; once it was done by hand, the width of the cell changes nothing. */
   function sides(panel: Partial<ViewState["sides"]> = {}, byHand = false): void {
     sidesChosen ||= byHand;
-    const { outline, inspector } = { ...store.now.sides, ...panel };
-    store.set({ sides: { outline, inspector } });
-    root.classList.toggle("gs-no-outline", !outline);
-    root.classList.toggle("gs-no-inspector", !inspector);
-    top.sides(outline, inspector);
-    panes.source.resized();
-    panes.destination.resized();
+    const now = { ...store.now.sides, ...panel };
+    store.set({ sides: now });
+    for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
+    top.sides(now);
+    for (const pane of [panes.source, panes.destination]) pane.map.put(now.outline ? dock : pane.canvas);
+    place(() => {
+      panes.source.resized();
+      panes.destination.resized();
+    });
   }
 
   /** Without a choice of the person's, the sides give way to the panes. */
@@ -204,13 +373,18 @@ export function mount(model: Model, host: HTMLElement): () => void {
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length)
       store.set({ active: "destination" });
+    if (!destination && store.now.selected.destination.size) store.select("destination", []);
     if (!destination && store.now.active === "destination") store.set({ active: "source" });
     const other = panes[store.now.active === "source" ? "destination" : "source"].element;
     const lost = (!destination || (width && width < NARROW)) && hasFocus(other);
     tabs();
     room();
-    panes.source.update(source ?? null, titles.source ?? "");
-    panes.destination.update(destination ?? null, titles.destination ?? "");
+    place(() => {
+      panes.source.update(source ?? null, titles.source ?? "");
+      panes.destination.update(destination ?? null, titles.destination ?? "", acts.follows);
+    });
+    lineUp();
+    tabs();
     const stats = source?.stats;
     const hidden = Object.entries(stats?.hidden ?? {})
       .filter(([, n]) => n)
@@ -218,21 +392,30 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const figures = stats ? [count(stats.ops, "op"), ...hidden, stats.degraded].filter(Boolean).join(" \u00b7 ") : "";
     top.update(titles.source ?? "", figures, source?.direction ?? "TB");
     status.colours([source, destination]);
+    hands.wires.again();
     highlight();
+    search.again();
     if (lost) focusPane();
     if (model.get("inferred") === false) painted(() => api.tell("infer", {}));
   }
 
+  /** What a plan is made for. */
+  function graphs(): string {
+    const { source, destination } = model.get("titles");
+    return [source, destination?.replace(/ after the plan$/, ""), model.get("scenes").source?.stats.ops].join(", ");
+  }
+
   /** A button that has just done its last work does not keep the keyboard. */
   function planned(): void {
-    plan.update(model.get("boundary"), model.get("plan"), model.get("run"), model.get("look")?.name ?? "");
+    const { size } = store.now.selected.source;
+    plan.update(model.get("boundary"), model.get("plan"), model.get("views"), model.get("run"), model.get("look")?.name, size);
     if (root.querySelector(":disabled:focus")) focusPane();
   }
 
-  /** What the inspector shows has other numbers now. */
+  /** What the inspector shows has other values or numbers now. */
   function ran(): void {
     planned();
-    void acts.inspect(acts.pane);
+    void acts.inspect(acts.pane, true);
   }
 
   const changed: Partial<Record<keyof State, () => void>> = {
@@ -241,18 +424,30 @@ export function mount(model: Model, host: HTMLElement): () => void {
     look: () => {
       draw();
       planned();
+      follows();
     },
-    selected: () => acts.adopt(),
+    selected: () => {
+      acts.adopt();
+      planned();
+    },
     boundary: () => {
       highlight();
       inspector.update(model.get("boundary"));
       planned();
     },
-    plan: planned,
+    plan: () => {
+      const { code } = model.get("plan");
+      if (code || had) keep(graphs(), code);
+      had = !!code;
+      ran();
+    },
     run: ran,
     status: () => status.update(model.get("status")),
     outline: () => outline.update(model.get("outline").rows ?? [], acts.selected.source),
-    views: () => top.places(model.get("views")),
+    views: () => {
+      top.places(model.get("views"));
+      planned();
+    },
     theme: () => theme.update(),
   };
   for (const [name, call] of Object.entries(changed)) model.on(`change:${name}`, call);
@@ -265,10 +460,19 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!action || (typing && action !== "escape" && action !== "apply")) return;
     // buttons and links keep their own Enter, Space and arrows
     const inDrawing = target === root || !!target.closest(".gs-canvas");
-    if (!inDrawing && ["open", "select", "toggle", "up", "down", "left", "right", "first", "last", "menu"].includes(action)) return;
+    if (
+      !inDrawing &&
+      ["open", "select", "toggle", "up", "down", "left", "right", "first", "last", "menu", "hold", "cut", "paste"].includes(action)
+    )
+      return;
     handled(e);
+    if (e.key === " " && panes[store.now.active].pointer.hold()) return; // it selects when it is let go, unless it has panned
     if (typing && action === "escape") focusPane();
     else hands.do(action, e.key);
+  });
+
+  root.addEventListener("keyup", e => {
+    if (e.key === " " && panes[store.now.active].pointer.release()) hands.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
 
   root.addEventListener("contextmenu", e => {
@@ -283,9 +487,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
     typeof ResizeObserver === "undefined"
       ? null
       : new ResizeObserver(seen => {
-          panes.source.resized();
-          panes.destination.resized();
+          place(() => {
+            panes.source.resized();
+            panes.destination.resized();
+          });
+          lineUp();
           if (!seen.some(e => e.target === root)) return;
+          space.placed();
           width = root.clientWidth;
           root.classList.toggle("gs-w-narrow", width < NARROW);
           root.classList.toggle("gs-w-small", width < SMALL);
@@ -293,13 +501,17 @@ export function mount(model: Model, host: HTMLElement): () => void {
         });
   for (const element of [root, panes.source.canvas, panes.destination.canvas]) size?.observe(element);
 
+  panes.source.map.seen(true);
   sides();
   for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
   acts.adopt(true);
+  had = !!model.get("plan").code;
+  if (!had && !model.get("still")) plan.left(kept(graphs()));
 
   return () => {
     for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);
     size?.disconnect();
+    space.stop();
     theme.stop();
     search.stop();
     status.close();

@@ -1,5 +1,6 @@
 // Edits of what the graph has already: the second menu of a box, and what some of its items ask.
 import { type Actions, SECOND } from "./actions";
+import { Attrs } from "./attributes";
 import type { Pane } from "./pane";
 import { called, isFold } from "./places";
 import type { Choice, Field } from "./popup";
@@ -17,7 +18,11 @@ const ASSIGN: [string, string][] = [
 ];
 
 export class Edits {
-  constructor(private readonly acts: Actions) {}
+  readonly attrs: Attrs;
+
+  constructor(private readonly acts: Actions) {
+    this.attrs = new Attrs(acts);
+  }
 
   /** What is selected in a pane if the box is part of it, else the box alone. */
   #names(pane: Pane, of: Box | Group): string[] {
@@ -43,17 +48,32 @@ export class Edits {
   remove(pane: Pane, of: Box | Group, stitch: boolean): void {
     const no = this.acts.refusal(pane);
     if (no) return this.acts.p.status.say(no, "warn");
-    const names = this.#names(pane, of);
-    const folds = names.filter(name => /[/\]]$/.test(name));
-    const go = () => this.acts.ask("remove", { names, stitch });
-    if (folds.length)
-      this.acts.p.popup.confirm(
-        `Take out all of ${folds.join(", ").slice(0, 120)}?`,
-        ["It is a step of the plan: Ctrl+Z takes it back."],
-        "Take out",
-        go,
-      );
-    else go();
+    this.acts.ask("remove", { names: this.#names(pane, of), stitch });
+  }
+
+  /** Puts an op of another type in the place of all that looks like what is selected. */
+  type(pane: Pane, of: Box | Group): void {
+    const no = this.acts.refusal(pane);
+    if (no) return this.acts.p.status.say(no, "warn");
+    const like = this.#alike(pane, of),
+      one = like.length === 1 && !isFold(of);
+    const fields: Field[] = [{ name: "by", label: "Op type", hint: "a name, or what it does", find: this.#types(like) }];
+    if (!one) fields.push({ name: "external", label: "If others read inside", value: "refuse", options: EXTERNAL });
+    this.acts.p.popup.ask(`Replace all like ${some(like)} by`, fields, "Replace", v =>
+      this.acts.ask("replace", { names: like, by: v.by!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
+    );
+  }
+
+  /** Sets an attribute of what is selected. */
+  attribute(pane: Pane, of: Box | Group): void {
+    const no = this.acts.refusal(pane);
+    if (no) this.acts.p.status.say(no, "warn");
+    else void this.attrs.choose(pane, this.#names(pane, of));
+  }
+
+  /** Finds op types that can stand in the place of boxes, or that have so many inputs. */
+  #types(names: string[], inputs = 0): Field["find"] {
+    return query => this.acts.send("op_types", { query, names, inputs });
   }
 
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
@@ -66,9 +86,7 @@ export class Edits {
       { popup, model } = this.acts.p,
       selected = [...acts.selected[pane.name]],
       type = "sub" in of ? of.sub.split(" ")[0]! : "";
-    const whole = of.name.replace(/\/$/, "");
-    const like = this.#alike(pane, of),
-      plan = model.get("plan"),
+    const plan = model.get("plan"),
       all = names.length > 1 ? `all ${names.length}` : "it";
     const two = (verb: Second): Choice | false =>
       !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
@@ -95,7 +113,7 @@ export class Edits {
           asks(
             "Insert an op behind it",
             [
-              { name: "op", label: "Op type, of one input", value: "Identity" },
+              { name: "op", label: "Op type, of one input", value: "Identity", find: this.#types([], 1) },
               { name: "name", label: "Name", hint: free },
             ],
             "Insert",
@@ -106,7 +124,7 @@ export class Edits {
             `Insert a copy of ${some(selected)} behind it`,
             [{ name: "to", label: "Scope of the copy", hint: free }],
             "Insert",
-            v => ask("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null }),
+            v => ask("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null, pane: "destination" }),
             "Insert a copy of what is selected",
             !selected.length || selected.includes(of.name),
           ),
@@ -119,27 +137,9 @@ export class Edits {
         { text: `Take ${all} out`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
         { text: `Take ${all} out and stitch`, key: "Del", run: () => this.remove(pane, of, true) },
         { text: `Feed ${all} by placeholders`, run: () => ask("detach", { names, side: "inputs" }) },
-        names.length === 1 &&
-          !whole.startsWith("~") &&
-          asks(
-            fold ? "Rename the scope" : "Rename the op",
-            [{ name: "to", label: "Name", value: whole }],
-            "Rename",
-            v => ask("rename", { old: of.name, to: v.to! }),
-            "Rename",
-          ),
-        asks("Place on a device", [{ name: "device", label: "Device", value: "/cpu:0", hint: "any" }], "Place", v =>
-          ask("set_device", { names, device: v.device! }),
-        ),
-        asks(
-          "Set an attribute",
-          [
-            { name: "name", label: "Attribute" },
-            { name: "value", label: "Value, as Python", hint: "None clears one that begins with _" },
-          ],
-          "Set",
-          v => ask("set_attr", { names, name: v.name!, value: v.value! }),
-        ),
+        names.length === 1 && !of.name.startsWith("~") && { text: "Rename \u2026", run: () => this.attrs.rename(of.name) },
+        { text: "Place on a device \u2026", run: () => this.attrs.place(names, "/cpu:0") },
+        { text: "Set an attribute \u2026", key: "a", run: () => this.attribute(pane, of) },
       ],
       Order: [
         two("add_control"),
@@ -171,16 +171,7 @@ export class Edits {
             v => ask("resolve_condition", { name: of.name, value: v.value! }),
             "Say what it asks",
           ),
-        asks(
-          `Replace all like ${some(like)} by`,
-          [
-            { name: "by", label: "Op type", hint: "of as many inputs, as Softplus" },
-            { name: "external", label: "If others read inside", value: "refuse", options: EXTERNAL },
-          ],
-          "Replace",
-          v => ask("replace", { names: like, by: v.by!, external: v.external as "refuse" | "keep" }),
-          "Replace all like this by",
-        ),
+        { text: "Replace all like this by \u2026", key: "y", run: () => this.type(pane, of) },
       ],
       "The plan so far": [
         asks(

@@ -35,12 +35,8 @@ export class Going {
   step(pane: Pane, way: "back" | "forward"): void {
     pane.remember(true);
     void this.acts.send(way, {}).then(done => {
-      if (done === null && !this.#left(way)) pane.remember(false);
+      if (done === null) pane.remember(false);
     });
-  }
-
-  #left(way: "back" | "forward"): number {
-    return this.acts.p.model.get("views")?.[way] ?? 0;
   }
 
   /** Saves what is seen. */
@@ -94,4 +90,10 @@ export class Going {
 export function below(pane: Pane): { x: number; y: number } | undefined {
   const r = pane.current?.g.getBoundingClientRect();
   return r && { x: r.left + 12, y: r.bottom };
+}
+
+/** Where a menu opens that leaves the picture in sight. */
+export function corner({ canvas }: Pane): { x: number; y: number } {
+  const r = canvas.getBoundingClientRect();
+  return { x: r.left + 8, y: r.top + 8 };
 }

@@ -1,17 +1,29 @@
 // Hands: which action a key or an item of a box's menu stands for, and what each action does.
 import { Actions, type Parts } from "./actions";
+import { Carry } from "./carry";
 import { Edits } from "./edits";
-import { below, Going } from "./going";
+import { below, corner, Going } from "./going";
 import { KEYS, type Action } from "./keys";
+import { Lens } from "./lens";
 import type { Pane } from "./pane";
+import type { Drag, Tool } from "./pointer";
 import { isFold, neighbour, opens, type Step } from "./places";
+import { Leave } from "./leave";
 import { Looks } from "./looks";
 import { Runs } from "./runs";
 import type { Item } from "./scene";
+import { stroke } from "./stroke";
 import type { Box, Group } from "./types";
 import type { Mode } from "./verbs";
+import { Wires } from "./wire";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
+
+const TOOLS: Record<Tool, string> = {
+  select: "A drag on the canvas selects; Space and a drag, or the middle button, pans.",
+  lasso: "A drag on the canvas draws a loop around what is selected; l lays the lasso down.",
+  pan: "A drag pans; h lays the hand down.",
+};
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
 
@@ -32,18 +44,24 @@ type Deed = (pane: Pane, item: Item | null, key: string) => unknown;
 
 export class Hands {
   readonly acts: Actions;
-  readonly #edits: Edits;
+  readonly edits: Edits;
   readonly going: Going;
   readonly looks: Looks;
   readonly runs: Runs;
+  readonly wires: Wires;
+  readonly lens: Lens;
+  readonly carry: Carry;
   readonly #does: Record<Action, Deed>;
 
   constructor(parts: Parts) {
     this.acts = new Actions(parts);
-    this.#edits = new Edits(this.acts);
+    this.edits = new Edits(this.acts);
     this.going = new Going(this.acts);
     this.looks = new Looks(this.acts);
     this.runs = new Runs(this.acts);
+    this.wires = new Wires(this.acts);
+    this.lens = new Lens(this.acts);
+    this.carry = new Carry(this.acts);
     this.#does = this.#table();
   }
 
@@ -83,13 +101,14 @@ export class Hands {
     const mark =
       (verb: "mark_input" | "mark_output"): Deed =>
       pane => {
-        const tensor = acts.tensor(pane, true);
+        const no = acts.unmarked(pane),
+          tensor = no ? p.status.say(no, "warn") : acts.tensor(pane, true);
         if (tensor) acts.ask(verb, { tensor });
       };
     const remove =
       (stitch: boolean): Deed =>
       (pane, item) =>
-        item && this.#edits.remove(pane, item.of, stitch);
+        item && this.edits.remove(pane, item.of, stitch);
     const along =
       (way: "producer" | "consumer"): Deed =>
       pane =>
@@ -116,20 +135,45 @@ export class Hands {
       output: mark("mark_output"),
       boundary: () => p.plan.focusSummary(),
       around: () => acts.ask("boundary_of_selection", {}),
-      copy: () => p.plan.copy(),
-      connect: pane => void acts.connect(pane),
+      hold: pane => this.carry.hold(pane),
+      cut: pane => this.carry.cut(pane),
+      paste: () => this.carry.paste(false),
+      paste_kept: () => this.carry.paste(true),
+      duplicate: pane => this.carry.duplicate(pane),
+      lens: pane => this.lens.toggle(pane),
+      isolate: pane => this.lens.isolate(pane),
+      between: pane => this.lens.between(pane),
+      why: pane => void this.lens.why(pane),
+      near: () => void this.#near(),
+      all: pane =>
+        acts.select(
+          pane,
+          (pane.scene?.boxes ?? []).map(box => box.name),
+          "set",
+        ),
+      lasso: () => this.#tool("lasso"),
+      hand: () => this.#tool("pan"),
+      copy: () => p.plan.copy(true),
+      connect: pane => void this.wires.connect(pane),
       reroute: pane => acts.arm(pane, "reroute"),
       remove: remove(false),
       stitch: remove(true),
-      edit: (pane, item) => item && this.#edits.menu(pane, item.of, below(pane)!),
+      type: (pane, item) => item && this.edits.type(pane, item.of),
+      attribute: (pane, item) => item && this.edits.attribute(pane, item.of),
+      edit: (pane, item) => item && this.edits.menu(pane, item.of, below(pane)!),
       undo: () => acts.ask("undo", {}),
       redo: () => acts.ask("redo", {}),
       apply: () => acts.apply(),
+      save: () => void new Leave(acts).ask(),
       search: () => p.search.focus(),
+      hit: () => p.search.step(1),
+      hit_before: () => p.search.step(-1),
       seen: pane => this.looks.menu(pane.name),
       train: () => this.looks.train(),
       run: () => void this.runs.ask(),
       try: () => void this.runs.ask("plan"),
+      full: () => p.room.fill(),
+      stages: () => p.stages(),
       fit: pane => pane.fit(),
       in: zoom(1.25),
       out: zoom(1 / 1.25),
@@ -141,13 +185,47 @@ export class Hands {
       forward: step("forward"),
       views: () => this.going.menu(p.panes.source),
       view: (_pane, _item, key) => this.going.numbered(p.panes.source, +key),
-      map: ({ map }) => {
-        map.wanted = !map.wanted;
-        map.look();
+      map: () => {
+        for (const { map } of Object.values(p.panes)) map.want(!map.wanted);
       },
       escape: pane => acts.escape(pane),
       help: () => p.popup.help(),
     };
+  }
+
+  /** Boundaries near what is selected: each is shown while it is pointed at. */
+  async #near(at?: { x: number; y: number }): Promise<void> {
+    const { acts } = this,
+      { popup, store, panes } = acts.p,
+      found = await acts.send("suggest_boundaries", {});
+    if (!found) return;
+    popup.choose(
+      found.length ? "Boundaries near what is selected" : "No boundary near it: nothing that is fed leads there",
+      found.map(one => ({
+        text: one.text,
+        shows: () => store.set({ tried: one }),
+        run: () => acts.ask("set_boundary", { inputs: one.inputs.map(t => t.tensor), outputs: one.outputs.map(t => t.tensor) }),
+      })),
+      at ?? corner(panes.source),
+      () => store.set({ tried: null }),
+    );
+  }
+
+  /** Takes a tool; the one in hand is laid down for the usual one. */
+  #tool(tool: Tool): void {
+    const { store, status } = this.acts.p,
+      next = store.now.tool === tool ? "select" : tool;
+    store.set({ tool: next });
+    status.say(TOOLS[next]);
+  }
+
+  /** What a drag on the canvas means that begins here: on a port or an edge a tensor is taken. */
+  dragged(pane: Pane, e: PointerEvent): Drag | null {
+    if (this.acts.p.model.get("still")) return null;
+    if (e.altKey) return stroke(this.acts, pane, e);
+    const found = pane.drawing.outputAt(e.target) ?? pane.drawing.at(e.target);
+    if (!found) return null;
+    return "g" in found ? this.carry.begin(pane, found) : this.wires.begin(pane, found, e);
   }
 
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
@@ -155,12 +233,13 @@ export class Hands {
       { acts } = this,
       { model, store, popup } = acts.p,
       { armed } = store.now,
-      act = (action: Action) => () => void this.do(action);
+      act = (action: Action) => () => void this.do(action),
+      off = !!acts.refusal(pane);
     const choices = [
       opens(of) && { text: "kind" in of ? "Unfold" : "Fold", key: "Enter", run: () => acts.open(pane, of) },
       { text: "Select", key: "Space", run: act("select") },
-      !fold && { text: "Mark as boundary input", key: "i", run: act("input") },
-      !fold && { text: "Mark as boundary output", key: "o", run: act("output") },
+      !fold && { text: "Mark as boundary input", key: "i", run: act("input"), off: !!acts.unmarked(pane) },
+      !fold && { text: "Mark as boundary output", key: "o", run: act("output"), off: !!acts.unmarked(pane) },
       pane.name === "source" && {
         text: "Boundary of what is selected",
         key: "Shift+B",
@@ -169,14 +248,31 @@ export class Hands {
           this.do("around");
         },
       },
-      { text: "Copy the region", key: "c", run: act("copy"), off: !model.get("boundary").ops },
+      pane.name === "source" && {
+        text: "Boundaries near it \u2026",
+        key: "k",
+        run: () => {
+          if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
+          void this.#near(at);
+        },
+      },
+      pane.name === "source" && { text: model.get("boundary").ops ? "Copy the region" : "Copy", key: "c", run: act("copy") },
       !fold &&
         (armed && armed.verb !== "connect"
           ? { text: "Take this op", key: "Enter", run: act("open") }
           : { text: armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
-      pane.name === "source" && { text: "Find all like this", run: () => void this.#edits.like(pane, of) },
+      pane.name === "source" && { text: "Find all like this", run: () => void this.edits.like(pane, of) },
+      { text: "Take it out and stitch", key: "Del", run: act("stitch"), off },
+      { text: "Replace all like this by \u2026", key: "y", run: act("type"), off },
+      { text: "Hold, to paste it", key: "Ctrl+C", run: act("hold") },
+      { text: "Paste a copy of what is held", key: "Ctrl+V", run: act("paste") },
+      { text: "Copy it in place", key: "Ctrl+D", run: act("duplicate"), off: !!acts.refusal(pane) },
+      { text: "Only what is near it", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
+      acts.selected[pane.name].size === 2 &&
+        pane.name === "source" && { text: "Select all between the two", key: "j", run: act("between") },
+      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", run: act("why") },
       ...this.looks.of(of),
-      { text: "Edit \u2026", key: "e", run: () => this.#edits.menu(pane, of, at), off: !!acts.refusal(pane) },
+      { text: "Edit \u2026", key: "e", run: () => this.edits.menu(pane, of, at), off },
     ];
     popup.choose(
       of.label || of.name,

@@ -3,9 +3,14 @@ import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s }
 import type { Ask } from "./api";
 import { icon } from "./icons";
 import { called, opOf, sharedScope } from "./places";
-import type { Boundary, Details, Held, Histogram, TensorText } from "./types";
+import type { Attribute, Attributes, Boundary, Details, Held, Histogram, TensorText } from "./types";
 
 export interface InspectorEvents {
+  /** whether what is shown can be changed */ editable(): boolean;
+  set(names: string[], a: Attribute, at: { x: number; y: number }): void;
+  placed(names: string[], device: string): void;
+  typed(): void;
+  renamed(name: string): void;
   revealed(name: string): void;
   said(text: string): void;
   fetched(tensor: string): Promise<Held | null>;
@@ -19,8 +24,11 @@ export class Inspector {
   readonly element = h("aside", { class: "gs-inspector", "aria-label": "Inspector" }, this.#body);
   #chosen = new Map<string, string>();
   #scope = "";
+  #shown = "";
   #again: (() => void) | null = null;
   #boundary: Boundary | null = null;
+  /** Whether tensors of what is shown can be marked. */
+  marks = true;
 
   constructor(
     private readonly id: string,
@@ -41,14 +49,17 @@ export class Inspector {
   }
 
   nothing(): void {
+    this.#shown = "";
     this.#put(() => [muted("Select an op to see its type, its attributes and its tensors.")]);
   }
 
   waiting(name: string): void {
+    if (this.#shown === name) return; // it is shown already, and what has changed comes
     this.#put(() => [this.#heading(name, ""), muted("\u2026")]);
   }
 
-  several(names: string[]): void {
+  several(names: string[], about: Attributes | null = null): void {
+    this.#shown = names.join();
     this.#scope = sharedScope(names.map(called));
     this.#put(() => [
       h("h3", { class: "gs-inspect-title" }, `${names.length} selected`),
@@ -57,6 +68,7 @@ export class Inspector {
         { class: "gs-row" },
         button({ text: "Boundary of these", press: () => this.ask("boundary_of_selection", {}), title: "Shift+B" }),
       ),
+      about && this.#facts(names, [["types", about.types.map(([t, n]) => `${figure(n)} ${t}`).join(", ")]], about),
       this.#list(
         "",
         names.map(n => this.#link(n)),
@@ -65,6 +77,7 @@ export class Inspector {
   }
 
   edge(title: string, way: string, tensors: TensorText[], more: number): void {
+    this.#shown = "";
     this.#scope = "";
     this.#put(() => [
       h("h3", { class: "gs-inspect-title" }, title),
@@ -88,6 +101,7 @@ export class Inspector {
   }
 
   show(name: string, d: Details, isOp: boolean): void {
+    this.#shown = name;
     this.#scope = isOp ? name.slice(0, name.lastIndexOf("/") + 1) : name;
     this.#put(() => {
       const outputs = d.outputs.map(t => this.#tensor(t, isOp ? name : "", d.outputs.length > 1)),
@@ -96,7 +110,7 @@ export class Inspector {
       return [
         this.#heading(name, d.title),
         d.doc && h("p", { class: "gs-doc" }, d.doc),
-        facts(d.rows),
+        this.#facts([name], d.rows, d),
         histogram(d.histogram),
         d.value ? this.#valueOf(name) : null,
         ...(d.run ?? []).map(one => this.#held(one)),
@@ -134,6 +148,41 @@ export class Inspector {
         }),
       );
     return shown;
+  }
+
+  /** Rows of what is known; what can be changed is a button. */
+  #facts(names: string[], rows: [string, string][], about: Partial<Attributes>): HTMLElement | null {
+    const of = new Map((about.attributes ?? []).map(a => [a.name, a] as const)),
+      edits = this.events.editable() && about.device !== undefined,
+      known = new Set(rows.map(([key]) => key));
+    const all: [string, string][] = [
+      ...rows,
+      ...[...of.values()].filter(a => !known.has(a.name)).map(a => [a.name, a.value || "not the same in all"] as [string, string]),
+      ...(edits && !known.has("device") ? [["device", about.device || "any"] as [string, string]] : []),
+    ];
+    return facts(all, (key, text) => {
+      const a = of.get(key);
+      if (!edits || !(a || key === "device" || (key === "type" && names.length === 1))) return text;
+      const value = a ? (a.was ? `${a.value} \u0394 was ${a.was}` : text) : key === "device" ? about.device || "any" : text;
+      const made = h(
+        "button",
+        {
+          class: "gs-link gs-set",
+          "data-focus": `set ${key}`,
+          "aria-label": `${key}: ${value}, change it`,
+          on: {
+            click: () => {
+              const r = made.getBoundingClientRect();
+              if (a) this.events.set(names, a, { x: r.left, y: r.bottom + 2 });
+              else if (key === "device") this.events.placed(names, about.device ?? "");
+              else this.events.typed();
+            },
+          },
+        },
+        value,
+      );
+      return made;
+    });
   }
 
   /** A value is fetched when somebody asks for it, never by itself. */
@@ -179,6 +228,9 @@ export class Inspector {
         name.endsWith("/") ? name : leaf,
       ),
       copy,
+      this.events.editable() &&
+        !key.startsWith("~") &&
+        button({ text: "Rename", kind: "small", "data-focus": "rename", press: () => this.events.renamed(key) }),
       title && title !== name.replace(/\/$/, "") && h("div", { class: "gs-type" }, title),
     );
   }
@@ -243,7 +295,7 @@ export class Inspector {
       { class: "gs-tensor" },
       name,
       t.text && h("span", { class: "gs-tensor-text" }, t.text),
-      !isControl && h("span", { class: "gs-tensor-marks" }, this.#mark(t.tensor, "input"), this.#mark(t.tensor, "output")),
+      !isControl && this.marks && h("span", { class: "gs-tensor-marks" }, this.#mark(t.tensor, "input"), this.#mark(t.tensor, "output")),
     );
   }
 
@@ -260,8 +312,8 @@ export class Inspector {
   }
 }
 
-function facts(rows: [string, string][]): HTMLElement | null {
-  return rows.length ? h("dl", { class: "gs-facts" }, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])) : null;
+function facts(rows: [string, string][], shown: (key: string, text: string) => Node | string = (_, text) => text): HTMLElement | null {
+  return rows.length ? h("dl", { class: "gs-facts" }, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, shown(k, v))])) : null;
 }
 
 /** What a tensor held in the run. */

@@ -1,10 +1,12 @@
 // The keys, written from graphsurgeon/screen/keys.py by tools/write_verbs.py; hands.ts does them.
 
 export type Action =
-  | "down" | "up" | "left" | "right" | "first" | "last" | "select" | "toggle" | "open" | "input" | "output" | "boundary"
-  | "around" | "copy" | "connect" | "reroute" | "stitch" | "remove" | "edit" | "undo" | "redo" | "apply" | "search"
-  | "seen" | "train" | "run" | "try" | "fit" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward"
-  | "views" | "view" | "map" | "menu" | "escape" | "help";
+  | "down" | "up" | "left" | "right" | "first" | "last" | "select" | "toggle" | "all" | "lasso" | "hand" | "open"
+  | "input" | "output" | "boundary" | "around" | "lens" | "isolate" | "between" | "why" | "near" | "copy" | "hold"
+  | "cut" | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute"
+  | "edit" | "undo" | "redo" | "apply" | "save" | "search" | "hit" | "hit_before" | "seen" | "train" | "run" | "try"
+  | "stages" | "fit" | "full" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views"
+  | "view" | "map" | "menu" | "escape" | "help";
 
 /** Action, its keys, how they are written, what they do. */
 export const KEYS: [Action, string[], string?, string?][] = [
@@ -15,28 +17,48 @@ export const KEYS: [Action, string[], string?, string?][] = [
   ["first", ["Home"], "Home, End", "first and last box"],
   ["last", ["End"]],
   ["select", [" "], "Space, click", "select a box"],
-  ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add or remove it; Shift+drag selects by a frame"],
+  ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add or remove it; Shift+click adds, a drag draws a frame"],
+  ["all", ["Ctrl+a"], "Ctrl+A", "select all boxes"],
+  ["lasso", ["l"], "l", "the lasso: a drag selects what it goes around"],
+  ["hand", ["h"], "h, Space+drag", "the hand: a drag pans; so does the middle button"],
   ["open", ["Enter"], "Enter, double click", "unfold a box, fold an open group"],
-  ["input", ["i"], "i", "mark the op's output as a boundary input"],
-  ["output", ["o"], "o", "mark the op's output as a boundary output"],
+  ["input", ["i"], "i, Alt+drag", "mark the op's output, or the edges that a stroke crosses, as boundary inputs"],
+  ["output", ["o"], "o, Alt+Shift+drag", "the same as boundary outputs; Alt+drag with the other button cuts"],
   ["boundary", ["b"], "b", "go to the boundary: region and leaks"],
   ["around", ["Shift+B"], "Shift+B", "make the boundary of what is selected"],
+  ["lens", ["q"], "q", "the lens: only what is near what is selected; a slider says how near"],
+  ["isolate", ["Shift+Q"], "Shift+Q", "the region alone, with its ports; without one, what is selected"],
+  ["between", ["j"], "j", "select all that lies between two selected boxes"],
+  ["why", ["u"], "u", "why one of two selected boxes needs the other: the shortest way"],
+  ["near", ["k"], "k", "boundaries near what is selected that few tensors cross"],
   ["copy", ["c"], "c", "copy the region"],
-  ["connect", ["m"], "m, then m", "connect: first the tensor, then the op that shall read it"],
-  ["reroute", ["r"], "r, then r", "reroute: first the tensor, then the one its readers shall read"],
+  ["hold", ["Ctrl+c"], "Ctrl+C, X, V", "hold what is selected, cut it, paste a copy, also elsewhere"],
+  ["cut", ["Ctrl+x"]],
+  ["paste", ["Ctrl+v"]],
+  ["paste_kept", ["Ctrl+Shift+V"], "Ctrl+Shift+V", "paste a copy that reads what the original reads"],
+  ["duplicate", ["Ctrl+d"], "Ctrl+D", "copy what is selected in place: it reads the same"],
+  ["connect", ["m"], "m, then m", "connect: first the tensor, then its reader; twice on one box: all that could"],
+  ["reroute", ["r"], "r, then r", "reroute: first the tensor, then the one its readers should read"],
   ["stitch", ["Delete"], "Del", "take it out, and stitch; Shift+Del: take it out, with nothing in its place"],
   ["remove", ["Shift+Delete"]],
+  ["type", ["y"], "y", "put another op type in the place of all that looks like it"],
+  ["attribute", ["a"], "a", "set an attribute of what is selected"],
   ["edit", ["e"], "e", "all edits: bypass, insert, swap, rename, order, functions, all alike"],
-  ["undo", ["Ctrl+z"], "Ctrl+Z", "take back a step"],
-  ["redo", ["Ctrl+Shift+Z", "Ctrl+y"], "Ctrl+Shift+Z", "do it again"],
+  ["undo", ["Ctrl+z"], "Ctrl+Z", "take back a step, a mark, a selection"],
+  ["redo", ["Ctrl+Shift+Z", "Ctrl+y"], "Ctrl+Shift+Z, Ctrl+Y", "do it again"],
   ["apply", ["Ctrl+Enter"], "Ctrl+Enter", "apply the plan"],
+  ["save", ["Shift+S"], "Shift+S", "save, export: a model with its signature, a picture, a page"],
   ["search", ["/"], "/", "search"],
+  ["hit", ["F3"], "F3, Shift+F3", "next and previous hit of the search"],
+  ["hit_before", ["Shift+F3"]],
   ["seen", ["s"], "s", "what is shown: depth, helpers, hidden types"],
   ["train", ["g"], "g", "put gradients and updates away, or back"],
   ["run", ["x"], "x", "run the graph on a feed: numbers, shapes, times, the first NaN"],
   ["try", ["t"], "t", "try the plan: run what it would make, in a copy, and compare"],
+  ["stages", ["d"], "d", "before the plan, after it, both beside one another, panned and zoomed as one"],
   ["fit", ["f"], "f", "fit the picture"],
-  ["in", ["+", "="], "+, −, 0", "zoom; also Ctrl+wheel. Drag to pan"],
+  ["full", ["Shift+F"], "Shift+F", "take the full window, and give it back"],
+  ["in", ["+", "="], "+, −, 0", "zoom; also Ctrl+wheel"],
   ["out", ["-"]],
   ["actual", ["0"]],
   ["producer", ["p"], "p, n", "go to a producer, to a consumer (n: next), also into what is folded"],
@@ -45,7 +67,7 @@ export const KEYS: [Action, string[], string?, string?][] = [
   ["forward", ["."]],
   ["views", ["v"], "v, 1 to 9", "saved views: save, show, forget"],
   ["view", ["1", "2", "3", "4", "5", "6", "7", "8", "9"]],
-  ["map", ["w"], "w", "the map of the whole picture, in the corner"],
+  ["map", ["w"], "w", "the map of the whole picture, or no map"],
   ["menu", ["ContextMenu", "Shift+F10"], "right click", "all that can be done with a box"],
   ["escape", ["Escape"], "Esc", "cancel, clear"],
   ["help", ["?"], "?", "this list"],

@@ -20,7 +20,7 @@ const COLOURS: [ColourBy, string][] = [
   ["structure", "Repeated structure"],
 ];
 /** What Python knows as helpers: only these can be called back by kind. */
-const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops"];
+const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops", "orphans"];
 const DEPTHS = [1, 2, 3],
   MOST = 400,
   USUAL = 200;
@@ -38,6 +38,7 @@ export class Looks {
     const look = this.look,
       hidden = this.#scene?.stats.hidden ?? {};
     const choices: Choice[] = [
+      { text: "First picture", run: () => this.acts.ask("fold_all", { pane }) },
       { text: "Fold all scopes", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
       ...DEPTHS.map(depth => ({ text: `Unfold to depth ${depth}`, run: () => this.acts.ask("set_depth", { depth, pane }) })),
       ...TRAINING.map(([how, text]) => ({
@@ -54,6 +55,14 @@ export class Looks {
           run: () => this.acts.ask("show_helpers", { kind, on: !on }),
         };
       }),
+      {
+        text: "Map of the whole picture",
+        key: "w",
+        on: this.acts.p.panes[pane].map.wanted,
+        run: () => {
+          for (const { map } of Object.values(this.acts.p.panes)) map.want(!map.wanted);
+        },
+      },
       ...look.hidden.map(kind => ({
         text: `Show ${kind} again`,
         run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),

@@ -52,7 +52,15 @@ function numbered(word: string, numbers: number[]): string {
   return `${numbers.length} ${word}`;
 }
 
-export const SIGN: Record<Mark, string> = { "": "", new: "+", orphan: "\u00d7", changed: "\u0394", conflict: "\u26a0", removed: "\u00d7" };
+export const SIGN: Record<Mark, string> = {
+  "": "",
+  new: "+",
+  orphan: "\u00d7",
+  changed: "\u0394",
+  conflict: "\u26a0",
+  removed: "\u00d7",
+  shape: "\u2194",
+};
 const WORDS: Record<Mark, string> = {
   "": "",
   new: "new",
@@ -60,6 +68,7 @@ const WORDS: Record<Mark, string> = {
   changed: "changed",
   conflict: "in conflict",
   removed: "removed",
+  shape: "of another shape",
 };
 
 /** The second line of a box: what it is, and how much is hidden. */

@@ -1,20 +1,40 @@
-// The map in the corner of a pane: the whole picture, and the part of it that is seen. A look is chosen on it by pointing.
-import { h, handled, s } from "./dom";
+// The map: the whole picture, and the part of it that is seen. It lies below the outline, or in a corner of the pane where no box is.
+import { button, h, handled, s } from "./dom";
+import { icon } from "./icons";
+import { overlap } from "./places";
 import type { Scene } from "./types";
 import type { View } from "./view";
 
 const WIDE = 150,
   HIGH = 120,
-  LEAST = 360;
+  LEAST = 360,
+  EDGE = 12,
+  AWAY = 10;
+const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
 
 export class Minimap {
   readonly #boxes = s("path", { class: "gs-map-boxes" });
   readonly #groups = s("path", { class: "gs-map-groups" });
   readonly #seen = s("rect", { class: "gs-map-seen", rx: 2 });
   readonly #svg = s("svg", {}, undefined);
-  readonly element = h("div", { class: "gs-map", "aria-hidden": "true", hidden: true }, this.#svg);
+  readonly element = h(
+    "div",
+    { class: "gs-map", "aria-hidden": "true", hidden: true },
+    this.#svg,
+    // the keyboard has w for it
+    button({
+      icon: icon("close"),
+      label: "Put the map away (w)",
+      kind: "quiet",
+      class: "gs-map-away",
+      tabindex: -1,
+      press: () => this.want(false),
+    }),
+  );
   /** Whether the person wants it. */
   wanted = true;
+  #active = false;
+  #corner: (typeof CORNERS)[number] = CORNERS[0];
   #scene: Scene | null = null;
   #k = 1;
 
@@ -33,6 +53,7 @@ export class Minimap {
     // the pane below must not begin to pan
     for (const name of ["click", "dblclick", "contextmenu"]) this.element.addEventListener(name, e => e.stopPropagation());
     this.element.addEventListener("pointerdown", e => {
+      if ((e.target as Element).closest("button")) return e.stopPropagation();
       handled(e);
       held = true;
       this.element.setPointerCapture?.(e.pointerId);
@@ -45,6 +66,44 @@ export class Minimap {
       this.element.addEventListener(name, () => {
         held = false;
       });
+  }
+
+  /** Shows it, or puts it away. */
+  want(yes: boolean): void {
+    this.wanted = yes;
+    this.look();
+  }
+
+  /** Whether its pane is the one that keys mean. */
+  seen(active: boolean): void {
+    this.#active = active;
+    this.look();
+  }
+
+  /** Lies in another element from now on. */
+  put(home: HTMLElement): void {
+    if (this.element.parentElement !== home) home.append(this.element);
+    this.look();
+  }
+
+  get #docked(): boolean {
+    return this.element.parentElement?.classList.contains("gs-dock") ?? false;
+  }
+
+  /** A corner of the pane in which it covers no box; the one where it is, if that will do. */
+  #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
+    const wide = scene.w * this.#k + EDGE,
+      high = scene.h * this.#k + EDGE,
+      { x, y, k } = this.view;
+    return [this.#corner, ...CORNERS].find(corner => {
+      const at = {
+        x: corner.endsWith("right") ? w - AWAY - wide : AWAY,
+        y: corner.startsWith("bottom") ? hh - AWAY - high : AWAY,
+        w: wide,
+        h: high,
+      };
+      return !scene.boxes.some(b => overlap(at, { x: b.x * k + x, y: b.y * k + y, w: b.w * k, h: b.h * k }));
+    });
   }
 
   /** Draws the boxes of a scene, small. */
@@ -75,8 +134,12 @@ export class Minimap {
       view = this.view,
       k = this.#k;
     const all = !scene || (view.x >= -2 && view.y >= -2 && view.x + scene.w * view.k <= w + 2 && view.y + scene.h * view.k <= hh + 2);
-    this.element.hidden = all || !this.wanted || w < LEAST || hh < HIGH * 1.6;
+    const away = all || !this.wanted || (this.#docked ? !this.#active : w < LEAST || hh < HIGH * 1.6),
+      free = away || this.#docked ? this.#corner : this.#free(scene!, w, hh);
+    this.element.hidden = away || !free;
     if (this.element.hidden || !scene) return;
+    this.#corner = free!;
+    this.element.dataset.corner = this.#corner;
     const [x0, y0] = view.toScene(0, 0),
       [x1, y1] = view.toScene(w, hh);
     const cut = (v: number, most: number) => Math.max(0, Math.min(most, v)),

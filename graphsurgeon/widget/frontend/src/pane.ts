@@ -1,8 +1,12 @@
 // One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
-import { fill, focus, h, handled, hasFocus, s } from "./dom";
-import { around, fresh, nearest, opens, overlap } from "./places";
+import { button, fill, focus, h, hasFocus, s } from "./dom";
+import { icon } from "./icons";
+import { around, fresh, nearest } from "./places";
 import { Minimap } from "./minimap";
+import type { Over } from "./over";
+import { type Drag, Pointer } from "./pointer";
 import { Drawing, type Item } from "./scene";
+import { portOf } from "./shapes";
 import type { Mode, PaneName } from "./verbs";
 import type { Box, Edge, Group, Rect, Scene } from "./types";
 import { View } from "./view";
@@ -12,30 +16,49 @@ export interface PaneEvents {
   opened(pane: Pane, item: Box | Group): void;
   edge(pane: Pane, edge: Edge): void;
   menu(pane: Pane, item: Item, x: number, y: number): void;
+  /** A drag begins here, on a box, a port or an edge; null where it means nothing of its own. */
+  dragged(pane: Pane, e: PointerEvent): Drag | null;
   looked(pane: Pane): void;
   focused(pane: Pane): void;
+  alone(pane: Pane): void;
 }
 
-const STILL = 4;
+const FAR = 0.3;
+
+/** Whether the person wants nothing to move. */
+function calm(): boolean {
+  return typeof matchMedia !== "function" || matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
 
 export class Pane {
   readonly drawing = new Drawing();
   readonly view = new View(() => this.#looked());
   readonly svg = s("svg", { class: "gs-svg", role: "tree", "aria-multiselectable": "true" });
   readonly element: HTMLElement;
-  readonly #title = h("div", { class: "gs-pane-title" });
+  readonly #title = h("div", { class: "gs-pane-name" });
+  readonly #alone = button({
+    icon: icon("full"),
+    label: "This pane alone",
+    kind: "quiet",
+    "aria-pressed": "false",
+    press: () => this.events.alone(this),
+  });
   readonly #empty = h("div", { class: "gs-empty" });
-  readonly #band = h("div", { class: "gs-band", hidden: true });
   readonly canvas: HTMLElement;
   readonly map: Minimap;
+  readonly pointer: Pointer;
   /** Where one looked, by scene. */
   #looks = new Map<string, [number, number, number]>();
   #returning = false;
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean } | null = null;
-  /** What shall come to the middle as soon as the pane has a size. */
+  /** What should come to the middle as soon as the pane has a size. */
   #framed: Rect | null = null;
+  /** What is new, and should come into sight. */
+  #brought: Rect | null = null;
+  /** What was framed last, and where the view stood then: a person who has not moved since still sees it at another size. */
+  #still: { framed: Rect; at: string } | null = null;
   #sought: string[] = [];
   /** Names that stay in sight when the pane changes its width. */
   cared: string[] = [];
@@ -46,12 +69,39 @@ export class Pane {
   constructor(
     readonly name: PaneName,
     private readonly events: PaneEvents,
+    over: Over,
   ) {
     this.svg.append(this.drawing.root);
     this.map = new Minimap(this.view, () => this.size);
-    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.#band, this.map.element);
-    this.element = h("section", { class: `gs-pane gs-pane-${name}`, "aria-label": name }, this.#title, this.canvas);
-    this.#listen();
+    this.canvas = h("div", { class: "gs-canvas" }, this.svg, this.#empty, this.map.element);
+    this.element = h(
+      "section",
+      { class: `gs-pane gs-pane-${name}`, "aria-label": name },
+      h("div", { class: "gs-pane-title" }, this.#title, this.#alone),
+      this.canvas,
+    );
+    this.pointer = new Pointer(
+      this,
+      {
+        selected: (names, mode) => events.selected(this, names, mode),
+        opened: item => events.opened(this, item),
+        edge: edge => events.edge(this, edge),
+        menu: (item, x, y) => events.menu(this, item, x, y),
+        dragged: e => events.dragged(this, e),
+      },
+      over,
+    );
+    // on the HTML element: a focus listener on an <svg> makes it a tab stop of its own
+    this.canvas.addEventListener("focusin", e => {
+      const found = this.drawing.at(e.target);
+      if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
+      this.events.focused(this);
+    });
+  }
+
+  /** Whether it is seen alone, where there is room for two. */
+  alone(yes: boolean): void {
+    this.#alone.setAttribute("aria-pressed", String(yes));
   }
 
   get scene(): Scene | null {
@@ -61,8 +111,9 @@ export class Pane {
     return [this.canvas.clientWidth, this.canvas.clientHeight];
   }
 
-  /** Shows a scene; what was clicked, or else what is in the middle, stays where it is on screen. */
-  update(scene: Scene | null, title: string): void {
+  /** Shows a scene; what was clicked, or else what is in the middle, stays where it is on screen.
+   * What is new is gone to, by `bring` where the pane looks where another does. */
+  update(scene: Scene | null, title: string, follows = false): void {
     fill(this.#title, title);
     this.#title.title = title.slice(0, 300);
     this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
@@ -75,7 +126,10 @@ export class Pane {
       this.#shown = false;
       return;
     }
-    const had = hasFocus(this.svg);
+    const had = hasFocus(this.svg),
+      anew = this.drawing.scene !== scene,
+      stood = anew && this.#shown && !calm() ? this.drawing.places() : null,
+      from = { x: this.view.x, y: this.view.y, k: this.view.k };
     const still = this.drawing.scene ? this.#holdOn(scene) : null;
     const old = this.drawing.scene,
       back = this.#returning && old !== scene ? this.#looks.get(scene.rev + scene.direction) : undefined;
@@ -86,6 +140,7 @@ export class Pane {
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
     if (back) this.view.put(...back);
+    else if (added && follows) this.#brought = added;
     else if (added) this.#framed = added;
     else if (still) {
       const to = this.drawing.named(still.name)!.of;
@@ -94,15 +149,19 @@ export class Pane {
     // a picture that has shrunk out of sight is looked at anew; what was folded by hand stays in its place
     if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
       this.#shown = false;
-    this.#anchor = null;
+    const opened = anew && this.#anchor ? this.drawing.named(this.#anchor)?.of : undefined;
+    if (anew) this.#anchor = null;
     // a box that was unfolded is a group now, and the other way round: the focus stays on it
     const other = this.#active && (this.#active.startsWith("b:") ? "g:" : "b:") + this.#active.slice(2);
     const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
     this.#rove(next ?? null, had);
     this.resized();
+    // what was opened is in sight with all that is in it, as far as there is room
+    if (opened && this.#width) this.view.show(opened, this.#width, this.#height);
     this.arrive();
     this.#seek();
     this.map.draw(scene);
+    if (stood) this.drawing.moveFrom(stood, from, this.view);
   }
 
   /** Whether the next scene is looked at as it was left. */
@@ -131,6 +190,10 @@ export class Pane {
     this.#goal = null;
   }
 
+  #stands(): string {
+    return [this.view.x, this.view.y, this.view.k].join();
+  }
+
   /** Takes the first look once the pane has a size; later keeps the middle in the middle. */
   resized(): void {
     const [w, hh] = this.size;
@@ -138,12 +201,17 @@ export class Pane {
     const seen = this.#shown
       ? (this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of && this.view.sees(of, this.#width, this.#height)) as Rect[])
       : [];
+    const other = w !== this.#width || hh !== this.#height;
+    if (other && this.#still?.at === this.#stands()) this.#framed ??= this.#still.framed;
     if (!this.#shown) this.view.first(this.scene, w, hh);
-    else if (w !== this.#width || hh !== this.#height) {
+    else if (other) {
       this.view.pan((w - this.#width) / 2, (hh - this.#height) / 2);
       this.#within(around(seen));
     }
-    if (this.#framed) this.view.frame(this.#framed, w, hh);
+    if (this.#framed) {
+      this.view.frame(this.#framed, w, hh, this.#shown ? undefined : 1);
+      this.#still = { framed: this.#framed, at: this.#stands() };
+    }
     this.#framed = null;
     this.#shown = true;
     this.#width = w;
@@ -158,6 +226,16 @@ export class Pane {
       k = Math.min(1, (w - 40) / r.w, (hh - 40) / r.h);
     if (k < this.view.k) this.zoom(Math.max(Math.min(this.view.k, 0.75), k) / this.view.k);
     this.view.show(r, w, hh);
+  }
+
+  /** Brings what is new into sight; whether it had to move for that. */
+  bring(): boolean {
+    const r = this.#brought,
+      was = this.#stands();
+    if (!this.#shown || !this.#width) return false;
+    this.#brought = null;
+    this.#within(r);
+    return was !== this.#stands();
   }
 
   /** Brings these into sight as soon as a scene shows them; the focus stays where it is. */
@@ -183,17 +261,13 @@ export class Pane {
     this.#rove(item.key, keyboard);
     if (show) {
       const of = item.of,
-        r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) },
-        map = this.map.element;
+        r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) };
       this.view.show(r, ...this.size);
-      // not under the map
-      const [right, bottom] = this.view.toPane(r.x + r.w, r.y + r.h);
-      if (!map.hidden && right > map.offsetLeft && bottom > map.offsetTop) this.view.pan(0, map.offsetTop - bottom - 8);
     }
   }
 
-  /** Remembers that `name` shall not move when the next scene comes. */
-  keep(name: string): void {
+  /** Remembers that `name` should not move when the next scene comes. */
+  keep(name: string | null): void {
     this.#anchor = name;
   }
 
@@ -225,110 +299,39 @@ export class Pane {
   #looked(): void {
     const { x, y, k } = this.view;
     this.drawing.root.setAttribute("transform", `translate(${x.toFixed(2)},${y.toFixed(2)}) scale(${k.toFixed(4)})`);
-    this.svg.classList.toggle("gs-far", k < 0.3);
+    this.svg.classList.toggle("gs-far", k < FAR);
+    this.drawing.far(k < FAR ? k : 0);
     this.map?.look();
     this.events.looked(this);
   }
 
-  #listen(): void {
-    let from: { x: number; y: number; band: boolean; mode: Mode; id: number } | null = null,
-      last = { x: 0, y: 0 },
-      moved = false;
-    const local = (e: MouseEvent): [number, number] => {
-      const r = this.canvas.getBoundingClientRect();
-      return [e.clientX - r.left, e.clientY - r.top];
-    };
-    this.canvas.addEventListener("pointerdown", e => {
-      if (e.button !== 0) return;
-      from = { x: e.clientX, y: e.clientY, band: e.shiftKey, mode: e.ctrlKey || e.metaKey ? "add" : "set", id: e.pointerId };
-      last = { x: e.clientX, y: e.clientY };
-      moved = false;
-      this.#goal = null;
-      this.#sought = [];
-    });
-    this.canvas.addEventListener("pointermove", e => {
-      if (!from) return;
-      if (!moved && Math.hypot(e.clientX - from.x, e.clientY - from.y) < STILL) return;
-      if (!moved) this.canvas.setPointerCapture?.(from.id);
-      moved = true;
-      this.canvas.classList.toggle("gs-panning", !from.band);
-      if (from.band) this.#drawBand(from, e);
-      else this.view.pan(e.clientX - last.x, e.clientY - last.y);
-      last = { x: e.clientX, y: e.clientY };
-    });
-    const end = (e: PointerEvent) => {
-      if (from && moved && from.band && e.type === "pointerup") {
-        const a = this.#toScene(from.x, from.y),
-          b = this.#toScene(e.clientX, e.clientY);
-        const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
-        this.events.selected(
-          this,
-          (this.scene?.boxes ?? []).filter(box => overlap(r, box)).map(box => box.name),
-          from.mode,
-        );
-      }
-      from = null;
-      this.#band.hidden = true;
-      this.canvas.classList.remove("gs-panning");
-    };
-    this.canvas.addEventListener("pointerup", end);
-    this.canvas.addEventListener("pointercancel", end);
-    this.canvas.addEventListener("click", e => {
-      if (moved) {
-        moved = false;
-        return;
-      }
-      const found = this.drawing.at(e.target);
-      if (found && "g" in found) {
-        this.#rove(found.key, true);
-        this.events.selected(this, [found.of.name], e.ctrlKey || e.metaKey ? "toggle" : "set");
-      } else if (found) this.events.edge(this, found);
-      else {
-        focus(this.current?.g);
-        this.events.selected(this, [], "set");
-      }
-    });
-    this.canvas.addEventListener("dblclick", e => {
-      const found = this.drawing.at(e.target);
-      if (found && "g" in found && opens(found.of)) this.events.opened(this, found.of);
-    });
-    this.canvas.addEventListener("contextmenu", e => {
-      const found = this.drawing.at(e.target);
-      if (!found || !("g" in found)) return;
-      // notebooks open a menu of their own further up
-      handled(e);
-      this.#rove(found.key, true);
-      this.events.menu(this, found, e.clientX, e.clientY);
-    });
-    this.canvas.addEventListener(
-      "wheel",
-      e => {
-        if (!e.ctrlKey && !e.metaKey) return;
-        e.preventDefault();
-        this.view.zoom(Math.exp(-e.deltaY * 0.002), ...local(e));
-      },
-      { passive: false },
-    );
-    // on the HTML element: a focus listener on an <svg> makes it a tab stop of its own
-    this.canvas.addEventListener("focusin", e => {
-      const found = this.drawing.at(e.target);
-      if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
-      this.events.focused(this);
-    });
-  }
-
-  #toScene(clientX: number, clientY: number): [number, number] {
+  /** A point of the window in the picture. */
+  toScene(clientX: number, clientY: number): [number, number] {
     const r = this.canvas.getBoundingClientRect();
     return this.view.toScene(clientX - r.left, clientY - r.top);
   }
 
-  #drawBand(from: { x: number; y: number }, e: PointerEvent): void {
+  /** Where an output of a box is in the window. */
+  portOnScreen(box: Box, port: number): [number, number] {
     const r = this.canvas.getBoundingClientRect(),
-      style = this.#band.style;
-    this.#band.hidden = false;
-    style.left = `${Math.min(from.x, e.clientX) - r.left}px`;
-    style.top = `${Math.min(from.y, e.clientY) - r.top}px`;
-    style.width = `${Math.abs(from.x - e.clientX)}px`;
-    style.height = `${Math.abs(from.y - e.clientY)}px`;
+      [x, y] = this.view.toPane(...portOf(box, port, "output", this.scene?.direction ?? "TB"));
+    return [x + r.left, y + r.top];
+  }
+
+  /** Whether a point of the window lies in the picture. */
+  holds({ clientX: x, clientY: y }: MouseEvent): boolean {
+    const r = this.canvas.getBoundingClientRect();
+    return !!r.width && x >= r.left && x < r.right && y >= r.top && y < r.bottom;
+  }
+
+  /** The element under a point of the window, also while the pointer is held by another one. */
+  under({ clientX, clientY }: { clientX: number; clientY: number }): Element | null {
+    return (this.canvas.getRootNode() as Document).elementFromPoint(clientX, clientY);
+  }
+
+  /** What was to be gone to is not: somebody looks elsewhere. */
+  stay(): void {
+    this.#goal = null;
+    this.#sought = [];
   }
 }

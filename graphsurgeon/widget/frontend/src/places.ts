@@ -33,6 +33,12 @@ export function called(key: string): string {
   return key.startsWith("~") ? key.replace(/^~|\/$/g, "") : key;
 }
 
+/** The kinds of an adapter as people write them: "Pool + dense". */
+export function kindsOf(adapter: { by: string[] }): string {
+  const text = adapter.by.join(" + ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** The innermost scope that all of these names are in, with a slash at the end; empty where there is none. */
 export function sharedScope(names: string[]): string {
   const [first = "", ...rest] = names;

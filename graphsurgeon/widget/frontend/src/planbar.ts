@@ -1,19 +1,27 @@
 // The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
-import { button, copyButton, count, field, figure, fill, h, handled, hasFocus } from "./dom";
+import { button, copyButton, count, field, figure, fill, h, handled, hasFocus, muted } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
 import { problems, tables } from "./plantabs";
 import type { Unmapped } from "./verbs";
 import { runPanel } from "./runpanel";
-import type { Boundary, Plan, RunShown, State } from "./types";
+import type { Boundary, Plan, RunShown, State, Views, Wrote } from "./types";
+
+const LOST = "The kernel is gone, and the plan is not: run the cell again, then this code in a cell below it.",
+  LEFT = "The kernel that this plan was made with is gone. Run the code in a cell, or forget it.";
 
 export interface PlanEvents {
-  copied(to: string | null, unmapped: Unmapped): void;
+  copied(to: string | null, unmapped: Unmapped, byKey: boolean): void;
+  /** asks for a tensor of the picture */ picked(ask: string, take: (tensor: string) => void): void;
+  /** asks for other arguments of a step */ edited(step: number): void;
   applied(): void;
+  saves(): void;
+  /** the script of all that was applied */ history(): Promise<string | null>;
   tried(): void;
   compared(): void;
   said(text: string): void;
   went(name: string): void;
+  forgot(): void;
 }
 
 interface Tab {
@@ -53,6 +61,12 @@ export class PlanBar {
     label: "Apply the plan (Ctrl+Enter)",
     press: () => this.events.applied(),
   });
+  readonly #saveButton = button({
+    text: "Save",
+    label: "Save, export: a model, a picture, a page (Shift+S)",
+    class: "gs-live",
+    press: () => this.events.saves(),
+  });
   readonly #tryButton = button({ text: "Try", label: "Run what the plan would make, in a copy (t)", press: () => this.events.tried() });
   readonly #compareButton = button({
     text: "Compare",
@@ -66,6 +80,9 @@ export class PlanBar {
   #list: Tab[] = [];
   #faults = 0;
   #shown = "";
+  #lost = false;
+  #left = "";
+  #again: () => void = () => {};
 
   constructor(
     private readonly id: string,
@@ -90,7 +107,7 @@ export class PlanBar {
         "div",
         { class: "gs-plan-row" },
         this.#tabs,
-        h("div", { class: "gs-row" }, this.#undo, this.#redo, this.#compareButton, this.#tryButton, this.#applyButton),
+        h("div", { class: "gs-row" }, this.#saveButton, this.#undo, this.#redo, this.#compareButton, this.#tryButton, this.#applyButton),
       ),
       this.#panel,
     );
@@ -103,15 +120,17 @@ export class PlanBar {
     this.#tabs.addEventListener("keydown", e => this.#key(e));
   }
 
-  update(boundary: Boundary, plan: Plan, run: State["run"] = {}, by = ""): void {
+  update(boundary: Boundary, plan: Plan, views?: Views, run: State["run"] = {}, by = "", selected = 0): void {
     this.#summarise(boundary);
     const empty = !plan.steps.length;
-    this.#copying.hidden = !boundary.ops;
-    this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
+    this.#copying.hidden = !boundary.ops && !selected;
+    this.#again = () => this.update(boundary, plan, views, run, by, selected);
+    this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready || this.#lost;
+    this.#copyButton.disabled = this.#compareButton.disabled = this.#lost;
     this.#compareButton.hidden = !empty || !plan.applied;
     this.#tryButton.hidden = empty;
-    this.#undo.disabled = plan.undo === false;
-    this.#redo.disabled = !plan.redo;
+    this.#undo.disabled = !views?.undo || this.#lost;
+    this.#redo.disabled = !views?.redo || this.#lost;
     const faults = plan.faults.length,
       warnings = plan.warnings.length;
     this.#list = [
@@ -133,16 +152,36 @@ export class PlanBar {
             },
           ]
         : []),
-      { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan) },
-      { id: "variables", text: "Variables", n: plan.variables.length, body: () => tables.variables(plan, this.ask) },
+      ...(plan.inputs?.length || Object.keys(plan.scopes ?? {}).length
+        ? [
+            {
+              id: "mapping",
+              text: "Mapping",
+              n: plan.inputs?.length ?? 0,
+              body: () => tables.mapping(plan, this.ask, this.events.picked),
+            },
+          ]
+        : []),
+      { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, this.ask, this.events.edited) },
+      { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.ask) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code) },
-    ].filter(t => t.id === "boundary" || t.id === "problems" || !empty) as Tab[];
+      { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code, plan.history ?? 0, this.#lost ? LOST : "") },
+    ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && plan.history) || !empty) as Tab[];
+    const { saved } = plan;
+    if (saved && "lines" in saved) this.#list.push({ id: "saved", text: "Saved", n: 0, body: () => this.#saved(saved as Wrote) });
     if ("tops" in run) {
       const body = () => runPanel(run as RunShown, this.ask, by, this.events.went, this.events.said);
       this.#list.push({ id: "run", text: "Run", n: 0, warn: !!(run.bad || run.stopped), body });
     }
+    if (this.#left && empty)
+      this.#list.push({
+        id: "left",
+        text: "Plan of before",
+        n: 0,
+        warn: true,
+        body: () => this.#code(this.#left, 0, LEFT, () => this.left("")),
+      });
     // what went wrong is shown at once, not only counted
     if (faults && !this.#faults) this.#open = "problems";
     this.#faults = faults;
@@ -156,17 +195,37 @@ export class PlanBar {
     if (focus) this.element.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
   }
 
+  /** The kernel is gone: nothing can be applied, and the plan is here as code. */
+  lost(): void {
+    this.#lost = true;
+    this.#again();
+    if (this.#list.some(t => t.id === "code")) this.show("code");
+  }
+
+  /** Offers the code of a plan that a kernel has left behind. */
+  left(code: string): void {
+    this.#left = code;
+    this.#again();
+    if (code && !this.#open) this.show("left");
+    else if (!code) this.events.forgot();
+  }
+
   focusSummary(): void {
     this.show("boundary", true);
   }
 
-  copy(): void {
-    this.events.copied(this.#scope.value.trim() || null, this.#unmapped.value as Unmapped);
+  copy(byKey = false): void {
+    this.events.copied(this.#scope.value.trim() || null, this.#unmapped.value as Unmapped, byKey);
+  }
+
+  /** Goes to what feeds the last copy first. */
+  focusMapping(): void {
+    [...this.#panel.querySelectorAll<HTMLElement>("td .gs-entered")].at(0)?.focus();
   }
 
   #summarise(b: Boundary): void {
     const had = hasFocus(this.#summary),
-      leaks = b.leaks.length + b.control_leaks.length;
+      leaks = b.leaked ?? b.leaks.length + b.control_leaks.length;
     const hint = [
       "Select an op, then ",
       h("kbd", {}, "i"),
@@ -185,6 +244,13 @@ export class PlanBar {
         leaks > 0 &&
           h("button", { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(leaks, "leak")}`),
         b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
+        b.swap &&
+          button({
+            text: "Swap",
+            kind: "small",
+            label: "Let inputs and outputs change places",
+            press: () => this.ask("swap_boundary", {}),
+          }),
         button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
       );
     if (had) this.#summary.focus();
@@ -255,18 +321,42 @@ export class PlanBar {
     tabs[(to + tabs.length) % tabs.length]!.focus();
   }
 
-  #code(text: string): HTMLElement {
-    return h(
-      "div",
-      { class: "gs-code" },
-      copyButton({ icon: icon("copy"), text: "Copy code" }, text, "Code copied.", this.events.said),
-      h("pre", { tabindex: 0, role: "region", "aria-label": "Python code of the plan" }, text),
-    );
+  /** What was written, left out and proved; and how code does it. */
+  #saved(saved: Wrote): HTMLElement {
+    return h("div", {}, h("ul", { class: "gs-rows" }, ...saved.lines.map(line => h("li", {}, line))), this.#code(saved.code, 0));
+  }
+
+  /** Code with its copy button; where plans were applied, that of all history can be shown in its place. */
+  #code(text: string, applied: number, note = "", forget?: () => void): HTMLElement {
+    const place = h("div", { class: "gs-code" }),
+      show = (code: string) =>
+        fill(
+          place,
+          note && muted(note),
+          h(
+            "div",
+            { class: "gs-row" },
+            forget && button({ text: "Forget it", kind: "small", press: forget }),
+            !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.events.said),
+            applied > 0 &&
+              code === text &&
+              button({
+                text: `Code of ${count(applied, "applied plan")}`,
+                press: async () => {
+                  const all = await this.events.history();
+                  if (all) show(all);
+                },
+              }),
+          ),
+          !!code && h("pre", { tabindex: 0, role: "region", "aria-label": "Python code" }, code),
+        );
+    show(text);
+    return place;
   }
 }
 
 function controls(panel: HTMLElement): HTMLElement[] {
-  return [...panel.querySelectorAll<HTMLElement>("button, select, pre")];
+  return [...panel.querySelectorAll<HTMLElement>("button, select, input, pre")];
 }
 
 function nameOf(e: Element | null): string {

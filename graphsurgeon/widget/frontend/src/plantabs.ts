@@ -1,6 +1,8 @@
 // The details below the plan bar: tables of the boundary and of what the plan does.
-import { button, count, figure, h, muted } from "./dom";
+import { button, count, field, figure, h, muted } from "./dom";
+import { kindsOf } from "./places";
 import type { Ask } from "./api";
+import { icon } from "./icons";
 import type { Policy } from "./verbs";
 import type { Boundary, Plan, TensorText } from "./types";
 
@@ -15,6 +17,9 @@ const MODES = {
   append: "Nothing that exists is touched.",
   materialise: "Builds a new graph, as ops that exist change; the old one stays usable.",
 };
+
+/** So many adapters of a fault are buttons. */
+const CURES = 4;
 
 export const tables = {
   boundary(b: Boundary, ask: Ask): HTMLElement {
@@ -33,18 +38,126 @@ export const tables = {
     const drop = (t: string) =>
       button({ text: "Unmark", kind: "small", "aria-label": `Unmark ${t}`, press: () => ask("unmark", { tensor: t }) });
     const add = (t: string) =>
-      button({ text: "Add as input", kind: "small", "aria-label": `Add as input ${t}`, press: () => ask("add_leak", { tensor: t }) });
+      h(
+        "span",
+        { class: "gs-row" },
+        button({ text: "Add as input", kind: "small", "aria-label": `Add as input ${t}`, press: () => ask("add_leak", { tensor: t }) }),
+        button({
+          text: "Copy what computes it",
+          kind: "small",
+          "aria-label": `Copy what computes it: ${t}`,
+          press: () => ask("include", { tensor: t }),
+        }),
+      );
     return h(
       "ul",
       { class: "gs-rows" },
       ...rows(b.leaks, "leak", "\u26a0 leak", add),
+      ...rows(
+        (b.included ?? []).map(tensor => ({ tensor, text: `${tensor} is copied with what computes it` })),
+        "in",
+        "+",
+        drop,
+      ),
       ...rows(b.control_leaks, "leak", "\u26a0 control"),
       ...rows(b.inputs, "in", "\u25b7 in", drop),
       ...rows(b.outputs, "out", "\u25c1 out", drop),
     );
   },
 
-  steps(plan: Plan): HTMLElement {
+  /** What feeds each input of the copies, and who reads what leaves them. */
+  mapping(plan: Plan, ask: Ask, pick: (ask: string, take: (tensor: string) => void) => void): HTMLElement {
+    const scopes = Object.entries(plan.scopes ?? {}).map(([step, to]) => {
+      const scope = entered(to, `Scope of the copy ${to}`, "top level", now => ask("set_scope", { step: +step, to: now }));
+      return h("label", { class: "gs-row" }, h("span", { class: "gs-muted" }, "Copied to"), scope);
+    });
+    const rows = (plan.inputs ?? []).map(t => {
+      const set = (by: string) => ask("set_input", { step: t.step, tensor: t.tensor, by });
+      const type = t.text.replace(t.tensor, "").trim();
+      if (t.end === "out")
+        return [
+          `\u25c1 ${t.tensor}`,
+          type,
+          h(
+            "span",
+            { class: "gs-row" },
+            h("span", { class: "gs-muted" }, `is ${t.by}`),
+            button({
+              text: "Let what reads \u2026 read it",
+              kind: "small",
+              label: `Choose the tensor whose readers should read ${t.by}`,
+              press: () => pick(`Whose readers should read ${t.by}`, old => ask("reroute", { old, to: t.by })),
+            }),
+          ),
+        ];
+      const named = t.kind === "tensor" || t.kind === "constant";
+      const choices: [string, string][] = [["placeholder", "a placeholder"]];
+      if (t.same) choices.push(["keep", "what it reads today"]);
+      if (!choices.some(([value]) => value === t.kind)) choices.push([t.kind, named ? `a ${t.kind}` : t.kind]);
+      return [
+        `\u25b7 ${t.tensor}`,
+        type,
+        h(
+          "span",
+          { class: "gs-row" },
+          h(
+            "select",
+            {
+              class: "gs-select",
+              "aria-label": `What feeds ${t.tensor}`,
+              on: { change: (e: Event) => set((e.target as HTMLSelectElement).value) },
+            },
+            ...choices.map(([value, text]) =>
+              h("option", { value, selected: value === t.kind, disabled: value === t.kind && named }, text),
+            ),
+          ),
+          entered(named ? t.by : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", set),
+          button({
+            text: "Pick",
+            kind: "small",
+            label: `Pick the tensor that feeds ${t.tensor}`,
+            press: () => pick(`What should feed ${t.tensor}`, set),
+          }),
+        ),
+      ];
+    });
+    return h("div", { class: "gs-mapping" }, ...scopes, rows.length ? table(["Of the copy", "Type", "Fed by"], rows) : null);
+  },
+
+  steps(plan: Plan, ask: Ask, edit: (step: number) => void): HTMLElement {
+    const last = plan.steps.length - 1;
+    const row = ({ text, muted: off = false }: Plan["steps"][number], i: number) =>
+      h(
+        "li",
+        {},
+        off ? h("s", {}, text) : h("span", {}, text),
+        button({ text: "Edit", kind: "small", label: "Change its arguments", "aria-label": `Edit: ${text}`, press: () => edit(i) }),
+        button({
+          text: "Mute",
+          kind: "small",
+          label: off ? "Let it be done again" : "Let it do nothing, in its place",
+          "aria-label": `Mute: ${text}`,
+          "aria-pressed": String(off),
+          press: () => ask("mute_step", { step: i, on: !off }),
+        }),
+        i > 0 &&
+          button({
+            text: "\u2191",
+            kind: "small",
+            label: `Earlier: ${text}`,
+            "aria-label": `Earlier: ${text}`,
+            press: () => ask("move_step", { step: i, before: i - 1 }),
+          }),
+        i < last &&
+          button({
+            text: "\u2193",
+            kind: "small",
+            label: `Later: ${text}`,
+            "aria-label": `Later: ${text}`,
+            press: () => ask("move_step", { step: i, before: i + 2 }),
+          }),
+        button({ icon: icon("close"), label: `Take out: ${text}`, kind: "small", press: () => ask("drop_step", { step: i }) }),
+      );
     const c = plan.counts;
     const sum = [
       count(c.ops, "new op"),
@@ -59,7 +172,7 @@ export const tables = {
     return h(
       "div",
       {},
-      h("ol", { class: "gs-steps" }, ...plan.steps.map(s => h("li", {}, s.text))),
+      h("ol", { class: "gs-steps" }, ...plan.steps.map(row)),
       ...(plan.also_copied ?? []).map(a => muted(`Also copied: ${a}`)),
       muted(sum),
       muted(MODES[plan.mode ?? "append"]),
@@ -87,28 +200,45 @@ export const tables = {
       {},
       plan.variables.length > 1 && h("p", {}, h("label", { class: "gs-muted" }, "All without a choice of their own: ", all)),
       table(["New", "Was", "Type", "Policy", "Values"], rows),
+      more((plan.rows ?? 0) - rows.length),
     );
   },
 
   names(plan: Plan): HTMLElement {
     if (!plan.new.length) return muted("The plan makes no new ops.");
-    const rest = plan.counts.ops - plan.new.length;
     const made = table(
       ["New", "Was", "Op"],
       plan.new.map(n => [n.name, n.was, n.op]),
     );
-    return rest > 0 ? h("div", {}, made, muted(`and ${figure(rest)} more`)) : made;
+    return h("div", {}, made, more(plan.counts.ops - plan.new.length));
   },
 
   connections(plan: Plan): HTMLElement {
     if (!plan.connections.length)
-      return muted("The plan connects nothing: select a tensor, press m, select the op that shall read it, press m again.");
-    return table(
+      return muted("The plan connects nothing: select a tensor, press m, select the op that should read it, press m again.");
+    const joined = table(
       ["Tensor", "Will be read by", "In the place of"],
       plan.connections.map(c => [c.from, c.text.split(" \u2192 ").pop() ?? c.to, c.was ?? ""]),
     );
+    return h("div", {}, joined, more(plan.counts.connections - plan.connections.length));
   },
 };
+
+/** A text that is given when Enter ends it. */
+function entered(value: string, label: string, hint: string, done: (text: string) => void): HTMLInputElement {
+  const input = field({ class: "gs-field gs-entered", value, placeholder: hint, "aria-label": label });
+  input.addEventListener("keydown", e => {
+    if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
+    e.preventDefault();
+    if (input.value.trim() !== value) done(input.value.trim());
+  });
+  return input;
+}
+
+/** How many rows a list does not show. */
+function more(n: number): HTMLElement | null {
+  return n > 0 ? muted(`and ${figure(n)} more`) : null;
+}
 
 /** A choice between policies; one that is none of them, as "replace", stays as an option of its own. */
 function choice(now: string, label: string, chosen: (policy: Policy) => void, head = ""): HTMLSelectElement {
@@ -141,6 +271,19 @@ export function problems(plan: Plan, ask: Ask): HTMLElement {
         {},
         h("span", { class: "gs-tag gs-tag-fault" }, "\u2715 fault"),
         h("div", {}, h("div", {}, h("b", {}, f.asked), ": ", f.wrong), h("div", { class: "gs-muted" }, f.instead)),
+        !!f.cures?.length &&
+          h(
+            "span",
+            { class: "gs-row", role: "group", "aria-label": "What would make it fit" },
+            ...f.cures.slice(0, CURES).map((c, cure) =>
+              button({
+                text: kindsOf(c),
+                kind: "small",
+                label: `${kindsOf(c)}: ${c.text}`,
+                press: () => ask("cure", { fault: i, cure }),
+              }),
+            ),
+          ),
         i === plan.faults.length - 1 && button({ text: "Take the last step back", kind: "small", press: () => ask("undo", {}) }),
       ),
     ),

@@ -1,5 +1,5 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
-import { button, field, focus, h, hasFocus } from "./dom";
+import { bring, button, field, fill, focus, h, hasFocus, muted } from "./dom";
 import { KEYS } from "./keys";
 
 export interface Field {
@@ -7,8 +7,16 @@ export interface Field {
   label: string;
   value?: string;
   hint?: string | undefined;
-  /** what can be chosen, and the words for it */ options?: [string, string][];
+  /** what can be chosen, and the words for it */ options?: [string, string][] | undefined;
   /** what is offered while something is typed */ list?: string[];
+  /** finds what fits what was typed, the best first: one of these is meant */ find?:
+    ((query: string) => Promise<Entry[] | null>) | undefined;
+}
+
+/** One of a list that is searched: what is taken, and what it is. */
+export interface Entry {
+  name: string;
+  doc: string;
 }
 export interface Choice {
   text: string;
@@ -17,6 +25,7 @@ export interface Choice {
   off?: boolean;
   /** ticked or not, where that can be said */ on?: boolean;
   /** what it stands under */ group?: string;
+  /** shows what it would do, while it is pointed at */ shows?: () => void;
 }
 
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
@@ -52,8 +61,8 @@ export class Popup {
     shut?.();
   }
 
-  /** A list of choices at a point of the window, or in the middle. */
-  choose(title: string, choices: Choice[], at?: { x: number; y: number }): void {
+  /** A list of choices at a point of the window, or in the middle; `shut` is called when it is gone, before what was chosen. */
+  choose(title: string, choices: Choice[], at?: { x: number; y: number }, shut: (() => void) | null = null): void {
     const items = choices.map(c =>
       h(
         "button",
@@ -64,6 +73,8 @@ export class Popup {
           tabindex: -1,
           disabled: c.off,
           on: {
+            focus: () => c.shows?.(),
+            pointerenter: (e: Event) => c.shows && focus(e.target as HTMLElement),
             click: () => {
               this.close();
               c.run();
@@ -81,6 +92,7 @@ export class Popup {
       ...grouped(choices, items),
     );
     this.#show(menu, items.find(i => !i.disabled) ?? menu, at);
+    this.#shut = shut;
   }
 
   /** A question with two answers. */
@@ -89,47 +101,58 @@ export class Popup {
     this.#dialog("alertdialog", text, [list], yes, run);
   }
 
-  /** A question with fields to fill in; Enter answers it. */
-  ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => void): void {
-    const inputs = fields.map((f, i) =>
-      f.options
-        ? h(
-            "select",
-            { class: "gs-field", "aria-label": f.label },
-            ...f.options.map(([value, text]) => h("option", { value, selected: value === f.value }, text)),
-          )
-        : field({
-            class: "gs-field",
-            value: f.value,
-            placeholder: f.hint,
-            "aria-label": f.label,
-            list: f.list?.length ? `${this.id}-list-${i}` : undefined,
-          }),
+  /** A question with fields to fill in; Enter answers it. `alert` is what must be read before that. */
+  ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => void, note = "", alert = ""): void {
+    // where nothing else is to be typed, an entry that is clicked is the answer
+    const choosing = fields.every(f => f.find || f.options);
+    const finders = fields.map((f, i) => f.find && new Finder(f, f.find, `${this.id}-found-${i}`, () => choosing && answer.click()));
+    const inputs = fields.map(
+      (f, i) =>
+        finders[i]?.input ??
+        (f.options
+          ? h(
+              "select",
+              { class: "gs-field", "aria-label": f.label },
+              ...f.options.map(([value, text]) => h("option", { value, selected: value === f.value }, text)),
+            )
+          : field({
+              class: "gs-field",
+              value: f.value,
+              placeholder: f.hint,
+              "aria-label": f.label,
+              list: f.list?.length ? `${this.id}-list-${i}` : undefined,
+            })),
     );
     const rows = fields.map((f, i) =>
       h(
-        "label",
-        { class: "gs-asked" },
+        finders[i] ? "div" : "label",
+        { class: finders[i] ? "gs-asked gs-finds" : "gs-asked" },
         h("span", {}, f.label),
         inputs[i]!,
+        finders[i]?.list,
         f.list?.length ? h("datalist", { id: `${this.id}-list-${i}` }, ...f.list.map(value => h("option", { value }))) : null,
       ),
     );
     const answer = this.#dialog(
       "dialog",
       title,
-      [h("div", { class: "gs-asks" }, ...rows)],
+      [
+        ...(alert ? [h("p", { class: "gs-alert", role: "alert" }, alert)] : []),
+        h("div", { class: "gs-asks" }, ...rows),
+        ...(note ? [muted(note)] : []),
+      ],
       yes,
       () => run(Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]))),
       inputs[0],
     );
-    for (const input of inputs)
-      (input as HTMLElement).addEventListener("keydown", e => {
-        if (e.key === "Enter") {
-          e.preventDefault();
-          answer.click();
-        }
-      });
+    inputs.forEach((input, i) =>
+      (input as HTMLElement).addEventListener("keydown", async e => {
+        if (e.key !== "Enter") return;
+        e.preventDefault();
+        if (finders[i]) await finders[i].settle();
+        answer.click();
+      }),
+    );
     if (inputs[0] instanceof HTMLInputElement) inputs[0].select();
   }
 
@@ -167,6 +190,7 @@ export class Popup {
       [tag("leak", "\u26a0 leak"), "needed, but no boundary input covers it"],
       [kbd("+"), "new: copied by the plan, dashed outline"],
       [kbd("\u0394"), "changed by the plan"],
+      [kbd("\u2194"), "gives another shape than before, as something above it changes"],
       [kbd("\u00d7"), "orphan: nothing uses it any more; or taken out by the plan"],
       [kbd("\u26a0"), "in conflict, double outline"],
     ] as const;
@@ -230,6 +254,95 @@ export class Popup {
       e.preventDefault();
       first?.focus();
     }
+  }
+}
+
+/** A field whose text is one of a list that is searched while it is typed. */
+class Finder {
+  readonly list = h("div", { class: "gs-hits gs-docs", role: "listbox", hidden: true });
+  readonly input: HTMLInputElement;
+  #entries: Entry[] = [];
+  #at = 0;
+  #last: Promise<void>;
+
+  constructor(
+    f: Field,
+    private readonly find: (query: string) => Promise<Entry[] | null>,
+    id: string,
+    private readonly taken: () => void,
+  ) {
+    this.list.id = id;
+    this.list.setAttribute("aria-label", f.label);
+    this.input = field({
+      class: "gs-field",
+      value: f.value,
+      placeholder: f.hint,
+      role: "combobox",
+      "aria-label": f.label,
+      "aria-controls": id,
+      "aria-expanded": "false",
+      "aria-autocomplete": "list",
+    });
+    this.input.addEventListener("input", () => (this.#last = this.#ask()));
+    this.input.addEventListener("keydown", e => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+      if (!step || !this.#entries.length) return;
+      e.preventDefault();
+      this.#point((this.#at + step + this.#entries.length) % this.#entries.length);
+    });
+    this.#last = this.#ask();
+  }
+
+  /** Waits for the list, and takes the entry that is pointed at, unless what was typed is one itself, or is none. */
+  async settle(): Promise<void> {
+    await this.#last;
+    const on = this.#entries[this.#at];
+    if (on && !this.#entries.some(e => e.name === this.input.value.trim())) this.input.value = on.name;
+  }
+
+  async #ask(): Promise<void> {
+    const query = this.input.value.trim(),
+      found = await this.find(query);
+    if (query !== this.input.value.trim() || !found) return;
+    this.#entries = found;
+    fill(
+      this.list,
+      ...found.map((entry, i) =>
+        h(
+          "div",
+          {
+            class: "gs-hit",
+            role: "option",
+            id: `${this.list.id}-${i}`,
+            on: {
+              pointerdown: (e: Event) => e.preventDefault(),
+              click: () => {
+                this.input.value = entry.name;
+                this.#point(i);
+                this.taken();
+              },
+            },
+          },
+          h("span", { class: "gs-hit-name" }, entry.name),
+          h("span", { class: "gs-hit-op" }, entry.doc),
+        ),
+      ),
+    );
+    this.list.hidden = !found.length;
+    this.input.setAttribute("aria-expanded", String(found.length > 0));
+    this.#point(0);
+  }
+
+  #point(at: number): void {
+    this.#at = at;
+    [...this.list.children].forEach((e, i) => {
+      e.classList.toggle("gs-on", i === at);
+      e.setAttribute("aria-selected", String(i === at));
+    });
+    const on = this.list.children[at];
+    if (!on) return this.input.removeAttribute("aria-activedescendant");
+    this.input.setAttribute("aria-activedescendant", on.id);
+    bring(on, this.list);
   }
 }
 

@@ -1,11 +1,14 @@
 // What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.
-import type { Alike, Details, Found, Held, Numbers, RunForm } from "./types";
+import type { Adapter, Alike, Argument, Attributes, Details, Found, Held, Numbers, OpType, RunForm, SaveForm, Suggested, Takers, Way, Wrote } from "./types";
 
 /** Verb -> what it answers, for the verbs that answer something. */
 export interface Results {
   details: Details;
+  attributes: Attributes;
+  op_types: OpType[];
   find: Found;
   find_like: Alike;
+  why: Way;
   value: Numbers;
   save_view: string;
   show_view: number[];
@@ -13,5 +16,12 @@ export interface Results {
   run: { line: string };
   held: Held[];
   fetch: Held;
+  suggest_boundaries: Suggested[];
+  takers: Takers;
+  adapters: Adapter[];
+  step_form: Argument[];
+  save_form: SaveForm;
+  save: Wrote;
+  history_code: { code: string };
   apply: { applied: string };
 }

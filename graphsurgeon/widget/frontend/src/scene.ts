@@ -1,9 +1,31 @@
 // Draws a scene into a <g>. Elements are kept by name from one scene to the next, so that focus and looks stay.
 import { clean, hasFocus, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
-import { opens } from "./places";
-import { drawBox, drawChips, drawEdge, drawEdgeLabel, drawFound, drawGroup, drawShare, headingOf, isQuiet, safeColour } from "./shapes";
-import type { Boundary, Box, Edge, Group, Scene } from "./types";
+import { reach } from "./flow";
+import { opens, overlap } from "./places";
+import {
+  drawBox,
+  drawChips,
+  drawEdge,
+  drawEdgeLabel,
+  drawFound,
+  drawGroup,
+  drawPort,
+  drawShare,
+  headingOf,
+  isQuiet,
+  outputsOf,
+  portOf,
+  safeColour,
+} from "./shapes";
+import { LABEL, measure } from "./text";
+import type { Boundary, Box, Edge, Group, Rect, Scene, Taker } from "./types";
+
+const MOVES_MS = 180,
+  MOST_MOVED = 300;
+
+/** How a pane looks at a scene. */
+type Look = { x: number; y: number; k: number };
 
 export interface Item {
   key: string;
@@ -20,6 +42,7 @@ export class Drawing {
   #edges: { g: SVGGElement; label: SVGElement | null; of: Edge }[] = [];
   #marks = new Map<string, BoxMarks>();
   #ends = new Map<string, [number, number]>();
+  #far = 0;
   /** In the order of view/svg.py. */
   #layers = {
     groups: layer("groups"),
@@ -29,15 +52,26 @@ export class Drawing {
     boxes: layer("boxes"),
     labels: layer("labels", true),
     found: layer("found", true),
+    far: layer("far", true),
+    ports: layer("ports", true),
   };
+  #outputs = s("g");
+  #inputs = s("g");
+  #hovered: Item | null = null;
+  #alone = false;
+  #outs = new WeakMap<Element, { box: Box; port: number }>();
+  #ins = new WeakMap<Element, { box: string; taker: Taker }>();
+  #offered: Record<string, Taker[]> | null = null;
 
   constructor() {
     this.root.append(...Object.values(this.#layers));
+    this.#layers.ports.append(this.#inputs, this.#outputs);
   }
 
   /** Replaces the scene. Marks and selects are put on by the next calls of `mark` and `select`. */
   draw(scene: Scene): void {
     this.scene = scene;
+    this.hover(null);
     this.#ends.clear();
     for (const e of scene.edges) {
       this.#end(e.from)[1] += e.n;
@@ -86,6 +120,7 @@ export class Drawing {
         return g;
       }),
     );
+    this.#farNames();
   }
 
   /** Shows the boundary, and the box a connection starts from. */
@@ -145,6 +180,159 @@ export class Drawing {
     }
   }
 
+  /** Where all items stand, by key. */
+  places(): Map<string, [number, number]> {
+    return new Map([...this.items].map(([key, { of }]) => [key, [of.x, of.y]]));
+  }
+
+  /** Lets items move from where they stood to where they are; what is new, and the edges, come up meanwhile. */
+  moveFrom(stood: Map<string, [number, number]>, from: Look, to: Look): void {
+    if (this.items.size > MOST_MOVED) return;
+    const timing = { duration: MOVES_MS, easing: "ease-out" },
+      at = (x: number, y: number) => ({ transform: `translate(${x}px,${y}px)` });
+    for (const [key, { g, of }] of this.items) {
+      const was = stood.get(key) ?? stood.get((key.startsWith("b:") ? "g:" : "b:") + key.slice(2));
+      if (!was) g.animate?.([{ opacity: 0 }, { opacity: 1 }], timing);
+      else {
+        const x = (was[0] * from.k + from.x - to.x) / to.k,
+          y = (was[1] * from.k + from.y - to.y) / to.k;
+        if (Math.abs(x - of.x) + Math.abs(y - of.y) > 1) g.animate?.([at(x, y), at(of.x, of.y)], timing);
+      }
+    }
+    for (const name of ["hull", "edges", "heads", "labels", "found"] as const)
+      this.#layers[name].animate?.([{ opacity: 0 }, { opacity: 0, offset: 0.6 }, {}], timing);
+  }
+
+  /** From far away only names that have room are shown, at the size they have in full; `k` 0: not from far away. */
+  far(k: number): void {
+    const scale = k && Number(k.toFixed(3));
+    if (scale === this.#far) return;
+    this.#far = scale;
+    this.#farNames();
+  }
+
+  #farNames(): void {
+    const k = this.#far,
+      taken: Rect[] = [],
+      texts: SVGElement[] = [];
+    const all: (Box | Group)[] = k && this.scene ? [...this.scene.groups, ...this.scene.boxes] : [];
+    // the largest first: where there is no room for all, these say what the others are in
+    for (const of of all.sort((a, b) => b.w * b.h - a.w * a.h)) {
+      const wide = ((measure(of.label, LABEL, true) ?? of.label.length * LABEL) + 8) / k,
+        high = (LABEL + 6) / k,
+        group = !("kind" in of);
+      const r = { x: of.x + of.w / 2 - wide / 2, y: group ? of.y - high / 2 : of.y + of.h / 2 - high / 2, w: wide, h: high };
+      if (taken.some(other => overlap(r, other))) continue;
+      taken.push(r);
+      texts.push(
+        s(
+          "text",
+          { x: of.x + of.w / 2, y: r.y + high / 2 + (LABEL * 0.35) / k, style: `font-size:${LABEL / k}px`, "stroke-width": 4 / k },
+          of.label,
+        ),
+      );
+    }
+    this.#layers.far.replaceChildren(...texts);
+  }
+
+  /** Marks what a frame touches while it is drawn. */
+  touch(boxes: readonly Box[]): void {
+    const names = new Set(boxes.map(b => b.name));
+    for (const item of this.items.values()) item.g.classList.toggle("gs-touched", "kind" in item.of && names.has(item.of.name));
+  }
+
+  /** Shows the outputs of the box that the pointer is at: a tensor is dragged from there. */
+  hover(found: Item | Edge | null): void {
+    const item = found && "g" in found ? found : null;
+    if (item === this.#hovered) return;
+    this.#hovered = item;
+    this.#flow(item);
+    const box = item && "kind" in item.of ? item.of : null;
+    this.#outputs.replaceChildren(
+      ...Array.from({ length: box ? outputsOf(box) : 0 }, (_, port) => {
+        const g = drawPort(portOf(box!, port, "output", this.scene!.direction), "out");
+        this.#outs.set(g, { box: box!, port });
+        this.#byElement.set(g, item!);
+        return g;
+      }),
+    );
+  }
+
+  /** Lights what leads to a box, and what comes from it. */
+  #flow(item: Item | null): void {
+    const ids = item && "kind" in item.of && this.scene ? [item.of.id] : [],
+      [up, down] = (["up", "down"] as const).map(way => (ids.length ? reach(this.scene!, ids, way) : new Set<string>())) as [
+        Set<string>,
+        Set<string>,
+      ];
+    const light = (list: DOMTokenList, above: boolean, under: boolean) => {
+      list.toggle("gs-up", above);
+      list.toggle("gs-down", under);
+    };
+    for (const { g, of } of this.items.values())
+      light(g.classList, "kind" in of && up.has(of.id) && of.id !== ids[0], "kind" in of && down.has(of.id) && of.id !== ids[0]);
+    for (const { g, of } of this.#edges) light(g.classList, up.has(of.from) && up.has(of.to), down.has(of.from) && down.has(of.to));
+  }
+
+  /** Lets all but some boxes step back, with their edges; null: none. */
+  only(names: ReadonlySet<string> | null): void {
+    if (!names && !this.#alone) return;
+    this.#alone = !!names;
+    const ids = new Set<string>(),
+      kept: Box[] = [];
+    for (const { g, of } of this.items.values()) {
+      if (!("kind" in of)) continue;
+      const away = !!names && !names.has(of.name);
+      if (away) ids.add(of.id);
+      else kept.push(of);
+      g.classList.toggle("gs-away", away);
+    }
+    for (const { g, of } of this.items.values())
+      if (!("kind" in of)) g.classList.toggle("gs-away", !!names && !kept.some(box => overlap(box, of)));
+    for (const { g, label, of } of this.#edges) {
+      const away = ids.has(of.from) || ids.has(of.to);
+      g.classList.toggle("gs-away", away);
+      label?.classList.toggle("gs-away", away);
+    }
+  }
+
+  /** Lights what could take a tensor, with its inputs; the others fade. Nothing is offered where `takers` is null. */
+  offer(takers: Record<string, Taker[]> | null): void {
+    if (takers === this.#offered && !takers) return;
+    this.#offered = takers;
+    const ports: SVGGElement[] = [];
+    for (const item of this.items.values()) {
+      const inputs = "kind" in item.of ? (takers?.[item.of.name] ?? []) : [],
+        fits = inputs.some(t => !t.why);
+      item.g.classList.toggle("gs-fits", fits);
+      item.g.classList.toggle("gs-fits-not", !!takers && "kind" in item.of && !fits);
+      if (!fits || !("kind" in item.of)) continue;
+      for (const [i, taker] of inputs.entries()) {
+        const g = drawPort(portOf(item.of, i, "input", this.scene!.direction, inputs.length), taker.why ? "no" : "in");
+        this.#ins.set(g, { box: item.of.name, taker });
+        ports.push(g);
+      }
+    }
+    this.#inputs.replaceChildren(...ports);
+  }
+
+  /** Marks the box that something is dragged over. */
+  aim(item: Item | null): void {
+    for (const one of this.items.values()) one.g.classList.toggle("gs-aimed", one === item);
+  }
+
+  /** The output that an event happened on. */
+  outputAt(target: EventTarget | null): { box: Box; port: number } | null {
+    const g = (target as Element | null)?.closest(".gs-port");
+    return (g && this.#outs.get(g)) ?? null;
+  }
+
+  /** The input of what is offered that an event happened on, and its box. */
+  takerAt(target: EventTarget | null): { box: string; taker: Taker } | null {
+    const g = (target as Element | null)?.closest(".gs-port");
+    return (g && this.#ins.get(g)) ?? null;
+  }
+
   /** The box, group or edge an event happened on; of a group only its heading counts. */
   at(target: EventTarget | null): Item | Edge | null {
     for (let e = target as Element | null; e && e !== this.root; e = e.parentElement) {
@@ -178,6 +366,11 @@ export class Drawing {
 
   lightEdge(edge: Edge | null): void {
     for (const { g, of } of this.#edges) g.classList.toggle("gs-chosen", of === edge);
+  }
+
+  /** Marks what a stroke has crossed. */
+  strike(edges: ReadonlySet<Edge>): void {
+    for (const { g, of } of this.#edges) g.classList.toggle("gs-struck", edges.has(of));
   }
 
   /** Marks the new edges that join what is copied to what is there, or that the plan connects. */

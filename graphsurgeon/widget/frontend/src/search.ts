@@ -1,10 +1,25 @@
-// The search box with its list of hits.
+// The search box with its list of hits, of both panes; it stays until it is put away.
 import { Refused } from "./api";
 import { bring, field, figure, fill, h, handled } from "./dom";
 import { icon } from "./icons";
-import type { Found, Hit } from "./types";
+import type { PaneName } from "./verbs";
+import type { Found } from "./types";
 
 const WAIT = 160;
+
+/** What was found in one pane. */
+export interface FoundIn {
+  pane: PaneName;
+  title: string;
+  /** Whether it is what the source becomes: it has most of its ops. */
+  becomes: boolean;
+  found: Found;
+}
+interface Shown {
+  pane: PaneName;
+  name: string;
+  op: string;
+}
 
 export class Search {
   readonly #input = field({
@@ -19,17 +34,20 @@ export class Search {
   readonly #note = h("div", { class: "gs-hits-note", hidden: true });
   readonly #drop = h("div", { class: "gs-drop", hidden: true }, this.#list, this.#note);
   readonly element: HTMLElement;
-  #hits: Hit[] = [];
+  #hits: Shown[] = [];
   #at = 0;
   #timer = 0;
   #asked = "";
+  #answered = ""; // what the hits are of
+  #marked: PaneName[] = [];
 
   constructor(
     id: string,
-    private readonly find: (query: string) => Promise<Found>,
-    private readonly reveal: (hit: Hit) => void,
+    private readonly find: (query: string) => Promise<FoundIn[]>,
+    /** Goes to a hit; whether the keyboard goes there, too. */
+    private readonly reveal: (hit: { pane: PaneName; name: string }, keyboard: boolean) => void,
     private readonly leave: () => void,
-    private readonly found: (boxes: Record<string, number>) => void = () => {},
+    private readonly found: (pane: PaneName, boxes: Record<string, number>) => void = () => {},
   ) {
     this.#list.id = `${id}-hits`;
     this.#input.setAttribute("aria-controls", this.#list.id);
@@ -39,9 +57,10 @@ export class Search {
       this.#timer = window.setTimeout(() => this.#ask(), WAIT);
     });
     this.#input.addEventListener("keydown", e => this.#key(e));
+    this.#input.addEventListener("focus", () => this.#unroll(this.#hits.length > 0));
     this.#input.addEventListener("blur", () =>
       window.setTimeout(() => {
-        if (document.activeElement !== this.#input) this.#close();
+        if (document.activeElement !== this.#input) this.#unroll(false);
       }, 150),
     );
   }
@@ -54,96 +73,160 @@ export class Search {
     clearTimeout(this.#timer);
   }
 
+  /** Whether hits are marked in the pictures. */
+  get on(): boolean {
+    return this.#marked.length > 0;
+  }
+
+  /** Takes the hits out of the pictures. */
+  clear(): void {
+    this.#input.value = this.#asked = "";
+    this.#close();
+  }
+
+  /** Goes to the next hit, or with -1 to the one before. */
+  step(by: number): void {
+    if (!this.#hits.length) return this.focus();
+    this.#at = (this.#at + by + this.#hits.length) % this.#hits.length;
+    this.#point();
+    this.reveal(this.#hits[this.#at]!, document.activeElement !== this.#input);
+  }
+
+  /** Marks the hits in pictures that have changed. */
+  again(): void {
+    if (!this.on || !this.#asked) return;
+    const query = this.#asked;
+    void this.find(query)
+      .then(all => query === this.#asked && this.#mark(all))
+      .catch(() => {});
+  }
+
   async #ask(): Promise<void> {
     const query = this.#input.value.trim();
     this.#asked = query;
     if (!query) return this.#close();
     try {
-      const found = await this.find(query);
+      const all = await this.find(query);
       // an answer to what is no longer asked is of no use
       if (query !== this.#asked) return;
-      this.found(found.boxes ?? {});
-      this.#show(found.hits, found.total);
+      this.#mark(all);
+      this.#show(all);
+      this.#answered = query;
     } catch (error) {
       // a pattern may be wrong as long as it is not typed to its end
-      if (query === this.#asked) this.#show([], 0, error instanceof Refused ? error.message : "");
+      if (query === this.#asked) this.#show([], error instanceof Refused ? error.message : "");
     }
   }
 
-  #show(hits: Hit[], total: number, wrong = ""): void {
-    this.#hits = hits;
+  #mark(all: FoundIn[]): void {
+    this.#marked = all.map(({ pane }) => pane);
+    for (const { pane, found } of all) this.found(pane, found.boxes ?? {});
+  }
+
+  #show(all: FoundIn[], wrong = ""): void {
+    // a preview has most ops of its source: they are listed once
+    const names = new Set(all[0]?.found.hits.map(hit => hit.name)),
+      parts = all.map(({ pane, title, becomes, found }) => ({
+        pane,
+        title,
+        found,
+        hits: found.hits.filter(hit => !becomes || !names.has(hit.name)),
+      })),
+      total = Math.max(0, ...parts.map(part => part.found.total)),
+      told = parts.filter(part => part.hits.length);
+    this.#hits = told.flatMap(({ pane, hits }) => hits.map(hit => ({ pane, name: hit.name, op: hit.op })));
     this.#at = 0;
+    let i = 0;
     fill(
       this.#list,
-      ...hits.map((hit, i) =>
-        h(
-          "div",
-          {
-            class: "gs-hit",
-            role: "option",
-            id: `${this.#list.id}-${i}`,
-            on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i) },
-          },
-          h("span", { class: "gs-hit-name" }, hit.name),
-          h("span", { class: "gs-hit-op" }, hit.op),
-        ),
-      ),
+      ...told.flatMap(({ title, hits }) => [
+        told.length > 1 && h("div", { class: "gs-hits-of", role: "presentation" }, title),
+        ...hits.map(() => this.#line(i++)),
+      ]),
     );
     fill(
       this.#note,
       wrong ||
-        (!hits.length
+        (!this.#hits.length
           ? "Nothing found. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word"
-          : total > hits.length
-            ? `${hits.length} of ${figure(total)}: type more to narrow it down.`
+          : total > Math.max(...told.map(part => part.found.hits.length))
+            ? `${figure(told[0]!.found.hits.length)} of ${figure(total)}: type more to narrow it down.`
             : ""),
     );
-    this.#list.hidden = !hits.length;
-    this.#note.hidden = !this.#note.textContent;
-    this.#drop.hidden = false;
-    this.#input.setAttribute("aria-expanded", String(hits.length > 0));
+    this.#unroll(true);
     this.#point();
   }
 
+  #line(i: number): HTMLElement {
+    const { name, op } = this.#hits[i]!,
+      cut = name.lastIndexOf("/") + 1;
+    return h(
+      "div",
+      {
+        class: "gs-hit",
+        role: "option",
+        id: `${this.#list.id}-${i}`,
+        title: name,
+        on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, false) },
+      },
+      // cut in the middle: what tells it from others is its end
+      h("span", { class: "gs-hit-name" }, h("span", { class: "gs-hit-path" }, name.slice(0, cut)), h("span", {}, name.slice(cut))),
+      h("span", { class: "gs-hit-op" }, op),
+    );
+  }
+
   #point(): void {
-    [...this.#list.children].forEach((e, i) => {
+    const lines = [...this.#list.querySelectorAll(".gs-hit")];
+    lines.forEach((e, i) => {
       e.classList.toggle("gs-on", i === this.#at);
       e.setAttribute("aria-selected", String(i === this.#at));
     });
-    const on = this.#list.children[this.#at];
+    const on = lines[this.#at];
     if (on) {
       this.#input.setAttribute("aria-activedescendant", on.id);
       bring(on, this.#list);
     } else this.#input.removeAttribute("aria-activedescendant");
   }
 
-  #take(i: number): void {
+  #take(i: number, keyboard: boolean): void {
     const hit = this.#hits[i];
     if (!hit) return;
-    this.#close();
-    this.#input.value = "";
-    this.reveal(hit);
-    this.leave();
+    this.#at = i;
+    this.#point();
+    if (keyboard) this.#unroll(false);
+    this.reveal(hit, keyboard);
+    if (keyboard) this.leave();
+  }
+
+  /** Shows the list, or hides it; what was found stays. */
+  #unroll(on: boolean): void {
+    const some = on && this.#hits.length > 0;
+    this.#list.hidden = !some;
+    this.#note.hidden = !on || !this.#note.textContent;
+    this.#drop.hidden = this.#list.hidden && this.#note.hidden;
+    this.#input.setAttribute("aria-expanded", String(some));
+    if (!some) this.#input.removeAttribute("aria-activedescendant");
   }
 
   #close(): void {
-    this.#list.hidden = this.#note.hidden = this.#drop.hidden = true;
     this.#hits = [];
-    this.found({});
-    this.#input.setAttribute("aria-expanded", "false");
-    this.#input.removeAttribute("aria-activedescendant");
+    this.#answered = "";
+    this.#unroll(false);
+    for (const pane of this.#marked) this.found(pane, {});
+    this.#marked = [];
   }
 
   #key(e: KeyboardEvent): void {
     if (e.key === "Escape") {
-      if (!this.#list.hidden || !this.#note.hidden) this.#close();
-      else this.leave();
-    } else if (e.key === "Enter") {
+      if (this.#drop.hidden) this.leave();
+      else this.#close();
+    } else if (e.key === "F3") this.step(e.shiftKey ? -1 : 1);
+    else if (e.key === "Enter") {
       // Enter may come before the answer: then it takes the first hit once there is one
-      if (this.#hits.length && this.#input.value.trim() === this.#asked) this.#take(this.#at);
+      if (this.#hits.length && this.#input.value.trim() === this.#answered) this.#take(this.#at, true);
       else {
         clearTimeout(this.#timer);
-        void this.#ask().then(() => this.#take(0));
+        void this.#ask().then(() => this.#take(0, true));
       }
     } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
       if (this.#hits.length) this.#at = (this.#at + (e.key === "ArrowDown" ? 1 : -1) + this.#hits.length) % this.#hits.length;

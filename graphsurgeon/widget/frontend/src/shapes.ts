@@ -2,7 +2,7 @@
 import { clean, figure, s } from "./dom";
 import { type Chip, count, share, SIGN, subOf } from "./marks";
 import { fitted, LABEL, LEADING, measure, SUB } from "./text";
-import type { Box, Edge, Group } from "./types";
+import type { Box, Direction, Edge, Group } from "./types";
 
 const CHIP = 17;
 
@@ -137,6 +137,28 @@ export function drawShare(inside: number, item: Box | Group): SVGElement {
     { class: `gs-share${isBox ? "" : " gs-count"}`, x: isBox ? item.w / 2 : item.w - 10, y: isBox ? item.h - 9 : 17, ...fitted(text, SUB) },
     text,
   );
+}
+
+const PORTS = 12;
+
+/** How many outputs of a box are drawn as ports: a fold has one, for what leaves it. */
+export function outputsOf(b: Box): number {
+  return b.kind === "scope" || b.kind === "series" ? 1 : Math.min(PORTS, b.outputs);
+}
+
+/** Where a port of a box is, in the picture: inputs where edges come in, outputs where they leave. */
+export function portOf(b: Box, at: number, side: "input" | "output", direction: Direction, of = outputsOf(b)): [number, number] {
+  const share = (at + 0.5) / Math.max(1, of),
+    far = side === "output" ? 1 : 0;
+  return direction === "TB" ? [b.x + b.w * share, b.y + b.h * far] : [b.x + b.w * far, b.y + b.h * share];
+}
+
+/** A port: a dot, with room around it to hit. */
+export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
+  const g = s("g", { class: `gs-port gs-port-${kind}`, transform: `translate(${round(x)},${round(y)})` });
+  g.append(s("circle", { class: "gs-port-hit", r: 10 }), s("circle", { class: "gs-port-dot", r: 4.5 }));
+  if (kind === "no") g.append(s("path", { class: "gs-port-cross", d: "M-2,-2L2,2M2,-2L-2,2" }));
+  return g;
 }
 
 /** An edge: line and arrow head; the wide invisible line is easier to hit. */

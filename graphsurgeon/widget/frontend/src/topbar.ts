@@ -3,6 +3,8 @@ import type { Ask } from "./api";
 import { button, type ButtonProps, fill, h } from "./dom";
 import { icon, type IconName } from "./icons";
 import type { Action } from "./keys";
+import type { ViewState } from "./store";
+import type { Tool } from "./pointer";
 import type { Direction, Views } from "./types";
 
 type Point = { x: number; y: number };
@@ -13,6 +15,7 @@ export interface TopEvents {
   views(at: Point): void;
   outline(): void;
   inspector(): void;
+  plan(): void;
   seen(at: Point): void;
   served(at: Point): void;
   colours(at: Point): void;
@@ -25,9 +28,12 @@ export class TopBar {
   readonly #serves: HTMLButtonElement;
   readonly #outline: HTMLButtonElement;
   readonly #inspector: HTMLButtonElement;
+  readonly #plan: HTMLButtonElement;
+  readonly #full: HTMLButtonElement;
   readonly #turn: HTMLButtonElement;
   readonly #back: HTMLButtonElement;
   readonly #forward: HTMLButtonElement;
+  readonly #tools: Record<Exclude<Tool, "select">, HTMLButtonElement>;
   readonly element: HTMLElement;
   #direction: Direction = "TB";
 
@@ -51,10 +57,15 @@ export class TopBar {
     this.#serves.classList.remove("gs-icon-only");
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
+    this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-live" });
+    this.#full = tool("full", "Full window (Shift+F)", () => events.does("full"), { "aria-pressed": "false" });
     this.#back = does("back", "Back ( , )", "back");
     this.#forward = does("forward", "Forward ( . )", "forward");
     this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }));
     this.#scale = button({ text: "100%", label: "Full size (0)", kind: "quiet", class: "gs-scale", press: () => events.does("actual") });
+    const takes = (name: IconName, label: string, action: Action) =>
+      tool(name, label, () => events.does(action), { "aria-pressed": "false", class: "gs-tool" });
+    this.#tools = { lasso: takes("lasso", "Lasso (l)", "lasso"), pan: takes("hand", "Drag pans (h, or hold Space)", "hand") };
     this.element = h(
       "div",
       { class: "gs-top" },
@@ -69,7 +80,9 @@ export class TopBar {
         this.#forward,
         menu("views", "Views (v)", events.views),
         h("span", { class: "gs-rule" }),
-        tool("fold", "Fold all", foldAll),
+        ...Object.values(this.#tools),
+        h("span", { class: "gs-rule" }),
+        tool("fold", "Fold all scopes", foldAll),
         this.#turn,
         menu("eye", "What is shown (s)", events.seen, "gs-live"),
         menu("colours", "Colours", events.colours, "gs-live"),
@@ -88,7 +101,9 @@ export class TopBar {
       }),
       search,
       does("help", "Keys and signs (?)", "help"),
+      this.#plan,
       this.#inspector,
+      this.#full,
     );
   }
 
@@ -118,7 +133,16 @@ export class TopBar {
     if (this.#scale.textContent !== text) fill(this.#scale, h("span", {}, text));
   }
 
-  sides(outline: boolean, inspector: boolean): void {
+  full(on: boolean): void {
+    this.#full.setAttribute("aria-pressed", String(on));
+  }
+
+  tool(now: Tool): void {
+    for (const [name, button] of Object.entries(this.#tools)) button.setAttribute("aria-pressed", String(name === now));
+  }
+
+  sides({ outline, inspector, plan }: ViewState["sides"]): void {
+    this.#plan.setAttribute("aria-pressed", String(plan));
     this.#outline.setAttribute("aria-pressed", String(outline));
     this.#inspector.setAttribute("aria-pressed", String(inspector));
   }

@@ -1,10 +1,10 @@
 // What Python sends: the traits of the widget and the results of verbs. verbs.ts has the verbs.
-import type { PaneName, Training } from "./verbs";
+import type { PaneName, StageName, Training } from "./verbs";
 
 /** How a picture is drawn, once it is. */
 export type Direction = "LR" | "TB";
 
-export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed";
+export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed" | "shape";
 
 export interface Rect {
   x: number;
@@ -54,6 +54,8 @@ export interface Look {
   name: string;
   faded: string[];
   budget: number;
+  /** What is seen of a plan in one graph. */
+  stage?: StageName;
 }
 
 export interface Group extends Rect {
@@ -104,9 +106,25 @@ export interface Boundary {
   ops: number;
   boxes: Record<string, number>;
   leaks: TensorText[];
+  /** How many leaks there are, of control too: the lists may end before. */
+  leaked?: number;
   control_leaks: TensorText[];
   variables: number;
   problem: string;
+  /** Whether inputs and outputs would do if they changed places. */
+  swap?: boolean;
+  included?: string[];
+}
+
+/** Why one box needs another: what is needed first, what needs it last. */
+export interface Way {
+  text: string;
+  steps: { op: string; text: string }[];
+}
+
+/** A boundary that could be marked. */
+export interface Suggested extends Boundary {
+  text: string;
 }
 
 export interface ErrorParts {
@@ -115,13 +133,55 @@ export interface ErrorParts {
   instead: string;
 }
 
+/** What enters a copy and what will feed it, or what leaves it. */
+export interface Fed extends TensorText {
+  step: number;
+  end: "in" | "out";
+  /** `keep`: what it reads today; of a copy that cannot be made, what was asked for */ kind: string;
+  by: string;
+  /** whether the copy is made in its own graph */ same: boolean;
+  dtype: string;
+  shape: string;
+}
+
+export interface SaveForm {
+  path: string;
+  formats: [string, string][];
+  inputs: string;
+  outputs: string;
+  note: string;
+}
+
+/** What was written: what is in it, what was left out and proved; and the call that does the same. */
+export interface Wrote {
+  lines: string[];
+  code: string;
+}
+
+export interface Fault extends ErrorParts {
+  /** What would make it go, the most sensible first. */
+  cures?: Adapter[];
+}
+
+/** What makes a tensor fit: the kinds, and what it does. */
+export interface Adapter {
+  by: string[];
+  text: string;
+}
+
 export interface Plan {
-  steps: { text: string }[];
-  redo: number;
-  undo?: boolean;
-  faults: ErrorParts[];
+  saved?: Wrote | Record<string, never>;
+  /** How many plans are applied. */
+  history?: number;
+  inputs?: Fed[];
+  /** Step -> the scope of the copy that it makes. */
+  scopes?: Record<string, string>;
+  steps: { text: string; muted?: boolean }[];
+  faults: Fault[];
   warnings: string[];
   counts: { ops: number; variables: number; placeholders: number; connections: number; changed?: number; removed?: number };
+  /** How many variables there are in truth: the list may end before. */
+  rows?: number;
   new: { name: string; was: string; op: string }[];
   variables: { step: number; name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
   connections: { from: string; to: string; text: string; was?: string }[];
@@ -167,7 +227,36 @@ export interface State {
   still?: boolean;
 }
 
+/** What can be typed of ops: its value (empty where ops differ), what it was before the plan, all that it may be. */
+export interface Attribute {
+  name: string;
+  value: string;
+  was: string;
+  choices: string[];
+}
+
+export interface Attributes {
+  types: [string, number][];
+  device: string;
+  attributes: Attribute[];
+}
+
+/** One argument of a step of the plan, as a form has it. */
+export interface Argument {
+  name: string;
+  label: string;
+  value: string;
+  choices: string[];
+}
+
+export interface OpType {
+  name: string;
+  doc: string;
+}
+
 export interface Details {
+  attributes?: Attribute[];
+  device?: string;
   title: string;
   rows: [string, string][];
   inputs: TensorText[];
@@ -194,6 +283,9 @@ export interface Found {
 export interface Views {
   back: number;
   forward: number;
+  /** How many things can be taken back, and done again. */
+  undo?: number;
+  redo?: number;
   saved: string[];
   /** Signatures and functions of the file, and the one that is shown. */
   served?: string[];
@@ -226,6 +318,26 @@ export interface RunForm {
   feeds: { tensor: string; text: string; made: string; names: string[] }[];
   selected: number;
   of: "applied" | "graph" | "plan" | "selection";
+  /** What a stranger's graph would do, that nobody has trusted yet; empty where nobody needs to be asked. */
+  risk: string;
+}
+
+/** An input of an op: what it reads, and why it cannot read another tensor; nothing where it can. */
+export interface Taker {
+  op: string;
+  input: number;
+  reads: string;
+  why: string;
+  /** Whether only dtype or shape are against it. */
+  misfit?: boolean;
+}
+
+/** Which inputs could read a tensor: by box of a pane. */
+export interface Takers {
+  tensor: string;
+  text: string;
+  pane: PaneName;
+  boxes: Record<string, Taker[]>;
 }
 
 /** A run that is in the picture. */

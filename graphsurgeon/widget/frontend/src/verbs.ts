@@ -6,6 +6,7 @@ export type Unmapped = "include" | "keep" | "placeholder" | "refuse";
 export type Training = "away" | "beside" | "scopes";
 export type ColourBy = "bytes" | "device" | "difference" | "dtype" | "family" | "magnitude" | "ms" | "not finite" | "scope" | "structure" | "zeros";
 export type Policy = "copy" | "freeze" | "initial" | "share";
+export type StageName = "after" | "before" | "both";
 
 /** Verb -> its arguments. */
 export interface Verbs {
@@ -17,8 +18,12 @@ export interface Verbs {
   outline_open: { name: string };
   outline_close: { name: string };
   details: { name: string; pane: PaneName };
-  find: { query: string };
+  attributes: { names: string[]; pane: PaneName };
+  op_types: { query: string; names: string[]; inputs: number };
+  find: { query: string; pane: PaneName };
   find_like: { names: string[] };
+  select_between: { a: string; b: string };
+  why: { a: string; b: string; pane: PaneName };
   value: { name: string };
   show_signature: { name: string };
   infer: Record<string, never>;
@@ -29,6 +34,7 @@ export interface Verbs {
   show_view: { name: string };
   forget_view: { name: string };
   set_direction: { direction: "LR" | "TB" | "auto" };
+  set_stage: { show: StageName };
   set_depth: { depth: number; pane: PaneName };
   set_budget: { boxes: number };
   show_helpers: { kind: string; on: boolean };
@@ -37,6 +43,7 @@ export interface Verbs {
   paint: { by: ColourBy };
   fade: { keys: string[] };
   run_form: { of: "applied" | "graph" | "plan" | "selection" };
+  trust: { of: "applied" | "graph" | "plan" | "selection" };
   run: { feeds: Record<string, string>; of: "applied" | "graph" | "plan" | "selection"; seed: number; limit: number; memory: number };
   held: { tensors: string[] };
   fetch: { tensor: string };
@@ -45,17 +52,31 @@ export interface Verbs {
   mark_output: { tensor: string };
   unmark: { tensor: string };
   clear_boundary: Record<string, never>;
+  include: { tensor: string };
+  swap_boundary: Record<string, never>;
   boundary_of_selection: Record<string, never>;
+  suggest_boundaries: Record<string, never>;
+  set_boundary: { inputs: string[]; outputs: string[] };
   add_leak: { tensor: string };
   copy: { to: string | null; unmapped: Unmapped };
+  takers: { tensor: string; pane: PaneName };
   connect: { tensor: string; to: string; input: number };
+  adapters: { tensor: string; to: string; input: number };
+  adapt: { tensor: string; to: string; input: number; by: string[] };
+  cure: { fault: number; cure: number };
   set_policy: { step: number; variable: string; policy: Policy };
+  set_input: { step: number; tensor: string; by: string };
+  set_scope: { step: number; to: string };
   reroute: { old: string; to: string };
   swap: { a: string; b: string };
   bypass: { op: string };
   detach: { names: string[]; side: "both" | "inputs" | "outputs" };
   insert: { op: string; on: string; name: string | null };
-  insert_copy: { names: string[]; on: string; to: string | null };
+  insert_copy: { names: string[]; on: string; to: string | null; pane: PaneName };
+  hold: { names: string[]; pane: PaneName };
+  cut: { names: string[] };
+  paste: { to: string | null; keep: boolean };
+  duplicate: { names: string[]; pane: PaneName; to: string | null; keep: boolean };
   remove: { names: string[]; stitch: boolean };
   set_attr: { names: string[]; name: string; value: string };
   set_device: { names: string[]; device: string };
@@ -69,6 +90,14 @@ export interface Verbs {
   resolve_condition: { name: string; value: string };
   replace: { names: string[]; by: string; external: "keep" | "refuse" };
   on_copies: { scope: string | null; until: string[]; assign: "copy" | "leave" };
+  drop_step: { step: number };
+  move_step: { step: number; before: number };
+  mute_step: { step: number; on: boolean };
+  step_form: { step: number };
+  edit_step: { step: number; values: Record<string, string> };
+  save_form: Record<string, never>;
+  save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2"; signature: string; inputs: string; outputs: string; values: "current" | "initial" };
+  history_code: Record<string, never>;
   undo: Record<string, never>;
   redo: Record<string, never>;
   apply: Record<string, never>;

@@ -4,7 +4,7 @@ import type { Rect, Scene } from "./types";
 
 export const LEAST = 0.1,
   MOST = 3,
-  FIRST_LEAST = 0.75;
+  FRAMED_LEAST = 0.75;
 const MARGIN = 20;
 
 export class View {
@@ -14,10 +14,9 @@ export class View {
 
   constructor(private readonly changed: () => void) {}
 
-  /** The first look: full size when it fits, else as large as fits, but never too small to read; then the beginning is in sight. */
+  /** The first look: full size, in the middle where it fits; else the beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
-    const k = Math.max(FIRST_LEAST, Math.min(1, fitting(scene, width, height)));
-    this.#centre(scene, width, height, k);
+    this.#centre(scene, width, height, 1);
     const depth = (r: Rect) => centre(r)[scene.direction === "LR" ? 0 : 1],
       least = Math.min(...scene.boxes.map(depth));
     const start = nearest(
@@ -27,9 +26,9 @@ export class View {
     if (start) this.show(start, width, height);
   }
 
-  /** Puts `r` in the middle, between 75 % and full size; of what is too large, the beginning. */
-  frame(r: Rect, width: number, height: number): void {
-    const k = (this.k = Math.max(FIRST_LEAST, Math.min(1, fitting(r, width, height))));
+  /** Puts `r` in the middle, between 75 % (or `least`) and full size; of what is too large, the beginning. */
+  frame(r: Rect, width: number, height: number, least = FRAMED_LEAST): void {
+    const k = (this.k = Math.max(least, Math.min(1, fitting(r, width, height))));
     const w = r.w * k,
       hh = r.h * k,
       room = MARGIN * 2;

@@ -28,13 +28,13 @@ test("an answer settles its own request", async () => {
     changed = vi.fn(),
     api = new Api(model, changed);
   const first = api.call("undo", {}),
-    second = api.call("find", { query: "x" });
+    second = api.call("find", { pane: "source", query: "x" });
   expect(api.pending()).toBe(2);
   expect(api.pending("find")).toBe(1);
   model.answer("find", { hits: [], total: 0 });
   expect(await second).toEqual({ hits: [], total: 0 });
   model.answer("undo");
-  expect(await first).toBe(null);
+  expect(await first).toBe(undefined);
   expect(changed).toHaveBeenCalledTimes(4);
 });
 

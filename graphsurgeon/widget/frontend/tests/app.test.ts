@@ -50,8 +50,6 @@ test("i, o and Enter on what has the focus", () => {
   key(item("a"), "o");
   item("s/").focus();
   key(item("s/"), "i"); // whether it is a layer, whose output is meant, the kernel knows
-  key(item("s/"), "m");
-  expect(host.querySelector(".gs-status-text")!.textContent).toContain("is a scope");
   key(item("s/"), "Enter");
   item("n").focus();
   key(item("n"), "o");
@@ -76,34 +74,26 @@ test("typing in a field is not a command", () => {
   expect(model.verbs).toEqual([["copy", { to: "grafted", unmapped: "placeholder" }]]);
 });
 
+test("after a copy by hand its steps are shown; after one that is refused nothing is", async () => {
+  const field = host.querySelector<HTMLInputElement>(".gs-copy-to")!,
+    panel = host.querySelector<HTMLElement>(".gs-panel")!;
+  key(field, "Enter");
+  model.emit("msg:custom", { v: 1, id: model.sent.at(-1).id, ok: false, error: { asked: "copy", wrong: "no", instead: "yes" } });
+  await settled();
+  expect(panel.hidden).toBe(true);
+  key(field, "Enter");
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy of a" }] } });
+  model.answer("copy");
+  await settled();
+  expect(panel.textContent).toContain("copy of a");
+});
+
 test("apply is not sent for a plan with faults", () => {
   model.put({ plan: { ...NO_PLAN, steps: [{ text: "x" }], faults: [{ asked: "copy", wrong: "taken", instead: "other" }] } });
   item("a").focus();
   key(item("a"), "Enter", { ctrlKey: true });
   expect(model.verbs).toEqual([]);
   expect(host.querySelector(".gs-panel")!.textContent).toContain("taken");
-});
-
-test("m twice connects; Esc gives up", async () => {
-  item("a").focus();
-  key(item("a"), "m");
-  expect(item("a").classList.contains("gs-armed")).toBe(true);
-  key(item("a"), "Escape");
-  expect(item("a").classList.contains("gs-armed")).toBe(false);
-  key(item("a"), "m");
-  item("b").focus();
-  key(item("b"), "m");
-  model.answer("details", {
-    title: "",
-    rows: [],
-    inputs: [{ tensor: "x:0", text: "" }],
-    outputs: [],
-    control_inputs: [],
-    consumers: [],
-    doc: "",
-  });
-  await settled();
-  expect(model.verbs.at(-1)).toEqual(["connect", { tensor: "a:0", to: "b", input: 0 }]);
 });
 
 test("r twice reroutes; what needs no second end is in the menu of edits", () => {
@@ -227,17 +217,84 @@ test("all like it: found, then replaced by what was selected, not by all that wa
   expect(item("s/").classList.contains("gs-hit-box")).toBe(true);
   edit("a", "Replace all like this by");
   expect(host.querySelector(".gs-dialog")!.getAttribute("aria-label")).toBe("Replace all like a by");
-  fields()[0]!.value = "Softplus";
-  fields()[1]!.value = "keep";
+  model.answer("op_types", [{ name: "Softplus", doc: "Computes softplus." }]);
+  await settled();
   key(fields()[0]!, "Enter");
-  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["a"], by: "Softplus", external: "keep" }]);
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["a"], by: "Softplus", external: "refuse" }]);
   // a selection of one's own ends that
   click(item("b"));
   expect(item("s/").classList.contains("gs-hit-box")).toBe(false);
   edit("b", "Replace all like this by");
-  fields()[0]!.value = "Elu";
+  expect(model.verbs.at(-1)).toEqual(["op_types", { query: "", names: ["b"], inputs: 0 }]);
+});
+
+test("an op type is searched by typing; Enter waits for what is found, and takes it; of a scope one says what becomes of its readers", async () => {
+  start({ scenes: { source: scene([box("s/"), box("b")]), destination: null } });
+  item("s/").focus();
+  key(item("s/"), "y");
+  model.answer("op_types", [
+    { name: "Elu", doc: "" },
+    { name: "Selu", doc: "" },
+  ]);
+  await settled();
+  key(fields()[0]!, "ArrowDown");
+  expect(fields()[0]!.getAttribute("aria-activedescendant")).toBe(host.querySelectorAll("[role=option]")[1]!.id);
+  fields()[0]!.value = "soft";
+  fields()[0]!.dispatchEvent(new Event("input"));
+  fields()[1]!.value = "keep";
   key(fields()[0]!, "Enter");
-  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["b"], by: "Elu", external: "refuse" }]);
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["op_types", { query: "soft", names: ["s/"], inputs: 0 }]);
+  model.answer("op_types", [{ name: "Softplus", doc: "" }]);
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["replace", { names: ["s/"], by: "Softplus", external: "keep" }]);
+});
+
+test("a value is changed where it is shown: from a menu where all that it may be is known", async () => {
+  click(item("a"));
+  const details = {
+    title: "a",
+    rows: [
+      ["type", "Conv2D"],
+      ["padding", "'SAME'"],
+      ["strides", "[1]"],
+    ],
+    inputs: [],
+    outputs: [],
+    control_inputs: [],
+    consumers: [],
+    doc: "",
+    device: "",
+    attributes: [
+      { name: "padding", value: "SAME", was: "", choices: ["SAME", "VALID"] },
+      { name: "strides", value: "[1]", was: "", choices: [] },
+    ],
+  };
+  model.answer("details", details);
+  await settled();
+  const set = (of: string) => click(host.querySelector<HTMLElement>(`[data-focus="set ${of}"]`)!);
+  set("padding");
+  click(choice("VALID"));
+  expect(model.verbs.at(-1)).toEqual(["set_attr", { names: ["a"], name: "padding", value: "VALID" }]);
+  set("strides");
+  fields()[0]!.value = "[2]";
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["set_attr", { names: ["a"], name: "strides", value: "[2]" }]);
+  set("device");
+  fields()[0]!.value = "/gpu:0";
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["set_device", { names: ["a"], device: "/gpu:0" }]);
+  // by key: one text says both, and a part of it is enough
+  item("a").focus();
+  key(item("a"), "a");
+  model.answer("attributes", { types: [["Conv2D", 1]], device: "", attributes: details.attributes });
+  await settled();
+  fields()[0]!.value = "valid";
+  fields()[0]!.dispatchEvent(new Event("input"));
+  key(fields()[0]!, "Enter");
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["set_attr", { names: ["a"], name: "padding", value: "VALID" }]);
 });
 
 test("what is selected is inserted elsewhere as a copy; the edits so far go on copies", () => {
@@ -245,7 +302,7 @@ test("what is selected is inserted elsewhere as a copy; the edits so far go on c
   click(item("a"));
   edit("b", "Insert a copy");
   key(fields()[0]!, "Enter");
-  expect(model.verbs.at(-1)).toEqual(["insert_copy", { names: ["a"], on: "b:0", to: null }]);
+  expect(model.verbs.at(-1)).toEqual(["insert_copy", { names: ["a"], on: "b:0", to: null, pane: "destination" }]);
   edit("b", "Make its edits on copies");
   fields()[0]!.value = "new";
   fields()[1]!.value = "b";
@@ -266,12 +323,10 @@ test("an edit that needs words asks for them; Enter answers", () => {
   expect(document.activeElement).toBe(item("a"));
 });
 
-test("a scope is taken out only after a question", () => {
+test("a scope is taken out at once: it is a step that can be taken back", () => {
   start({ scenes: { source: scene([box("s/"), box("b")]), destination: null } });
   item("s/").focus();
   key(item("s/"), "Delete", { shiftKey: true });
-  expect(model.verbs).toEqual([]);
-  click([...host.querySelectorAll<HTMLElement>("[role=alertdialog] button")].at(-1)!);
   expect(model.verbs).toEqual([["remove", { names: ["s/"], stitch: false }]]);
 });
 
@@ -417,4 +472,78 @@ test("a button of the plan bar that goes with its row leaves the keyboard to its
   host.querySelector<HTMLElement>(".gs-summary button:last-child")!.focus();
   model.put({ boundary: NO_BOUNDARY });
   expect(document.activeElement).toBe(host.querySelector(".gs-summary"));
+});
+
+test("what would make a tensor fit stands beside its fault, as buttons", () => {
+  const cures = [
+    { by: ["cast"], text: "cast to float32" },
+    { by: ["pool", "dense"], text: "mean of each channel, then dense to 3" },
+  ];
+  const faults = [
+    { asked: "copy", wrong: "no", instead: "yes" },
+    { asked: "connect", wrong: "it is int32", instead: "yes", cures },
+  ];
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }], faults } });
+  const buttons = [...host.querySelectorAll<HTMLElement>(".gs-problems [role=group] button")];
+  expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense"]);
+  expect(buttons[1]!.title).toBe("Pool + dense: mean of each channel, then dense to 3");
+  click(buttons[1]!);
+  expect(model.verbs.at(-1)).toEqual(["cure", { fault: 1, cure: 1 }]);
+});
+
+test("what feeds a copy is said in its table: by a choice, by typing, or by picking a box; Esc gives up", async () => {
+  const row = { tensor: "x:0", text: "x:0 float32", dtype: "float32", shape: "()", step: 0, kind: "placeholder", by: "copy/x", same: true };
+  const inputs = [
+    { ...row, end: "in" as const },
+    { ...row, tensor: "y:0", text: "y:0", kind: "", by: "copy/y:0", end: "out" as const },
+  ];
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], inputs, scopes: { 0: "copy" } } });
+  click([...host.querySelectorAll<HTMLElement>("[role=tab]")].find(t => t.textContent!.startsWith("Mapping"))!);
+  const panel = () => host.querySelector<HTMLElement>(".gs-mapping")!;
+  const named = (label: string) =>
+    [...panel().querySelectorAll<HTMLElement>("[aria-label], [title]")].find(e => (e.getAttribute("aria-label") ?? e.title) === label)!;
+  const select = named("What feeds x:0") as HTMLSelectElement;
+  select.value = "keep";
+  select.dispatchEvent(new Event("change"));
+  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", by: "keep" }]);
+  const typed = named("Tensor or value that feeds x:0") as HTMLInputElement;
+  typed.value = "[1, 2]";
+  key(typed, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", by: "[1, 2]" }]);
+  const scope = named("Scope of the copy copy") as HTMLInputElement;
+  scope.value = "new";
+  key(scope, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["set_scope", { step: 0, to: "new" }]);
+  const pick = "Pick the tensor that feeds x:0";
+  click(named(pick));
+  click(item("a"));
+  model.answer("details", {
+    title: "a",
+    rows: [],
+    inputs: [],
+    outputs: [{ tensor: "a:1", text: "" }],
+    control_inputs: [],
+    consumers: [],
+    doc: "",
+  });
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", by: "a:1" }]);
+  click(named(pick));
+  expect(host.querySelector(".gs-picking")).not.toBeNull();
+  item("a").focus();
+  key(item("a"), "Escape");
+  expect(host.querySelector(".gs-picking")).toBeNull();
+  click(named("Choose the tensor whose readers should read copy/y:0"));
+  click(item("b"));
+  model.answer("details", {
+    title: "b",
+    rows: [],
+    inputs: [],
+    outputs: [{ tensor: "b:0", text: "" }],
+    control_inputs: [],
+    consumers: [],
+    doc: "",
+  });
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "b:0", to: "copy/y:0" }]);
 });

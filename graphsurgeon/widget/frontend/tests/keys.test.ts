@@ -31,11 +31,10 @@ test.each([
 ])("%s %o is %s", (key, more, action) => expect(press(key, more)).toBe(action));
 
 test.each([
-  ["c", { ctrlKey: true }],
   ["s", { ctrlKey: true }],
   ["i", { altKey: true }],
-  ["d", {}],
-  ["q", {}],
+  ["z", { shiftKey: true }],
+  ["z", {}],
 ])("%s %o is left alone", (key, more) => {
   expect(press(key, more)).toBe(null);
 });

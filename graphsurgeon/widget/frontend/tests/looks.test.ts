@@ -62,7 +62,7 @@ test("what is on is ticked, for eyes and for screen readers", () => {
   start({ look: { ...LOOK, training: "away" } });
   press("What is shown");
   const ticked = [...host.querySelectorAll(".gs-choice[aria-checked=true]")];
-  expect(ticked.map(t => t.textContent)).toEqual(["\u2713 Gradients and updates put awayg"]);
+  expect(ticked.map(t => t.textContent)).toEqual(["\u2713 Gradients and updates put awayg", "\u2713 Map of the whole picturew"]);
   expect(ticked[0]!.getAttribute("role")).toBe("menuitemcheckbox");
 });
 

@@ -32,7 +32,7 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
     { tensor: "x:0", text: "float32 (?, 2)", made: "random (1, 2)", names: ["batch"] },
     { tensor: "y:0", text: "string (?,)", made: "", names: [] },
   ];
-  model.answer("run_form", { feeds, selected: 0, of: "graph" });
+  model.answer("run_form", { feeds, selected: 0, of: "graph", risk: "" });
   await settled();
   const fields = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
   expect(fields.map(f => f.placeholder)).toEqual(["random (1, 2)", "a name, a file or numbers", "", "none", "none"]);
@@ -47,9 +47,25 @@ test("the form asks for each placeholder, offers what fits, and sends what was t
   expect(panel().textContent).toContain("first not finite");
 });
 
+test("a stranger's graph is run when somebody has read what it would do, and says so", async () => {
+  const risk = "m.pb came from a file. It holds 1 op that writes files, 'evil' (WriteFile).";
+  click(named("Run"));
+  model.answer("run_form", { feeds: [], selected: 0, of: "graph", risk });
+  await settled();
+  const dialog = host.querySelector<HTMLElement>(".gs-dialog")!;
+  expect(dialog.querySelector('[role="alert"]')!.textContent).toBe(risk);
+  const answer = dialog.querySelector<HTMLElement>(".gs-primary")!;
+  expect(answer.textContent).toBe("Run it anyway");
+  click(answer);
+  expect(last()).toEqual(["trust", { of: "graph" }]);
+  model.answer("trust", null);
+  await settled();
+  expect(last()).toEqual(["run", { feeds: {}, of: "graph", seed: 0, limit: 0, memory: 0 }]);
+});
+
 test("where something is selected it can be run alone", async () => {
   click(named("Run"));
-  model.answer("run_form", { feeds: [], selected: 3, of: "graph" });
+  model.answer("run_form", { feeds: [], selected: 3, of: "graph", risk: "" });
   await settled();
   const choice = host.querySelector<HTMLSelectElement>(".gs-dialog select")!;
   choice.value = "selection";

@@ -54,7 +54,7 @@ export class PageModel extends LocalModel {
       titles: { source: data.title, destination: "" },
       selected: [],
       boundary: NO_BOUNDARY,
-      plan: { ...NO_PLAN, undo: false },
+      plan: NO_PLAN,
       status: { text: `A saved picture: it folds, unfolds and searches without a kernel.${left}`, level: "info" },
       outline: { rows: [] },
       theme: data.theme,

@@ -13,7 +13,6 @@ export const NO_BOUNDARY: Boundary = {
 };
 export const NO_PLAN: Plan = {
   steps: [],
-  redo: 0,
   faults: [],
   warnings: [],
   counts: { ops: 0, variables: 0, placeholders: 0, connections: 0 },

@@ -1,0 +1,35 @@
+"""How Sphinx builds the site; `tools/build_docs.py` puts its source together and calls it."""
+
+import graphsurgeon
+
+project = "graphsurgeon"
+author = "the graphsurgeon authors"
+copyright = f"{author}, Apache-2.0"
+version = release = graphsurgeon.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["conf.py"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+default_role = "code"  # docstrings write names in single backticks
+
+html_theme = "furo"  # its fonts are those of the system: nothing comes from a network
+html_title = "graphsurgeon"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+
+nb_execution_mode = "off"  # notebooks are shown as they were run by `make notebooks`, and run again by the tests
+nb_ipywidgets_js = {}  # stored pictures are static: no script for widgets
+nb_merge_streams = True
+myst_heading_anchors = 3
+
+suppress_warnings = ["ref.python"]  # `bytes` in a signature is Python's, though two classes have a field of that name
+
+autodoc_class_signature = "separated"
+autodoc_member_order = "groupwise"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": False}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False

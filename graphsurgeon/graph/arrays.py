@@ -1,0 +1,61 @@
+"""Arrays: values by name for a NumPy archive without pickles, which texts and dtypes that NumPy lacks survive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PARTS = "::"
+
+
+def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
+    r"""Returns arrays that `np.savez` writes as they are, for `unpacked`.
+
+    Args:
+        values: name -> array; texts are bytes in arrays of objects, as a session gives them.
+        lead: what the keys begin with.
+
+    Example:
+        >>> values = {"a:0": np.array([b"x", b"y\0"], object), "b:0": np.float32(2)}
+        >>> {name: array.tolist() for name, array in unpacked(packed(values, "result"), "result").items()}
+        {'a:0': [b'x', b'y\x00'], 'b:0': 2.0}
+    """
+    found: dict[str, NDArray[Any]] = {}
+    for name, value in values.items():
+        array = np.asarray(value)
+        if array.dtype.kind in "OSU":
+            texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.ravel().tolist()]
+            ends = np.cumsum([len(text) for text in texts], dtype=np.int64).reshape(array.shape)
+            found[f"{lead}{_PARTS}text{_PARTS}{name}"] = np.frombuffer(b"".join(texts), np.uint8)
+            found[f"{lead}{_PARTS}ends{_PARTS}{name}"] = ends
+        elif array.dtype.kind == "V":  # as bfloat16: NumPy would forget its name
+            raw = np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.uint8)
+            found[f"{lead}{_PARTS}{array.dtype.name}{_PARTS}{name}"] = raw
+        else:
+            found[f"{lead}{_PARTS}{_PARTS}{name}"] = array
+    return found
+
+
+def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
+    """Returns the values by name that `packed` was given.
+
+    Raises:
+        TypeError: a dtype is not known here.
+    """
+    found: dict[str, Any] = {}
+    for key, array in arrays.items():
+        first, _, rest = key.partition(_PARTS)
+        kind, _, name = rest.partition(_PARTS)
+        if first != lead or kind == "text":
+            continue
+        if kind == "ends":
+            whole, ends = arrays[f"{lead}{_PARTS}text{_PARTS}{name}"].tobytes(), array.ravel().tolist()
+            texts = np.empty(len(ends), object)
+            texts[:] = [whole[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+            found[name] = texts.reshape(array.shape)
+        else:
+            found[name] = array.view(np.dtype(kind)).reshape(array.shape[:-1]) if kind else array
+    return found

@@ -1,0 +1,227 @@
+"""Cuts: narrow boundaries near some ops: few tensors that enter and leave, of known shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .boundary import Tensor
+from .contexts import context_fault
+from .gradients import Gradients
+from .graph import Graph, Ints, Mask
+from .rewired import TURNING
+from .traversal import forward, reached
+from .variables import FEED_TYPES
+
+_EACH_WAY = 4
+"""So many places above and below are tried, the nearest and the narrowest."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A boundary around some ops.
+
+    Args:
+        inputs, outputs: the tensors that enter and leave, by name.
+        ops: how many ops computed from inputs lie between.
+        known: whether the rank of all these tensors is known.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    ops: int
+    known: bool = True
+
+    @property
+    def width(self) -> int:
+        """How many tensors cross."""
+        return len(self.inputs) + len(self.outputs)
+
+
+def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
+    """Returns boundaries that hold some ops and that few tensors cross: each wider one is nearer than the next.
+
+    What is fed and computed from it counts; constants, variables, gradients and updates do not. Where these are fewer,
+    name scopes around the ops are added.
+
+    Args:
+        graph: the snapshot.
+        mask: the ops.
+        most: so many at most.
+
+    Example:
+        >>> ops = [("a", "Neg", ["x"]), ("b", "Exp", ["a"]), ("c", "Add", ["a", "b"]), ("d", "Exp", ["c"])]
+        >>> g = Graph.of([("x", "Placeholder", []), *ops])
+        >>> [(cut.inputs, cut.outputs) for cut in cuts(g, g.mask([2]))]
+        [(('a:0',), ('b:0',))]
+        >>> [(cut.inputs, cut.outputs) for cut in cuts(g, g.mask([1, 2]))]
+        [(('x:0',), ('a:0', 'b:0')), (('x:0',), ('c:0',))]
+    """
+    flow = _Flow(graph)
+    inside = flow.hull(mask & flow.ops & ~flow.fed)
+    if not inside.any():
+        return []
+    ways = product(flow.above(inside), flow.below(inside))
+    found = [cut for into, out in ways if (cut := flow.cut(inside, into, out)) is not None]
+    out = _narrower(found)[:most]
+    for scope in _scopes(graph, inside):
+        if len(out) == most:
+            break
+        around = flow.hull(graph.scope_mask(scope) & flow.ops & ~flow.fed)
+        cut = flow.cut(around, flow.entering(around), flow.leaving(around))
+        if cut is not None and (cut.inputs, cut.outputs) not in [(c.inputs, c.outputs) for c in out]:
+            out.append(cut)
+    return out
+
+
+def _narrower(found: list[Cut]) -> list[Cut]:
+    """Those that no nearer one is as narrow as, the nearest first."""
+    out: list[Cut] = []
+    for cut in sorted(found, key=lambda cut: (not cut.known, cut.ops, cut.width)):
+        if all(cut.width < other.width for other in out):
+            out.append(cut)
+    return out
+
+
+def _scopes(graph: Graph, mask: Mask) -> Iterator[str]:
+    """The name scopes around some ops, the innermost first."""
+    scopes = graph.scopes
+    homes = np.unique(scopes.home[np.flatnonzero(mask)]).tolist()
+    shared = scopes.names[homes[0]].split("/")
+    for home in homes[1:]:
+        parts = scopes.names[home].split("/")
+        same = [a == b for a, b in zip(shared, parts, strict=False)]
+        shared = shared[: same.index(False) if False in same else len(same)]
+    for depth in range(len([part for part in shared if part]), 0, -1):
+        yield "/".join(shared[:depth])
+
+
+class _Flow:
+    """What is fed and computed from it, gradients and updates apart, and the edges between."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.fed = graph.typed(FEED_TYPES)
+        gradients = Gradients(graph).ops
+        model = ~forward(graph, gradients) if gradients.any() else np.ones(graph.size, np.bool_)
+        self.ops = forward(graph, self.fed & model, control=False, within=model)
+        source, reader, port = graph.data.node, graph.data.rows, graph.data.port
+        kept = self.ops[source] & self.ops[reader] & ~graph.typed(TURNING)[source]
+        self.source, self.reader, self.port = source[kept], reader[kept], port[kept]
+        # a number for each tensor
+        self.tensor = self.source.astype(np.int64) * (int(port.max(initial=0)) + 1) + self.port
+        self.read = graph.mask(np.unique(self.source).tolist())
+
+    def hull(self, mask: Mask) -> Mask:
+        """Some ops and all between them."""
+        up, down = reached(self.reader, self.source, mask), reached(self.source, self.reader, mask)
+        inside: Mask = up & down & ~self.fed
+        return inside
+
+    def entering(self, mask: Mask) -> list[Tensor]:
+        """The tensors that enter, in order of first use."""
+        cross = mask[self.reader] & ~mask[self.source]
+        return list(dict.fromkeys(zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True)))
+
+    def leaving(self, mask: Mask) -> list[Tensor]:
+        """The tensors that others read, and the ends that nobody reads."""
+        cross = mask[self.source] & ~mask[self.reader]
+        ends = np.flatnonzero(mask & ~self.read).tolist()
+        given = [(op, 0) for op in ends if self.graph.outputs(op) != ()]
+        return sorted({*zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True), *given})
+
+    def above(self, inside: Mask) -> list[list[Tensor]]:
+        """Tensors that all of what enters comes through: those that enter, and fewer and fewer further up."""
+        part = reached(self.reader, self.source, inside) & ~inside
+        order, place = self._ordered(part)
+        place[inside] = len(order)
+        mine = (place[self.source] < len(order)) & (place[self.source] >= 0) & (place[self.reader] >= 0)
+        first, last = self._spans(mine, place)
+        width = np.cumsum(np.bincount(first, minlength=len(order) + 1) - np.bincount(last, minlength=len(order) + 1))
+        fed = int(np.count_nonzero(self.fed & part))
+        cuts_at = _records(width[max(fed - 1, 0) : len(order)][::-1])
+        places = [len(order) - 1 - at for at in cuts_at]
+        after = [(place > at) & (part | inside) for at in places]
+        return [self.entering(mask) for mask in after] or [self.entering(inside)]
+
+    def below(self, inside: Mask) -> list[list[Tensor]]:
+        """Tensors that all of what leaves goes through: those that leave, and fewer and fewer further down."""
+        part = reached(self.source, self.reader, inside) & ~inside
+        order, place = self._ordered(part)
+        place[place >= 0] += 1
+        place[inside] = 0
+        mine = (place[self.source] >= 0) & (place[self.reader] > 0)
+        first, last = self._spans(mine, place)
+        size = len(order) + 1
+        ends = place[np.flatnonzero((part | inside) & ~self.read)]
+        width = np.cumsum(
+            np.bincount(first, minlength=size) - np.bincount(last, minlength=size) + np.bincount(ends, minlength=size)
+        )
+        upto = [(place <= at) & (part | inside) for at in _records(width)]
+        return [self.leaving(mask) for mask in upto]
+
+    def cut(self, inside: Mask, into: list[Tensor], out: list[Tensor]) -> Cut | None:
+        """The boundary between tensors; None where there is none of that kind."""
+        graph = self.graph
+        stops = np.isin(self.tensor, [self._number(tensor) for tensor in into])
+        reader, source = self.reader[~stops], self.source[~stops]
+        above = reached(reader, source, graph.mask(op for op, _ in out))
+        core = reached(self.source, self.reader, graph.mask(self.reader[stops].tolist())) & above & ~self.fed
+        core |= inside
+        inputs, outputs = self.entering(core), self.leaving(core)
+        if not inputs or not outputs or core.sum() == (self.ops & ~self.fed).sum():
+            return None
+        if context_fault(graph, core, inputs) is not None:
+            return None
+        infos: list[Any] = [graph.stated_info(*tensor) for tensor in (*inputs, *outputs)]
+        known = all(info is not None and info.shape is not None for info in infos)
+        return Cut(tuple(map(graph.name, inputs)), tuple(map(graph.name, outputs)), int(core.sum()), known)
+
+    def _number(self, tensor: Tensor) -> int:
+        return tensor[0] * (int(self.graph.data.port.max(initial=0)) + 1) + tensor[1]
+
+    def _spans(self, mine: Mask, place: Ints) -> tuple[Ints, Ints]:
+        """For each tensor where it is made, and where it is read last."""
+        _, which = np.unique(self.tensor[mine], return_inverse=True)
+        first, last = (np.zeros(int(which.max(initial=-1)) + 1, np.int32) for _ in range(2))
+        first[which] = place[self.source[mine]]
+        np.maximum.at(last, which, place[self.reader[mine]])
+        return first, last
+
+    def _ordered(self, part: Mask) -> tuple[list[int], Ints]:
+        """Some ops, what is fed first and each behind what it reads; and the place of each op, -1 for others."""
+        mine = part[self.source] & part[self.reader]
+        waits = np.bincount(self.reader[mine], minlength=self.graph.size)
+        by = np.argsort(self.source[mine], kind="stable")
+        readers = self.reader[mine][by].tolist()
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self.source[mine], minlength=self.graph.size))]).tolist()
+        fed = np.flatnonzero(part & self.fed).tolist()
+        ready = [*fed, *np.flatnonzero(part & ~self.fed & (waits == 0)).tolist()]
+        left, order = waits.tolist(), []
+        for op in ready:  # it grows
+            order.append(op)
+            for reader in readers[starts[op] : starts[op + 1]]:
+                left[reader] -= 1
+                if not left[reader]:
+                    ready.append(reader)
+        place = np.full(self.graph.size, -1, np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        return order, place
+
+
+def _records(width: Ints) -> list[int]:
+    """Where a row of widths is less than all before; the first, and the last few.
+
+    Example:
+        >>> _records(np.array([3, 4, 2, 2, 1]))
+        [0, 2, 4]
+    """
+    if not len(width):
+        return []
+    least = np.minimum.accumulate(width)
+    at = np.flatnonzero(np.concatenate([[True], width[1:] < least[:-1]]) & (width > 0)).tolist()
+    return at[:1] + at[1:][-(_EACH_WAY - 1) :]

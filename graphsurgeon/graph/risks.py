@@ -1,0 +1,392 @@
+"""Risks: the ops of a graph that reach out of it as they run: files, network, Python, other code; nothing is run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..words import counted, few
+from .functions import called_by, given, gives_way
+from .graph import Graph
+from .names import op_name
+from .risky_ops import CODE, KINDS, NETWORK, RISKY, SAVERS, SAVERS_OWN, WRITES, RiskyOp
+from .traversal import backward, met_from
+
+#: Ops that hand on what one of their inputs is -> which of these; all where nothing is said.
+_SAME: dict[str, slice] = {
+    "Concat": slice(1, None), "ConcatV2": slice(None, -1), "ExpandDims": slice(1), "Identity": slice(None),
+    "IdentityN": slice(None), "Merge": slice(None), "Pack": slice(None), "RefIdentity": slice(1),
+    "Reshape": slice(1), "Select": slice(1, None), "SelectV2": slice(1, None), "Snapshot": slice(1),
+    "Squeeze": slice(1), "StopGradient": slice(1), "Switch": slice(1), "PlaceholderWithDefault": slice(1),
+}  # fmt: skip
+#: Ops that begin with one of their inputs -> which.
+_JOINED = {"StringJoin": 0, "ShardedFilename": 0, "ShardedFilespec": 0}
+#: What TensorFlow's savers add to the path of a checkpoint.
+_ADDED = re.compile(r"[\w.]*(_temp(_[0-9a-f]+)?)?(/part)?")
+_FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+#: A path that is longer is cut in words.
+_LONG = 80
+_RESTORE = "restore op"
+_TABLES = "table_initializer"
+
+
+@dataclass(frozen=True)
+class Risk:
+    """An op that reaches out of the graph as it runs.
+
+    Args:
+        op: its name; inside of a function that is called ``call/inner``, as everywhere.
+        type: its op type.
+        kind: ``writes files``, ``reads files``, ``opens the network``, ``calls Python``, ``runs other code`` or
+            ``ends the process``.
+        reason: what it does.
+        path: the file, address or token, where the graph says it.
+        load: what makes it run as the graph is loaded, as ``init op 'init'``; empty where nothing does.
+        harmless: why nobody needs to be asked before it runs; empty where somebody must be.
+
+    Example:
+        >>> print(Risk("w", "WriteFile", "writes files", "writes its text to a file", "/etc/motd", "init op 'init'"))
+        'w' (WriteFile) writes its text to a file: '/etc/motd'; runs at load, by init op 'init'
+    """
+
+    op: str
+    type: str
+    kind: str
+    reason: str
+    path: str = ""
+    load: str = ""
+    harmless: str = ""
+
+    def __str__(self) -> str:
+        path = self.path if len(self.path) <= _LONG else f"{self.path[:_LONG]}…"
+        parts = [f"{self.op!r} ({self.type}) {self.reason}{f': {path!r}' if path else ''}"]
+        parts += [f"runs at load, by {self.load}"] if self.load else []
+        return "; ".join([*parts, *([self.harmless] if self.harmless else [])])
+
+
+@dataclass(frozen=True)
+class Risks:
+    """The risks of a graph, the worst kind first; printed, a line for each.
+
+    Args:
+        title: what the graph is called.
+        items: what somebody must be asked about before it runs.
+        harmless: ops of the same kinds, of which it is known that they do no more than whoever runs them wants: savers,
+            whose file is named by the one who runs them; tables that are filled from a SavedModel's own assets.
+        unknown: op types that only a library can run which TensorFlow has not loaded here, where there are such.
+
+    Example:
+        >>> found = Risks("graph", (Risk("w", "WriteFile", "writes files", "writes its text to a file", "/tmp/x"),))
+        >>> print(found)
+        graph: 1 op reaches out of it
+          writes files  'w' (WriteFile) writes its text to a file: '/tmp/x'
+        >>> len(found), [risk.op for risk in found], found.words
+        (1, ['w'], "1 op that writes files, 'w' (WriteFile)")
+    """
+
+    title: str = "graph"
+    items: tuple[Risk, ...] = ()
+    harmless: tuple[Risk, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Risk]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def words(self) -> str:
+        """What there is, in one line; empty where there is nothing."""
+        if not self.items:
+            return ""
+        kinds = Counter(risk.kind for risk in self.items)
+        doing = [k if len(self.items) == 1 else _many(k) for k in KINDS if kinds[k]]
+        shown = few([f"{risk.op!r} ({risk.type})" for risk in self.items])
+        return f"{counted(len(self.items), 'ops')} that {' or '.join(doing)}, {shown}"
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each op, those that are harmless too: op, type, kind, reason, path, load, harmless."""
+        return [dict(vars(risk)) for risk in (*self.items, *self.harmless)]
+
+    def __str__(self) -> str:
+        one = len(self.items) == 1
+        said = f"{counted(len(self.items), 'ops')} {'reaches' if one else 'reach'} out of it" if self.items else "clean"
+        lines = [f"{self.title}: {said}"]
+        wide = max((len(risk.kind) for risk in (*self.items, *self.harmless)), default=0)
+        lines += [f"  {risk.kind:<{wide}}  {risk}" for risk in self.items]
+        if self.harmless:
+            do = "does what is asked of it" if len(self.harmless) == 1 else "do what is asked of them"
+            lines.append(f"  {counted(len(self.harmless), 'ops')} more that {do}:")
+            lines += [f"  {risk.kind:<{wide}}  {risk}" for risk in self.harmless]
+        if self.unknown:
+            lines.append(f"  needs a library that is not loaded here, which may do anything: {few(self.unknown, 6)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _many(kind: str) -> str:
+    """What several ops do: ``write files``."""
+    verb, _, rest = kind.partition(" ")
+    return f"{verb.removesuffix('s')} {rest}"
+
+
+def risks(
+    graph: Graph, load: Mapping[str, str] | None = None, assets: Collection[str] = (), whole: bool = False
+) -> Risks:
+    """Returns what in a graph reaches out of it: in its ops, and in the functions that these call.
+
+    Args:
+        graph: the snapshot.
+        load: op -> what makes it run as the graph is loaded; the initialisers of its variables and tables are known.
+        assets: the paths of files that belong to the graph.
+        whole: functions that nothing calls, too.
+
+    Example:
+        >>> print(risks(Graph.of([("p", "Placeholder", []), ("r", "ReadFile", ["p"]), ("e", "Abort", [])])))
+        graph: 1 op reaches out of it
+          ends the process  'e' (Abort) ends the process
+          1 op more that does what is asked of it:
+          reads files       'r' (ReadFile) reads a whole file; whoever runs it names the path
+    """
+    reader = _Reader(graph, whole)
+    found = list(reader.risky())
+    if not found:
+        return Risks(graph.title, unknown=tuple(sorted(graph.unknown)))
+    loaded = _loaded(graph, load or {}, found)
+    there = (_risk(reader, one, loaded, assets) for one in found)
+    items = sorted((risk for risk in there if risk is not None), key=lambda risk: KINDS.index(risk.kind))
+    return Risks(
+        graph.title,
+        tuple(one for one in items if not one.harmless),
+        tuple(one for one in items if one.harmless),
+        tuple(sorted(graph.unknown)),
+    )
+
+
+class _Found(NamedTuple):
+    """An op of a risky type.
+
+    Args:
+        place: the function that it is in; empty where it is an op of the graph.
+        name: its name.
+        outer: the op of the graph that it is, or those that lead to its function.
+        node: its NodeDef.
+        known: what its type does.
+    """
+
+    place: str
+    name: str
+    outer: tuple[str, ...]
+    node: Any
+    known: RiskyOp
+
+
+class _Origin(NamedTuple):
+    """Where a text comes from.
+
+    Args:
+        texts: what it may be, or begin with, as the graph says.
+        added: what the graph may add behind that.
+        fed: whoever runs the graph may say it.
+        unknown: it may be anything else.
+    """
+
+    texts: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
+    fed: bool = False
+    unknown: bool = False
+
+
+def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
+    """What an op does; None where it does nothing of the kind."""
+    known, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
+    origin = reader.path(one)
+    texts = sorted(origin.texts)
+    if texts and not origin.fed and not origin.unknown:
+        if known.harmless and all(map(known.does_nothing, texts)):
+            return None
+        if known.only and not any(text.strip().lower().startswith(known.only) for text in texts):
+            return None
+    kind = known.kind
+    if kind == WRITES and texts and all("://" in text and not text.startswith("file:") for text in texts):
+        kind = NETWORK
+    why = "" if load and not load.startswith(_RESTORE) else _harmless(one.node.op, origin)
+    if not why and texts and not origin.fed and not origin.unknown and all(text in assets for text in texts):
+        why = "a file of the model" if kind not in (WRITES, CODE) else ""
+    return Risk(one.name, one.node.op, kind, known.reason, ", ".join(texts), load, why)
+
+
+def _harmless(kind: str, origin: _Origin) -> str:
+    """Why an op does only what is asked of it; empty where that is not known."""
+    if origin.unknown or not all(_ADDED.fullmatch(text) for text in origin.added):
+        return ""
+    if kind in SAVERS and origin.texts.issubset(SAVERS_OWN) and (origin.fed or origin.texts):
+        return "whoever saves or restores names the path"
+    return "whoever runs it names the path" if origin.fed and not origin.texts else ""
+
+
+def _loaded(graph: Graph, load: Mapping[str, str], found: list[_Found]) -> dict[str, str]:
+    """Op of the graph that leads to something risky -> what makes it run at load."""
+    state, ways = graph.state, dict[str, list[str]]()
+    for op, why in load.items():
+        ways.setdefault(f"{why} {op!r}", []).append(op)
+    tables = [op_name(entry.name) for entry in state.collections.get(_TABLES, ())]
+    tables += [op for ops in state.init_ops.values() for op in ops]
+    ways["an initialiser of a table"] = tables
+    ways["an initialiser of a variable"] = [op_name(info.initializer) for info in state.variables.values()]
+    wanted = {graph.index[op] for one in found for op in one.outer}
+    out: dict[str, str] = {}
+    for why, ops in ways.items():
+        start = [graph.index[op] for op in ops if op in graph.index]
+        run = backward(graph, graph.mask(start))
+        out |= {graph.names[i]: why for i in wanted if run[i] and graph.names[i] not in out}
+    return out
+
+
+class _Reader:
+    """Walks over the ops of a graph and of the functions they call, and finds where texts come from.
+
+    Args:
+        graph: the snapshot.
+        whole: functions that nothing calls, too.
+    """
+
+    def __init__(self, graph: Graph, whole: bool) -> None:
+        self._graph, self._functions = graph, graph.functions
+        self._callers: dict[str, list[tuple[str, Any]]] = {}
+        self._named: dict[str, dict[str, Any]] = {}
+        self._scopes: dict[str, str] = {}  # function -> the scope that it is
+        self._reach(whole)
+
+    def risky(self) -> Iterator[_Found]:
+        """Yields each op of a risky type."""
+        for i in self._graph.typed(RISKY).nonzero()[0].tolist():
+            name, node = self._graph.names[i], self._graph.nodes[i]
+            yield _Found("", name, (name,), node, RISKY[self._graph.types[i]])
+        for function, scope in self._scopes.items():
+            found = [node for node in self._functions[function].node_def if node.op in RISKY]
+            outer = self._outer(function) if found else ()
+            for node in found:
+                yield _Found(function, f"{scope}/{node.name}", outer, node, RISKY[node.op])
+
+    def _outer(self, function: str) -> tuple[str, ...]:
+        """The ops of the graph that lead to a function."""
+        met = met_from([function], lambda one: (place for place, _ in self._callers.get(one, ()) if place))
+        return tuple(dict.fromkeys(node.name for one in met for place, node in self._callers.get(one, ()) if not place))
+
+    def path(self, one: _Found) -> _Origin:
+        """Returns where the path, address or token of an op comes from."""
+        place = one.known.path
+        if place is None:
+            return _Origin(unknown=True)
+        if isinstance(place, str):
+            attributes = getattr(one.node, "attr", {})
+            if place not in attributes:
+                return _Origin(frozenset({""}))  # its default: none
+            value = attributes[place]
+            texts = value.list.s if value.WhichOneof("value") == "list" else [value.s]
+            return _Origin(frozenset(text.decode("utf-8", "replace") for text in texts) or frozenset({""}))
+        inputs = [text for text in one.node.input if text[:1] != "^"]
+        if place >= len(inputs):
+            return _Origin(unknown=True)
+        return self._origin(one.place, inputs[place])
+
+    def _reach(self, whole: bool) -> None:
+        """Finds the functions that the graph leads to, each by the first call that does, and all calls of each."""
+        todo: list[str] = []
+
+        def call(place: str, scope: str, node: Any) -> None:
+            for called in called_by(node, self._functions):
+                if called.function not in self._functions:
+                    continue
+                self._callers.setdefault(called.function, []).append((place, node))
+                if called.function not in self._scopes:
+                    self._scopes[called.function] = "/".join(filter(None, (scope, node.name, called.below)))
+                    todo.append(called.function)
+
+        for node in self._graph.nodes if self._functions else ():
+            call("", "", node)
+        rest = iter(self._functions if whole else ())
+        while todo or (function := next((name for name in rest if name not in self._scopes), "")):
+            if not todo:
+                self._scopes[function] = function
+                todo.append(function)
+            function = todo.pop()
+            for node in self._functions[function].node_def:
+                call(function, self._scopes[function], node)
+
+    def _nodes_of(self, function: str) -> dict[str, Any]:
+        if function not in self._named:
+            self._named[function] = {node.name: node for node in self._functions[function].node_def}
+        return self._named[function]
+
+    def _node(self, place: str, name: str) -> Any:
+        if place:
+            return self._nodes_of(place).get(name)
+        return self._graph.nodes[self._graph.index[name]] if name in self._graph.index else None
+
+    def _origin(self, place: str, text: str) -> _Origin:
+        """Follows a text back, through calls too, to what says it."""
+        texts, added = set[str](), set[str]()
+        fed = unknown = False
+        todo, seen = [(place, text, True)], set[tuple[str, str, bool]]()
+        while todo:
+            here = place, text, first = todo.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            name = text.partition(":")[0]
+            node = self._node(place, name)
+            if node is None:
+                onward = self._given(place, name) if place else None
+                if onward is None:
+                    unknown = True
+                else:
+                    fed |= not onward and first
+                    unknown |= not onward and not first
+                    todo += [(where, given_text, first) for where, given_text in onward]
+                continue
+            inputs = [one for one in node.input if one[:1] != "^"]
+            if node.op in _FED and not place:
+                fed |= first
+                unknown |= not first
+            if node.op == "Const":
+                said = _strings(node)
+                (texts if first else added).update(said)
+                unknown |= not said
+            elif node.op in _SAME and inputs:
+                todo += [(place, one, first) for one in inputs[_SAME[node.op]]]
+            elif node.op in _JOINED and inputs:
+                at = _JOINED[node.op]
+                todo += [(place, one, first and i == at) for i, one in enumerate(inputs)
+                         if node.op == "StringJoin" or i == at]  # fmt: skip
+            elif node.op not in _FED or place:
+                unknown = True
+        return _Origin(frozenset(texts), frozenset(added), fed, unknown)
+
+    def _given(self, function: str, argument: str) -> list[tuple[str, str]] | None:
+        """What calls give an argument; nothing where nothing calls the function; None where nobody knows."""
+        arguments = [one.name for one in self._functions[function].signature.input_arg]
+        if argument not in arguments:
+            return None
+        found: list[tuple[str, str]] = []
+        for place, node in self._callers.get(function, ()):
+            inputs = [one for one in node.input if one[:1] != "^"]
+            plain = gives_way(node, self._functions) or node.op.removeprefix("Stateless") in ("If", "Case")
+            one = given(node, inputs, len(arguments))[arguments.index(argument)] if plain else None
+            if one is None:
+                return None
+            found.append((place, one))
+        return found
+
+
+def _strings(node: Any) -> list[str]:
+    """The texts that a constant holds; none where it is written in another way than TensorFlow writes them."""
+    attributes = getattr(node, "attr", {})
+    held = attributes["value"].tensor.string_val if "value" in attributes else ()
+    return [text.decode("utf-8", "replace") for text in held]

@@ -1,0 +1,124 @@
+"""Risky ops: which op types reach out of the graph as they run, each with the reason, and where the path stands."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: The kinds of risks, the worst first.
+KINDS = ("writes files", "opens the network", "calls Python", "runs other code", "ends the process", "reads files")
+WRITES, NETWORK, PYTHON, CODE, ENDS, READS = KINDS
+
+
+class RiskyOp(NamedTuple):
+    """What an op type does outside of the graph.
+
+    Args:
+        kind: one of `KINDS`.
+        reason: what it does.
+        path: where the path, address or token stands: which input, or the name of an attribute; None: nowhere.
+        harmless: it does nothing where the path is one of these; one that ends in ``://`` stands for all that begin so.
+        only: it does something only where the path begins with this.
+    """
+
+    kind: str
+    reason: str
+    path: int | str | None = None
+    harmless: tuple[str, ...] = ()
+    only: str = ""
+
+    def does_nothing(self, path: str) -> bool:
+        """Returns whether the op does nothing with a path.
+
+        Example:
+            >>> RISKY["EncodeProto"].does_nothing("bytes://..."), RISKY["EncodeProto"].does_nothing("/etc/passwd")
+            (True, False)
+        """
+        return path in self.harmless or path.startswith(tuple(one for one in self.harmless if one.endswith("://")))
+
+
+def _of(kind: str, reason: str, path: int | str | None, *types: str, **more: object) -> dict[str, RiskyOp]:
+    return {name: RiskyOp(kind, reason, path, **more) for name in types}  # type: ignore[arg-type]
+
+
+#: Op type -> what it does. A test holds this against TensorFlow's own list of op types.
+RISKY: dict[str, RiskyOp] = {
+    # files
+    **_of(WRITES, "writes its text to a file", 0, "WriteFile"),
+    **_of(WRITES, "writes tensors to a checkpoint", 0, "Save", "SaveSlices", "SaveV2"),
+    **_of(WRITES, "moves the files of checkpoints, and deletes their folders", 1, "MergeV2Checkpoints"),
+    **_of(WRITES, "appends its text to a file", "output_stream", "PrintV2", only="file://"),
+    **_of(WRITES, "writes the elements of a dataset", 1, "SaveDataset", "SaveDatasetV2"),
+    **_of(
+        WRITES, "writes the elements of a dataset to records", 1, "DatasetToTFRecord",
+        "ExperimentalDatasetToTFRecord",
+    ),
+    **_of(WRITES, "keeps the elements of a dataset in files", 1, "CacheDataset", "CacheDatasetV2", harmless=("",)),
+    **_of(WRITES, "keeps the elements of a dataset in files", 1, "SnapshotDataset", "SnapshotDatasetV2"),
+    **_of(WRITES, "opens a log of events", 1, "CreateSummaryFileWriter"),
+    **_of(WRITES, "opens a database for events", 1, "CreateSummaryDbWriter"),
+    **_of(WRITES, "writes a tensor to a file", "log_dir_path", "DumpTensor"),
+    **_of(WRITES, "writes statistics to a file", "output_file_path", "CalibrationStatisticsSaver"),
+    **_of(
+        WRITES, "sends a tensor to each of its URLs, which are files or hosts", "debug_urls",
+        "DebugIdentity", "DebugIdentityV2", "DebugIdentityV3", "DebugNanCount", "DebugNumericSummary", harmless=("",),
+    ),
+    **_of(READS, "reads a whole file", 0, "ReadFile"),
+    **_of(
+        READS, "lists the files that a pattern fits", 0, "MatchingFiles", "MatchingFilesDataset",
+        "ExperimentalMatchingFilesDataset",
+    ),
+    **_of(
+        READS, "reads the files that a queue names", None, "FixedLengthRecordReader", "FixedLengthRecordReaderV2",
+        "LMDBReader", "TFRecordReader", "TFRecordReaderV2", "TextLineReader", "TextLineReaderV2", "WholeFileReader",
+        "WholeFileReaderV2",
+    ),
+    **_of(
+        READS, "reads the lines or records of files", 0, "CSVDataset", "CSVDatasetV2", "ExperimentalCSVDataset",
+        "ExperimentalLMDBDataset", "FixedLengthRecordDataset", "FixedLengthRecordDatasetV2", "LMDBDataset",
+        "TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset",
+    ),
+    **_of(READS, "reads records of files", "file_pattern", "RecordInput"),
+    **_of(
+        READS, "opens a database and runs its SQL there, which may write", 1, "ExperimentalSqlDataset", "SqlDataset",
+    ),
+    **_of(
+        READS, "reads a dataset that was saved", 0, "ListSnapshotChunksDataset", "LoadDataset",
+        "SnapshotChunkDataset", "SnapshotDatasetReader",
+    ),
+    **_of(
+        READS, "reads tensors of a checkpoint", 0, "DTensorRestoreV2", "LoadAndRemapMatrix", "Restore",
+        "RestoreSlice", "RestoreV2",
+    ),
+    **_of(READS, "reads a vocabulary", 0, "GenerateVocabRemapping"),
+    **_of(READS, "fills a table from a file", 1, "InitializeTableFromTextFile", "InitializeTableFromTextFileV2"),
+    **_of(READS, "reads a vocabulary", "vocab_file", "FixedUnigramCandidateSampler", harmless=("",)),
+    **_of(READS, "reads a corpus", "filename", "Skipgram"),
+    **_of(
+        READS, "reads the description of messages from a file", "descriptor_source", "DecodeProtoV2", "EncodeProto",
+        harmless=("", "bytes://", "local://"),
+    ),
+    # network
+    **_of(
+        NETWORK, "asks a host for the elements of a dataset", 2, "DataServiceDataset", "DataServiceDatasetV2",
+        "DataServiceDatasetV3", "DataServiceDatasetV4",
+    ),
+    **_of(NETWORK, "gives a dataset to a host", 1, "RegisterDataset", "RegisterDatasetV2"),
+    **_of(NETWORK, "lets a host write a dataset", 2, "DistributedSave"),
+    **_of(NETWORK, "opens a port that others can call", 0, "RpcServer"),
+    **_of(NETWORK, "calls functions of another host", 0, "RpcClient"),
+    **_of(NETWORK, "sets how a file system is reached, as one in a cloud", 0, "FileSystemSetConfiguration"),
+    # code
+    **_of(
+        PYTHON, "calls a Python function of this process by its number", "token", "EagerPyFunc", "PyFunc",
+        "PyFuncStateless",
+    ),
+    **_of(CODE, "calls a function of a library by its name", "target_name", "XlaCustomCall"),
+    **_of(CODE, "calls a function of a library by its name", "call_target_name", "XlaCustomCallV2"),
+    **_of(CODE, "runs a graph that is written in a string, where nobody sees its ops", None, "DatasetFromGraph"),
+    **_of(ENDS, "ends the process", None, "Abort"),
+    **_of(ENDS, "can tell a worker to end", None, "WorkerHeartbeat"),
+}  # fmt: skip
+
+#: Ops of savers. Whoever runs them names the file; where nobody does, it is the one that TensorFlow itself writes here.
+SAVERS = frozenset({"MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"})
+SAVERS_OWN = ("model",)

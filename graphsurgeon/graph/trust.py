@@ -1,0 +1,103 @@
+"""Trust: which live graphs have come from files, and whether somebody has said that these may run.
+
+A file with ops that reach out of a graph has an `Origin`. A live graph knows its origins, and what is made from it gets
+them too. Whoever runs a graph asks for those that nobody has trusted yet.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from .functions import called_by
+from .graph import Graph
+from .risks import Risks, risks
+from .risky_ops import RISKY
+
+_MARK = "graphsurgeon_origins"
+_numbers = itertools.count()
+_trusted: set[bytes] = set()
+
+
+class Origin:
+    """A file, or a proto, with ops that reach out of its graph.
+
+    Args:
+        read: the graph as it says it.
+
+    Attributes:
+        title: what it is called.
+        key: what tells it from any other: a digest of its bytes.
+        load: op -> what makes it run as the graph is loaded.
+        assets: the paths of files that belong to it.
+    """
+
+    def __init__(self, read: Graph) -> None:
+        self._read, self.title, self.key = read, read.title, b"%d" % next(_numbers)
+        self.load: Mapping[str, str] = {}
+        self.assets: Collection[str] = ()
+
+    @cached_property
+    def risks(self) -> Risks:
+        """What somebody must be asked about before it runs, as the file has it."""
+        found = risks(self._read, self.load, self.assets)
+        del self._read  # it may be large
+        return found
+
+    @property
+    def trusted(self) -> bool:
+        """Whether somebody has said that it may run: of these very bytes, in this process."""
+        return self.key in _trusted
+
+    def trust(self) -> None:
+        """Notes that it may run, for as long as this process lives."""
+        _trusted.add(self.key)
+
+    def left_in(self, graph: Graph) -> Risks:
+        """Returns the risks that a graph which holds some of it still has; those of other types are none of its."""
+        found, own = risks(graph, self.load, self.assets), {one.type for one in (*self.risks, *self.risks.harmless)}
+        return replace(found, items=tuple(one for one in found if one.type in own))
+
+
+def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
+    """Returns whether there is an op in a graph, or in its functions, of a type that can reach out of it.
+
+    Args:
+        graph: the snapshot.
+        ops: only these of its ops; one that calls a function may do what any of the functions does.
+
+    Example:
+        >>> may_reach_out(Graph.of([("a", "NoOp", [])])), may_reach_out(Graph.of([("w", "WriteFile", [])]))
+        (False, True)
+    """
+    numbers = None if ops is None else list(ops)
+    if not RISKY.keys().isdisjoint(graph.types if numbers is None else [graph.types[i] for i in numbers]):
+        return True
+    if numbers is not None and not any(called_by(graph.nodes[i], graph.functions) for i in numbers):
+        return False
+    return any(node.op in RISKY for function in graph.functions.values() for node in function.node_def)
+
+
+def origins(graph: Any) -> tuple[Origin, ...]:
+    """Returns the origins of a live graph; those that somebody has trusted are among them."""
+    found: tuple[Origin, ...] = getattr(graph, _MARK, ())
+    return found
+
+
+def note(graph: Any, found: Iterable[Origin]) -> None:
+    """Notes that a live graph has these origins, beside those that it has."""
+    setattr(graph, _MARK, tuple(dict.fromkeys([*origins(graph), *found])))
+
+
+def forget(graph: Any) -> None:
+    """Lets a live graph have no origins."""
+    setattr(graph, _MARK, ())
+
+
+def hand_on(graph: Any, *sources: Any) -> None:
+    """Notes that a live graph holds what comes from others: it has their origins too."""
+    if any(map(origins, sources)):
+        note(graph, [one for source in sources for one in origins(source)])

@@ -1,0 +1,619 @@
+"""Adapters: what makes a tensor fit where another dtype or shape is read: casts, reshapes, pools, dense layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, count, permutations
+from math import prod
+from typing import Any
+
+from ..graph.graph import Graph, TensorInfo, shape_text
+from .mismatch import bare, fits, shapes_differ
+
+_Sizes = tuple[int | None, ...]
+#: TensorFlow has kernels for these alone where a window moves along three axes.
+_POOLED_3D = ("bfloat16", "float32")
+FLOATS = ("bfloat16", "float16", "float32", "float64")
+_INTEGERS = ("bool", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64", "uint8")
+_COMPLEX = ("complex128", "complex64")
+#: What a tensor can be cast to.
+CASTABLE = (*_COMPLEX, *FLOATS, *_INTEGERS)
+#: What a person can ask for, in the order of the alphabet; each with its options.
+KINDS: dict[str, tuple[str, ...]] = {
+    "cast": (), "dense": ("bias", "data_format", "seed"), "pad": ("data_format", "paddings", "value"),
+    "pool": ("data_format", "mode"), "reshape": (), "resize": ("data_format", "method"), "transpose": ("perm",),
+}  # fmt: skip
+#: What is tried, the most sensible first: the less of the tensor is lost or made up, the sooner.
+_CHAINS = (
+    ("transpose",), ("reshape",), ("pool",), ("resize",), ("pad",), ("dense",), ("transpose", "pool"),
+    ("transpose", "resize"), ("transpose", "pad"), ("transpose", "dense"), ("pool", "dense"), ("resize", "dense"),
+    ("reshape", "dense"), ("dense", "reshape"),
+)  # fmt: skip
+_FORMATS = ("NCHW", "NHWC")
+_METHODS = ("area", "bicubic", "bilinear", "nearest")
+_MODES = ("avg", "max")
+#: So many channels at most are those of an image, which is rather resized than pooled.
+_COLOURS = 4
+#: A transposition of more axes than these is not looked for.
+_AXES = 5
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Another dtype."""
+
+    dtype: str
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor."""
+        return TensorInfo(self.dtype, info.shape)
+
+    def __str__(self) -> str:
+        return f"cast to {self.dtype}"
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """Another shape.
+
+    Args:
+        shape: of its sizes one may be unknown, which is worked out.
+        sizes: where several are unknown, the axes of the tensor that have them, in order.
+    """
+
+    shape: _Sizes
+    sizes: tuple[int, ...] = ()
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor."""
+        shape = self.shape
+        if info.shape is not None and None not in info.shape and shape.count(None) == 1:
+            rest = prod(n for n in shape if n is not None)
+            shape = tuple(_whole(info.shape) // rest if n is None and rest else n for n in shape)
+        return TensorInfo(bare(info.dtype), shape)
+
+    def __str__(self) -> str:
+        return f"reshape to {shape_text(self.shape)}"
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """Other places of the axes."""
+
+    perm: tuple[int, ...]
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor."""
+        shape = None if info.shape is None else tuple(info.shape[axis] for axis in self.perm)
+        return TensorInfo(bare(info.dtype), shape)
+
+    def __str__(self) -> str:
+        return f"transpose by {list(self.perm)}"
+
+
+@dataclass(frozen=True)
+class Pad:
+    """A value around: for each axis how often before and after."""
+
+    paddings: tuple[tuple[int, int], ...]
+    value: float = 0
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor."""
+        shape = info.shape
+        if shape is not None:
+            shape = tuple(None if n is None else n + sum(p) for n, p in zip(shape, self.paddings, strict=True))
+        return TensorInfo(bare(info.dtype), shape)
+
+    def __str__(self) -> str:
+        return f"pad by {[list(pair) for pair in self.paddings]}" + (f" with {self.value}" if self.value else "")
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Images of another height and width."""
+
+    size: tuple[int, int]
+    method: str = "bilinear"
+    data_format: str = "NHWC"
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor."""
+        dtype = bare(info.dtype) if self.method == "nearest" else "float32"
+        shape = info.shape
+        return TensorInfo(dtype, None if shape is None else _set(shape, _spatial(4, self.data_format), self.size))
+
+    def __str__(self) -> str:
+        return f"resize to {' x '.join(map(str, self.size))} ({self.method})"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The mean or the largest value of windows, or of all there is of an image: then without a window."""
+
+    window: tuple[int, ...] | None
+    strides: tuple[int, ...] = ()
+    mode: str = "avg"
+    data_format: str = "NHWC"
+    keep: bool = False
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor."""
+        shape = info.shape
+        if shape is not None:
+            axes = _spatial(len(shape), self.data_format)
+            if self.window is None:
+                kept = _set(shape, axes, [1] * len(axes))
+                shape = kept if self.keep else tuple(n for axis, n in enumerate(shape) if axis not in axes)
+            else:
+                windows = zip(axes, self.window, self.strides, strict=True)
+                shape = _set(shape, axes, [_windows(shape[axis], size, step) for axis, size, step in windows])
+        return TensorInfo(bare(info.dtype), shape)
+
+    def __str__(self) -> str:
+        whole = "mean" if self.mode == "avg" else "maximum"
+        return f"{whole} of each channel" if self.window is None else f"{whole} of {' x '.join(map(str, self.window))}"
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A dense layer over the channels, with variables of its own: ``kernel``, and ``bias`` where it has one."""
+
+    units: int
+    bias: bool = True
+    seed: int | None = None
+    data_format: str = "NHWC"
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor."""
+        shape = info.shape
+        if shape is not None:
+            shape = _set(shape, [_channel(len(shape), self.data_format)], [self.units])
+        return TensorInfo(bare(info.dtype), shape)
+
+    def __str__(self) -> str:
+        return f"dense to {self.units}"
+
+
+Part = Cast | Dense | Pad | Pool | Reshape | Resize | Transpose
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Parts that make a tensor fit, one after another."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """What to ask for: its kinds, but for casts beside others, which come by themselves."""
+        kinds = tuple(map(kind_of, self.parts))
+        return tuple(kind for kind in kinds if kind != "cast") or kinds[:1]
+
+    def gives(self, info: TensorInfo) -> TensorInfo:
+        """Returns what it makes of a tensor.
+
+        Example:
+            >>> str(Adapter((Transpose((0, 2, 1)), Dense(5))).gives(TensorInfo("float32", (None, 3, 4))))
+            'float32 (?, 4, 5)'
+        """
+        for part in self.parts:
+            info = part.gives(info)
+        return info
+
+    def __str__(self) -> str:
+        return ", then ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How an adapter is asked for.
+
+    Args:
+        by: kinds, one after another; none: the first of the proposals.
+        dtype, shape: what is to come out, where it is not what is read there now.
+        options: of the kinds.
+    """
+
+    by: tuple[str, ...] = ()
+    dtype: str | None = None
+    shape: _Sizes | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def wanted(self, info: TensorInfo) -> TensorInfo:
+        """Returns what is to come out where a tensor of this dtype and shape is read."""
+        return TensorInfo(self.dtype or bare(info.dtype), info.shape if self.shape is None else self.shape)
+
+
+def kind_of(part: Part) -> str:
+    """Returns what a part is called.
+
+    Example:
+        >>> kind_of(Cast("int32"))
+        'cast'
+    """
+    return type(part).__name__.lower()
+
+
+def proposals(given: TensorInfo, wanted: TensorInfo, data_format: str = "") -> tuple[Adapter, ...]:
+    """Returns the adapters that make a tensor fit where another is wanted, the most sensible first.
+
+    Args:
+        given: dtype and shape of the tensor.
+        wanted: what is read there.
+        data_format: of what reads it, where that is known: ``NHWC`` or ``NCHW``.
+
+    Returns:
+        none where it fits as it is, and where nothing makes it fit.
+
+    Example:
+        >>> features, head = TensorInfo("float32", (None, 7, 7, 512)), TensorInfo("float32", (None, 64))
+        >>> for adapter in proposals(features, head):
+        ...     print(adapter)
+        mean of each channel, then dense to 64
+        reshape to (?, 25088), then dense to 64
+    """
+    if fits(given, wanted):
+        return ()
+    options = (("data_format", data_format),) if data_format in _FORMATS else ()
+    out = dict[tuple[str, ...], Adapter]()
+    for kinds in _chains(given, wanted):
+        if not any(_within(shorter, kinds) for shorter in out):
+            adapter = _made(kinds, given, wanted, dict(options))
+            out |= {} if adapter is None else {kinds: adapter}
+    return tuple(out.values())
+
+
+def asked_for(given: TensorInfo, wanted: TensorInfo, wish: Wish, data_format: str = "") -> Adapter | None:
+    """Returns the adapter that is asked for; None where that cannot make a tensor fit.
+
+    Args:
+        given: dtype and shape of the tensor.
+        wanted: what is to come out.
+        wish: the kinds and options.
+        data_format: as for `proposals`.
+
+    Example:
+        >>> a, b = TensorInfo("uint8", (None, 28, 28)), TensorInfo("float32", (None, 784))
+        >>> print(asked_for(a, b, Wish(("reshape",)))), print(asked_for(a, b, Wish(("pool",))))
+        cast to float32, then reshape to (?, 784)
+        None
+        (None, None)
+    """
+    options = {**({"data_format": data_format} if data_format in _FORMATS else {}), **dict(wish.options)}
+    if wish.by:
+        return _made(wish.by, given, wanted, options, free=True)
+    found = (_made(kinds, given, wanted, options) for kinds in _chains(given, wanted))
+    return None if fits(given, wanted) else next(filter(None, found), None)
+
+
+def data_format_of(graph: Graph, ops: Iterable[int]) -> str:
+    """Returns where the first of some ops that says so has the channels: ``NHWC``, ``NCHW``; empty where none does."""
+    for op in ops:
+        attr = getattr(graph.nodes[op], "attr", {})
+        text = attr["data_format"].s.decode("utf-8", "replace") if "data_format" in attr else ""
+        if text in _FORMATS:
+            return text
+    return ""
+
+
+def tuples_of(value: Any) -> Any:
+    """Returns the value of an option with tuples for lists and arrays, however deep.
+
+    Example:
+        >>> tuples_of([[0, 1], [2, 0]]), tuples_of("avg")
+        (((0, 1), (2, 0)), 'avg')
+    """
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(map(tuples_of, value)) if isinstance(value, (list, tuple)) else value
+
+
+def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
+    """Returns what is wrong with kinds or options, and what to type instead; None where nothing is.
+
+    Args:
+        by: the kinds.
+        options: of these, or of any where no kind is named.
+
+    Example:
+        >>> option_fault(["resize"], [("method", "sharp")])
+        ("method='sharp' is not known", "Choose one of 'area', 'bicubic', 'bilinear', 'nearest'")
+        >>> option_fault(["dense"], [("seed", 1)])
+    """
+    closed = {"data_format": _FORMATS, "method": _METHODS, "mode": _MODES}
+    for kind in by:
+        if kind not in KINDS:
+            return f"by={kind!r} is not known", f"Choose one of {', '.join(map(repr, KINDS))}"
+    able = sorted({name for kind in by or KINDS for name in KINDS[kind]})
+    for name, value in options:
+        if name not in able:
+            whose = " and ".join(by) or "an adapter"
+            has = f"It has {', '.join(able)}" if able else "It has none; dtype= and shape= say what is to come out"
+            return f"{whose} has no option {name!r}", has
+        if name in closed and value not in closed[name]:
+            return f"{name}={value!r} is not known", f"Choose one of {', '.join(map(repr, closed[name]))}"
+    return None
+
+
+# -- finding one ----------------------------------------------------------------------------------
+
+
+def _chains(given: TensorInfo, wanted: TensorInfo) -> Iterator[tuple[str, ...]]:
+    """What is tried, in order: images are rather resized, features pooled."""
+    shape = wanted.shape
+    if not shapes_differ(given.shape, shape):
+        yield ("cast",)
+        return
+    image = shape is not None and len(shape) == 4 and any(n is not None and n <= _COLOURS for n in (shape[1], shape[3]))
+    swapped = {"pool": "resize", "resize": "pool"} if image else {}
+    for kinds in _CHAINS:
+        yield tuple(swapped.get(kind, kind) for kind in kinds)
+
+
+def _within(kinds: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether all of some kinds are among others, in this order: these would do more than is needed."""
+    rest = iter(others)
+    return all(kind in rest for kind in kinds)
+
+
+def _made(
+    kinds: Sequence[str], given: TensorInfo, wanted: TensorInfo, options: dict[str, Any], free: bool = False
+) -> Adapter | None:
+    """An adapter of these kinds, with the casts that it needs; None where it would not fit.
+
+    Args:
+        free: somebody asks for them: what comes out only has to fit, whatever else it may be.
+    """
+    goal, info, parts = bare(wanted.dtype), TensorInfo(bare(given.dtype), given.shape), list[Part]()
+    if info.dtype != goal and not _castable(info.dtype, goal):
+        return None
+    if goal in FLOATS and info.dtype != goal and tuple(kinds) != ("cast",):
+        parts.append(Cast(goal))
+        info = parts[-1].gives(info)
+    for at, kind in enumerate(kinds):
+        aim = _aim(kind, kinds[at + 1 :], info, wanted, options)
+        part = None if aim is None else _MAKERS[kind](info, aim, options, free)
+        if part is None or (not free and part.gives(info) == info):
+            return None
+        parts.append(part)
+        info = part.gives(info)
+    if info.dtype != goal:
+        parts.append(Cast(goal))
+        info = parts[-1].gives(info)
+    return Adapter(tuple(parts)) if fits(info, wanted) else None
+
+
+def _castable(given: str, wanted: str) -> bool:
+    plain = FLOATS + _INTEGERS
+    return (given in plain and wanted in (*plain, *_COMPLEX)) or (given in _COMPLEX and wanted in _COMPLEX)
+
+
+def _aim(
+    kind: str, later: Sequence[str], info: TensorInfo, wanted: TensorInfo, options: dict[str, Any]
+) -> TensorInfo | None:
+    """What has to come out of a part for the next to make the rest; None where nothing could."""
+    shape = wanted.shape
+    if not later or shape is None or info.shape is None:
+        return wanted
+    if later[0] == "dense" and kind == "reshape":
+        return TensorInfo(wanted.dtype, (*shape[:-1], None)) if len(info.shape) > len(shape) > 1 else None
+    if later[0] == "dense":
+        return _before_dense(info.shape, wanted, options)
+    if later[0] == "reshape" and len(info.shape) == 2 < len(shape) and None not in shape[1:]:
+        return TensorInfo(wanted.dtype, (shape[0], prod(n for n in shape[1:] if n is not None)))
+    return wanted if later[0] in ("cast", "pool", "resize", "pad", "transpose") else None
+
+
+def _before_dense(shape: _Sizes, wanted: TensorInfo, options: dict[str, Any]) -> TensorInfo | None:
+    """What a dense layer takes that is to give another tensor: it has the channels that there are."""
+    layout, out = _layout(shape, options), wanted.shape
+    if not shape or not out or (len(shape) == len(out) and {_square(shape), _square(out)} == set(_FORMATS)):
+        return None
+    return TensorInfo(wanted.dtype, _set(out, [_channel(len(out), layout)], [shape[_channel(len(shape), layout)]]))
+
+
+def _cast(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+    return Cast(bare(aim.dtype)) if bare(aim.dtype) != info.dtype else None
+
+
+def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+    given, shape = info.shape, aim.shape
+    if shape is None:
+        return None
+    if given is None:
+        return Reshape(shape) if free and shape.count(None) < 2 else None
+    squeezed = _squeezed(given, shape)
+    if squeezed is not None:
+        return squeezed
+    if given and shape and not shapes_differ(given[:1], shape[:1]):
+        rest = _filled(given[1:], shape[1:])
+        if rest is not None:
+            return Reshape((shape[0] if given[0] is None else given[0], *rest))
+    whole = _filled(given, shape)
+    if whole is not None:
+        return Reshape(whole)
+    return Reshape(shape) if free and None in given and shape.count(None) == 1 else None
+
+
+def _squeezed(given: _Sizes, shape: _Sizes) -> Reshape | None:
+    """The reshape in which only axes of size 1 come or go; None where that is not all."""
+    more = abs(len(given) - len(shape))
+    longer = given if len(given) > len(shape) else shape
+    if not more or len(longer) > _AXES + 1:
+        return None
+    ways = reversed(list(combinations(range(len(longer)), more)))
+    for gone in sorted(ways, key=lambda gone: sum(longer[axis] != 1 for axis in gone)):
+        if any(longer[axis] != 1 and (longer is given or longer[axis] is not None) for axis in gone):
+            continue
+        kept = [axis for axis in range(len(longer)) if axis not in gone]
+        pairs = [(given[a], shape[b], a) for a, b in (zip(kept, count()) if longer is given else zip(count(), kept))]
+        if shapes_differ(tuple(n for n, _, _ in pairs), tuple(m for _, m, _ in pairs)):
+            continue
+        known = [m if n is None else n for n, m, _ in pairs]
+        sizes = tuple(axis for (_, _, axis), n in zip(pairs, known, strict=True) if n is None)
+        if longer is shape:
+            for axis in gone:
+                known.insert(axis, 1)
+        return Reshape(tuple(known), sizes if len(sizes) > 1 else ())
+    return None
+
+
+def _filled(given: _Sizes, shape: _Sizes) -> _Sizes | None:
+    """A shape of as many numbers as a known one, with its one unknown size worked out; None where none is."""
+    if None in given or shape.count(None) > 1:
+        return None
+    whole, rest = _whole(given), prod(n for n in shape if n is not None)
+    if None not in shape:
+        return shape if whole == rest else None
+    if not rest or whole % rest:
+        return None
+    return tuple(whole // rest if n is None else n for n in shape)
+
+
+def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+    given, shape = info.shape, aim.shape
+    if "perm" in options:
+        perm = tuple(options["perm"])
+        known = given is None or sorted(perm) == list(range(len(given)))
+        return Transpose(perm) if known else None
+    if given is None or shape is None or len(given) != len(shape) or not 2 <= len(given) <= _AXES:
+        return None
+    image = [(0, 2, 3, 1), (0, 3, 1, 2)] if len(given) == 4 else [(0, 2, 1)] if len(given) == 3 else []
+    others = sorted(permutations(range(len(given))), key=lambda perm: (perm[0] != 0, perm))
+    for perm in dict.fromkeys([*image, *others[1:]]):
+        moved = [given[axis] for axis in perm]
+        if all(n == m or m is None for n, m in zip(moved, shape, strict=True)):
+            return Transpose(perm)
+    for perm in image if len(given) == 4 else []:  # what follows does the rest: the channels are where they are wanted
+        moved, channel = [given[axis] for axis in perm], 3 if perm == (0, 2, 3, 1) else 1
+        if moved[channel] is not None and moved[channel] == shape[channel] != given[channel]:
+            return Transpose(perm)
+    return None
+
+
+def _pad(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+    given, shape, value = info.shape, aim.shape, options.get("value", 0)
+    if "paddings" in options:
+        return Pad(tuple((int(a), int(b)) for a, b in options["paddings"]), value)
+    if given is None or shape is None or len(given) != len(shape) or not given:
+        return None
+    more = [0 if n is None or m is None else m - n for n, m in zip(given, shape, strict=True)]
+    if min(more) < 0 or not any(more) or (len(given) > 1 and more[0]):
+        return None
+    spatial = _spatial(len(given), _format(given, shape, options))
+    pairs = ((n // 2, n - n // 2) if axis in spatial else (0, n) for axis, n in enumerate(more))
+    return Pad(tuple(pairs), value)
+
+
+def _resize(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+    given, shape = info.shape, aim.shape
+    if given is None or shape is None or len(given) != 4 or len(shape) != 4:
+        return None
+    data_format = _format(given, shape, options)
+    size = [given[axis] if shape[axis] is None else shape[axis] for axis in _spatial(4, data_format)]
+    if None in size or info.dtype in (*_COMPLEX, "bool"):
+        return None
+    plain = "bilinear" if bare(aim.dtype) in FLOATS else "nearest"
+    return Resize((size[0] or 0, size[1] or 0), options.get("method", plain), data_format)
+
+
+def _pool(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+    given, shape, mode = info.shape, aim.shape, options.get("mode", "avg")
+    if given is None or shape is None or not 3 <= len(given) <= 5 or info.dtype not in FLOATS:
+        return None
+    if len(shape) == 2:
+        return Pool(None, (), mode, _layout(given, options))
+    if len(given) != len(shape):
+        return None
+    data_format = _format(given, shape, options)
+    axes = _spatial(len(given), data_format)
+    if len(given) == 5 and info.dtype not in _POOLED_3D:
+        return None
+    if all(shape[axis] == 1 for axis in axes) and any(given[axis] is None for axis in axes):
+        return Pool(None, (), mode, data_format, keep=True)
+    window, strides = list[int](), list[int]()
+    for n, m in ((given[axis], shape[axis]) for axis in axes):
+        if m is None:
+            m = n
+        if n is None or m is None:
+            if n is not m:
+                return None
+            window, strides = [*window, 1], [*strides, 1]
+            continue
+        if not 0 < m <= n:
+            return None
+        strides.append(n // m)
+        window.append(n - (m - 1) * strides[-1])
+    return Pool(tuple(window), tuple(strides), mode, data_format) if free or max(window) > 1 else None
+
+
+def _dense(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: bool) -> Part | None:
+    given, shape = info.shape, aim.shape
+    if given is None or shape is None or len(given) != len(shape) or len(given) < 2:
+        return None
+    if info.dtype not in FLOATS or bare(aim.dtype) not in FLOATS:
+        return None
+    data_format = _format(given, shape, options, dense=True)
+    at = _channel(len(given), data_format)
+    units = shape[at]
+    if given[at] is None or not units or not given[at]:
+        return None
+    return Dense(units, bool(options.get("bias", True)), options.get("seed"), data_format)
+
+
+_MAKERS: dict[str, Callable[[TensorInfo, TensorInfo, dict[str, Any], bool], Part | None]] = {
+    "cast": _cast, "dense": _dense, "pad": _pad, "pool": _pool, "reshape": _reshape, "resize": _resize,
+    "transpose": _transpose,
+}  # fmt: skip
+
+
+# -- axes -----------------------------------------------------------------------------------------
+
+
+def _spatial(rank: int, data_format: str) -> range:
+    """The axes of height and width, or of time."""
+    return range(2, rank) if data_format == "NCHW" else range(1, rank - 1)
+
+
+def _channel(rank: int, data_format: str) -> int:
+    return 1 if data_format == "NCHW" and rank > 1 else rank - 1
+
+
+def _layout(shape: _Sizes, options: dict[str, Any]) -> str:
+    """Where the channels of a tensor are: what somebody says, or by the square that an image is."""
+    return str(options.get("data_format", _square(shape) or "NHWC"))
+
+
+def _square(shape: _Sizes) -> str:
+    """Where the channels are by the square that an image is; empty where it is none."""
+    if len(shape) != 4 or None in shape[1:] or (shape[1] == shape[2]) == (shape[2] == shape[3]):
+        return ""
+    return "NHWC" if shape[1] == shape[2] else "NCHW"
+
+
+def _format(given: _Sizes, shape: _Sizes, options: dict[str, Any], dense: bool = False) -> str:
+    """Where the channels of two tensors of one rank are: there they agree, or with `dense` only there they differ."""
+    if "data_format" in options or len(given) < 3:
+        return str(options.get("data_format", "NHWC"))
+    if _square(given) and _square(given) == _square(shape):
+        return _square(given)
+    for data_format in ("NHWC", "NCHW")[: len(given) - 2]:  # of a sequence the channels are last
+        at = _channel(len(given), data_format)
+        among = [axis for axis in range(len(given)) if (axis == at) != dense]
+        if not shapes_differ(*(tuple(one[axis] for axis in among) for one in (given, shape))):
+            return data_format
+    return "NHWC"
+
+
+def _set(shape: _Sizes, axes: Sequence[int], sizes: Sequence[int | None]) -> _Sizes:
+    new = dict(zip(axes, sizes, strict=True))
+    return tuple(new.get(axis, n) for axis, n in enumerate(shape))
+
+
+def _windows(n: int | None, size: int, step: int) -> int | None:
+    return None if n is None else (n - size) // step + 1
+
+
+def _whole(shape: _Sizes) -> int:
+    return prod(n for n in shape if n is not None)

@@ -1,0 +1,130 @@
+"""Cures: the adapters that would make a tensor fit, as steps in the place of one that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ..graph.boundary import Tensor
+from ..graph.graph import TensorInfo
+from ..graph.names import free_name
+from ..graph.traversal import forward
+from .adapters import KINDS, Adapter, Dense, Wish, data_format_of, proposals
+from .fault import Cure, Fault
+from .mismatch import bare, serves
+from .step_code import asked
+from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step
+from .workbench import Workbench
+
+
+def adapters_of(bench: Workbench, tensor: Tensor, wanted: TensorInfo, readers: Sequence[int]) -> tuple[Adapter, ...]:
+    """Returns the adapters that would let ops of the same graph read a tensor, the most sensible first.
+
+    What gradients and savers compute is nothing for data of a model, and the other way round: there are none for that.
+
+    Args:
+        bench: the graph.
+        tensor: what they should read.
+        wanted: what they read now.
+        readers: the ops; what is computed from them fits in no way.
+    """
+    given, graph = bench.info(*tensor), bench.frozen()
+    if forward(graph, graph.mask(readers))[tensor[0]]:
+        return ()
+    if given is None or serves(bench, tensor[0]) != all(serves(bench, op) for op in readers):
+        return ()
+    layout = data_format_of(graph, readers)
+    return _proposals(bench, tensor, given, wanted, {bench.loop(op) for op in readers}, layout)
+
+
+def _proposals(
+    bench: Workbench, tensor: Tensor, given: TensorInfo, wanted: TensorInfo, loops: set[int], data_format: str
+) -> tuple[Adapter, ...]:
+    """As `adapters_of`; variables are not made inside of a loop, and none is entered without its Enter."""
+    found, loop = proposals(given, wanted, data_format), bench.loop(tensor[0])
+    if loops - {loop}:
+        return ()
+    return found if loop < 0 else tuple(one for one in found if not any(isinstance(p, Dense) for p in one.parts))
+
+
+def cured(bench: Workbench, fault: Fault, step: Step, old: Tensor, new: Tensor, readers: Sequence[int]) -> Fault:
+    """Returns the fault of a tensor that cannot take another's place, with what makes it fit, as data and in its text.
+
+    Args:
+        bench: the graph.
+        fault: the fault.
+        step: the step that has it.
+        old, new: the tensors.
+        readers: the ops that were to read the new one.
+    """
+    wanted = bench.info(*old)
+    if wanted is None:
+        return fault
+    make = _adapting(bench, step, (old, new), wanted, data_format_of(bench.frozen(), readers))
+    return fault if make is None else _with(fault, step, adapters_of(bench, new, wanted, readers), make)
+
+
+def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
+    """Returns the fault of a tensor that cannot feed an input of a copy, with what makes it fit.
+
+    Args:
+        base: the destination.
+        fault: the fault.
+        step: the copy.
+        old, new: the tensor of the source, and what was to feed the copy in its place.
+    """
+    if (old, new) not in step.inputs:
+        return fault
+    graph, source = step.selection.graph, base.tensor(new)
+    op, port = graph.tensor(old)
+    given, wanted = base.info(*source), graph.info(op, port)
+    readers = graph.consumers.row(op)[graph.consumers.ports(op) == port].tolist()
+    readers = [reader for reader in readers if step.selection.mask[reader]]
+    if given is None or wanted is None or serves(base, source[0]) != all(serves(graph, one) for one in readers):
+        return fault
+    name = free_name("adapter", lambda free: base.taken(free) or free == step.to)
+    layout = data_format_of(graph, readers)
+
+    def make(adapter: Adapter) -> tuple[Step, ...]:
+        fed = tuple((one, f"{name}:0" if one == old else by) for one, by in step.inputs)
+        return AdaptStep(new, None, None, name, _wish(adapter, wanted, layout)), replace(step, inputs=fed)
+
+    found = _proposals(base, source, given, wanted, {-1}, layout)
+    return _with(fault, step, found, make, f", then inputs={{{old!r}: '{name}:0'}}")
+
+
+def _wish(adapter: Adapter, wanted: TensorInfo, layout: str) -> Wish:
+    """How an adapter is asked for where nothing says yet who reads what comes out."""
+    options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.by) else ()
+    return Wish(adapter.by, bare(wanted.dtype), wanted.shape, options)
+
+
+def _adapting(
+    bench: Workbench, step: Step, pair: tuple[Tensor, Tensor], wanted: TensorInfo, layout: str
+) -> Callable[[Adapter], tuple[Step, ...]] | None:
+    """What makes of an adapter the steps that take the place of one; None where none can."""
+    there, given = map(bench.name, pair)
+    match step:
+        case ConnectStep():
+            return lambda one: (AdaptStep(given, step.to, step.input, "", Wish(one.by)),)
+        case BypassStep(ops=(_,)):
+            return lambda one: (AdaptStep(given, there, None, "", Wish(one.by)),)
+        case RerouteStep(old=(_,)):
+            return lambda one: (AdaptStep(given, there, None, "", Wish(one.by), step.only, step.exclude),)
+        case RerouteStep():
+            name, ends = free_name("adapter", bench.taken), zip(step.old, step.to, strict=True)
+            to = tuple(f"{name}:0" if (old, new) == (there, given) else new for old, new in ends)
+            return lambda one: (AdaptStep(given, None, None, name, _wish(one, wanted, layout)), replace(step, to=to))
+    return None
+
+
+def _with(
+    fault: Fault,
+    step: Step,
+    adapters: Sequence[Adapter],
+    make: Callable[[Adapter], tuple[Step, ...]],
+    then: str = "",
+) -> Fault:
+    made = [(one, make(one)) for one in adapters]
+    cures = (Cure(one.by, str(one), f"plan.{asked(steps[0])}", step, steps, then) for one, steps in made)
+    return replace(fault, cures=tuple(cures))

@@ -1,0 +1,72 @@
+"""Takers: which inputs of ops could read a tensor, and why the others cannot, by what `connect` refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph.boundary import Tensor
+from ..graph.graph import Graph
+from ..graph.rewired import TURNING
+from ..graph.traversal import backward
+from .mismatch import handle_clash
+from .resolve.connect import misfit
+from .resolve.rewire import frame_fault, reference_fault
+from .workbench import Workbench
+
+
+@dataclass(frozen=True)
+class Taker:
+    """An input of an op.
+
+    Args:
+        op: the op.
+        input: which of its inputs, from 0.
+        reads: the tensor that it reads now.
+        why: why it cannot read another; empty where it can.
+        misfit: only dtype or shape are against it: an adapter may help.
+    """
+
+    op: str
+    input: int
+    reads: str
+    why: str = ""
+    misfit: bool = False
+
+
+def takers(graph: Graph, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> Iterator[Taker]:
+    """Yields inputs of ops in the order given, each with why it cannot read a tensor, if it cannot.
+
+    Args:
+        graph: the graph.
+        tensor: what they should read.
+        inputs: (op, which of its inputs).
+
+    Example:
+        >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
+        >>> [taker.why for taker in takers(g, (1, 0), [(1, 0), (2, 0)])]
+        ["'b:0' is computed from it", 'it reads that already']
+    """
+    bench = Workbench(graph)
+    turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
+    above, name = backward(graph, graph.mask([tensor[0]]), turning), graph.name(tensor)
+    for op, at in inputs:
+        reads, differ = bench.row(op)[at], ""
+        if reads == tensor:
+            why = "it reads that already"
+        elif above[op]:
+            why = f"{name!r} is computed from it"
+        else:
+            differ = misfit(bench, op, at, tensor)
+            why = differ or _clash(bench, op, at, tensor)
+        yield Taker(graph.names[op], at, graph.name(reads), why, bool(differ))
+
+
+def _clash(bench: Workbench, op: int, at: int, tensor: Tensor) -> str:
+    """Why what a variable or a loop is about does not allow it."""
+    edge = (op, at, tensor)
+    handles = handle_clash(bench, bench.row(op)[at], tensor)
+    fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")
+    return handles[0] if handles else fault.wrong if fault else ""

@@ -1,0 +1,30 @@
+"""Recipes: what people come for, each one call over public ones. A recipe gives a plan, or a new editor."""
+
+from .batch_norm import fold_batch_norm, settle_batch_norm
+from .checkpoints import rename_checkpoint, restore_averages, use_averages
+from .freeze import frozen
+from .input import set_input
+from .quantization import insert_after, strip_quantization
+from .signature import add_output, set_signature
+from .split import split_at
+from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
+
+__all__ = [
+    "add_output",
+    "fold_batch_norm",
+    "for_inference",
+    "frozen",
+    "insert_after",
+    "rename_checkpoint",
+    "restore_averages",
+    "set_input",
+    "set_signature",
+    "settle_batch_norm",
+    "split_at",
+    "strip_checks",
+    "strip_dropout",
+    "strip_identities",
+    "strip_quantization",
+    "strip_training",
+    "use_averages",
+]

@@ -1,0 +1,45 @@
+"""Freeze: a graph with its variables as constants, in an editor of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..editor import Editor
+from ..open import open
+
+
+def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any = None) -> Editor:
+    """Returns an editor of a new graph: what some outputs need, its variables as constants with their current values.
+
+    It holds no gradients, optimisers, savers, summaries or queues, as nothing that computes needs them. Through loops,
+    branches and called functions too. The editor that is given stays as it is.
+
+    Args:
+        ed: the editor.
+        outputs: the tensors that are wanted, by name or object; default: those of the function that was opened.
+        inputs: tensors that are fed: what computes them stays out.
+        values: as in `Editor.save`: ``"initial"`` where variables have nothing but their initial values.
+
+    Raises:
+        PlanError: a variable has no value but its initial one and `values` does not ask for that, or what is asked
+            cannot be written so.
+        SelectionError: a tensor is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        ...     y = tf.multiply(x, tf.compat.v1.get_variable("w", initializer=3.0), name="y")
+        >>> small = gs.recipes.frozen(gs.open(graph), "y:0", values="initial")
+        >>> sorted(set(small.snapshot.types)), float(small.value("w"))
+        (['Const', 'Identity', 'Mul', 'Placeholder'], 3.0)
+    """
+    wanted = outputs if outputs is not None else dict(ed.outputs) or None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "frozen.pb")
+        ed.save(path, outputs=wanted, inputs=inputs, freeze=True, values=values, verify=False)
+        made = open(path, title=f"{ed.title}, frozen", trust=True)
+        made.graph  # noqa: B018  the file goes
+    return made

@@ -1,0 +1,499 @@
+"""Input: another shape, batch size or dtype of what a model takes, and what else in it says the old size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..editor import Editor
+from ..errors import PlanError, TrustError
+from ..graph.graph import TensorInfo
+from ..graph.names import free_name, tensor_name
+from ..graph.selection import select
+from ..graph.traversal import backward, forward
+from ..graph.variables import PLACEHOLDER_TYPES
+from ..plan.plan import Plan
+from ..words import few
+from .constants import constant
+from .sizes import MADE, SIZED, Shape, combined, kept_axes, regrouped, upscaled
+from .subject import Subject, ends_now, subject, tensors
+
+#: Unknown sizes are tried as so many times the old one.
+_TRIED = (2, 3)
+#: Ops whose rows are not computed each by itself.
+_MIXING = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+
+
+def set_input(
+    thing: Any,
+    tensor: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    sizes: Mapping[str, Sequence[int]] | None = None,
+    outputs: Any = None,
+    feeds: Mapping[Any, Any] | None = None,
+    verify: bool = True,
+) -> Plan:
+    """Gives an input another shape, batch size or dtype, and repairs what else in the graph says the old size.
+
+    Constants are repaired where it is sure what becomes of them: shapes of a ``Reshape`` that joins axes or leaves
+    them, of a ``BroadcastTo``, sizes of a transposed convolution. The rest is asked for, with the ops named. Weights
+    stay: a dense layer behind a flattened image needs the old size, and the message says so.
+
+    An editor's plan is proved by running it beside the graph as it is, as far as the op types allow it: at the old size
+    it gives the same numbers; of a larger batch, each part gives what it gives alone; any other new size runs.
+
+    Args:
+        thing: an editor; or a plan, to go on with, which is not run.
+        tensor: the placeholder, by name or object; or several that change together: a dict of tensor -> shape.
+        shape: its new shape, None for a size that is not fixed; default: as it is.
+        dtype: the dtype of what is fed from then on, which is cast to what the graph computes with.
+        sizes: op -> the numbers that it is to say from then on, where that is not sure.
+        outputs: the tensors that are compared; default: those of the function that was opened, else all that nothing
+            reads.
+        feeds: tensor -> array, for the proof; others get random numbers where their dtype and shape allow it.
+        verify: False leaves the proof out.
+
+    Raises:
+        PlanError: it is not a placeholder; the rank is another; an op says the old size and it is not sure what it is
+            to say now; weights, or numbers of the graph, are made for the old size; or the proof fails. The op is
+            named.
+        SelectionError: a tensor or op is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [1, 8, 8, 3], name="x")
+        ...     y = tf.nn.softmax(tf.reshape(tf.nn.relu(x), [1, 192], name="flat"), name="y")
+        >>> ed = gs.open(graph)
+        >>> done = ed.apply(gs.recipes.set_input(ed, "x:0", [None, 8, 8, 3]))
+        >>> ed.value("flat/shape").tolist(), ed.graph.get_tensor_by_name("y:0").shape.as_list()
+        ([-1, 192], [None, 192])
+    """
+    given = dict(tensor) if isinstance(tensor, Mapping) else {tensor: shape}
+    asked = f"set_input({', '.join(repr(tensor_name(one)) for one in given)})"
+    found = subject(thing, asked, outputs)
+    names = tensors(found.graph, list(given), asked)
+    wishes = [_wish(found, name, wanted, dtype) for name, wanted in zip(names, given.values(), strict=True)]
+    if not any(wish.changes for wish in wishes):
+        raise found.refused("nothing would change", "Give another shape, or another dtype")
+    said = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in (sizes or {}).items()}
+    for op in said:
+        found.graph.find(op, asked)
+    plan = _resized(found, wishes, _repaired(found, wishes, said))
+    for wish in wishes:
+        plan = _cast(plan, wish)
+    for fault in plan.check():
+        raise _misfit(found, wishes, fault)
+    if verify and isinstance(thing, Editor):
+        ends = {f"{wish.op}:0": wish for wish in wishes}
+        known = {tensor_name(name): np.asarray(array) for name, array in (feeds or {}).items()}
+        compared = tensors(found.graph, outputs, asked) or list(ends_now(thing)[1].values()) or None
+        _Proof(found, thing, plan, ends, known, compared).hold()
+    return plan
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What becomes of one placeholder."""
+
+    op: str
+    old: TensorInfo
+    shape: tuple[int | None, ...] | None
+    dtype: str
+
+    @property
+    def reshaped(self) -> bool:
+        return self.shape is not None and self.shape != self.old.shape
+
+    @property
+    def changes(self) -> bool:
+        return self.reshaped or self.dtype != self.old.dtype
+
+    def tried(self, times: int) -> tuple[int, ...] | None:
+        """Its new shape with a number for each size that is not fixed."""
+        if self.shape is None or self.old.shape is None:
+            return None
+        pairs = zip(self.shape, self.old.shape, strict=True)
+        return tuple(times * (was or 1) if now is None else now for now, was in pairs)
+
+
+def _wish(found: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
+    graph = found.graph
+    op, port = graph.tensor(name)
+    if graph.types[op] not in PLACEHOLDER_TYPES or port:
+        wrong = f"{name!r} is given by an op of type {graph.types[op]}, and is no placeholder"
+        raise found.refused(wrong, f"Let it be fed first: gs.recipes.strip_training(ed, outputs, inputs={name!r})")
+    old = graph.info(op, port) or TensorInfo("float32", None)
+    new = old.shape if shape is None else _shape(found, name, shape)
+    if new is not None and old.shape is not None and len(new) != len(old.shape):
+        wrong = f"{name!r} has {len(old.shape)} axes, {_text(old.shape)}, and {_text(new)} has {len(new)}"
+        raise found.refused(wrong, "Give a shape with as many axes, or change that with ed.plan().adapt(...)")
+    kind = old.dtype if dtype is None else _kind(found, dtype)
+    return _Wish(graph.names[op], old, new, kind)
+
+
+def _kind(found: Subject, dtype: Any) -> str:
+    try:
+        return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
+    except TypeError as error:
+        raise found.refused(f"{dtype!r} is no dtype", "Type one as dtype='uint8'") from error
+
+
+def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
+    listed = shape.as_list() if hasattr(shape, "as_list") else shape
+    try:
+        return tuple(None if size in (None, -1) else _size(size) for size in listed)
+    except (TypeError, ValueError) as error:
+        wrong = f"{shape!r} is no shape for {name!r}"
+        raise found.refused(wrong, "Type one as shape=[None, 224, 224, 3]; None is a size that is not fixed") from error
+
+
+def _size(size: Any) -> int:
+    if int(size) != size or size < 1:
+        raise ValueError(size)
+    return int(size)
+
+
+def _text(shape: Sequence[int | None]) -> str:
+    return f"({', '.join('?' if size is None else str(size) for size in shape)})"
+
+
+# -- what says the old size -------------------------------------------------------------------------
+
+
+def _repaired(found: Subject, wishes: list[_Wish], said: Mapping[str, list[int]]) -> dict[int, Shape]:
+    """What ops that say the old size are to say, by number."""
+    known: dict[int, Shape] = {found.graph.index[op]: tuple(numbers) for op, numbers in said.items()}
+    if not any(wish.reshaped and wish.old.shape is not None for wish in wishes):
+        return known
+    one, other = (_Trial(found, wishes, times, known).solved() for times in _TRIED)
+    out = dict(known)
+    for op, numbers in combined(one, other).items():
+        fixed = found.graph.types[op] != "Reshape"
+        if numbers is None or (fixed and -1 in numbers):
+            name = found.graph.names[op]
+            shown = " or ".join(map(_text, dict.fromkeys((one[op], other[op]))))
+            wrong = f"{name!r} ({found.graph.types[op]}) says its size as a constant, which would be {shown}"
+            raise found.refused(
+                wrong, f"Give numbers for the sizes that are None, or say it: sizes={{{name!r}: [...]}}"
+            )
+        out[op] = numbers
+    return out
+
+
+class _Trial:
+    """The graph with a number for each size: what the ops that say the old one have to say then."""
+
+    def __init__(self, found: Subject, wishes: list[_Wish], times: int, said: Mapping[int, Shape]) -> None:
+        graph = found.graph
+        self._found, self._wishes, self._said = found, wishes, said
+        self._sizes = {wish.op: wish.tried(times) for wish in wishes if wish.reshaped}
+        self._below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
+        self._repaired: dict[int, Shape] = {}
+
+    def solved(self) -> dict[int, Shape]:
+        """Returns op -> what it has to say, where that is not what it says; refuses it where that is not sure."""
+        found, graph = self._found, self._found.graph
+        left = [op for op in found.typed(*SIZED) if self._below[found.reads(op)[_data(found, op)][0]]]
+        left = [op for op in left if constant(found, found.reads(op)[SIZED[graph.types[op]]]) is not None]
+        behind = {op: forward(graph, graph.mask([op]), control=False) for op in left}
+        while left:
+            ready = [op for op in left if not any(behind[other][op] for other in left if other != op)] or left[:1]
+            inferred, index = self._inferred(left)
+            unsure = []
+            for op in ready:
+                source, port = found.reads(op)[_data(found, op)]
+                told = graph.info(source, port)
+                now = inferred.get(index[graph.names[source]])
+                now_shape = None if now is None else now[port].shape
+                if told is None or told.shape is None or now_shape is None or None in now_shape:
+                    continue  # nothing there contradicts what is said
+                after = tuple(size for size in now_shape if size is not None)
+                if len(after) != len(told.shape):
+                    continue
+                was = tuple(b if a is None else a for a, b in zip(told.shape, after, strict=True))
+                if op not in self._said and was != after and not self._decide(op, was, after):
+                    unsure.append((op, was, after))
+            if unsure:
+                raise self._asked(unsure)
+            left = [op for op in left if op not in ready]
+        return self._repaired
+
+    def _inferred(self, left: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
+        """The shapes that TensorFlow infers with what is repaired so far, the ops that are left apart."""
+        graph = self._found.graph
+        plan = _reshaped(self._found.plan, self._found, self._sizes)
+        for op, numbers in {**self._said, **self._repaired}.items():
+            plan = _says(plan, self._found, op, numbers)
+        plan = plan.detach([graph.names[op] for op in left], side="inputs")
+        verdict = plan.effect.verdict
+        for fault in verdict.faults:
+            raise _misfit(self._found, self._wishes, fault)
+        return verdict.inferred, plan.after().index
+
+    def _decide(self, op: int, was: Shape, now: Shape) -> bool:
+        """Notes what an op has to say; false where that is not sure."""
+        found, graph = self._found, self._found.graph
+        kind = graph.types[op]
+        numbers = [int(n) for n in constant(found, found.reads(op)[SIZED[kind]]).ravel()]
+        if kind == "Reshape":
+            rest = int(np.prod([n for n in numbers if n != -1], dtype=np.int64))
+            whole = [int(np.prod(was)) // max(rest, 1) if n == -1 else n for n in numbers]
+            new = regrouped(was, now, whole)
+            if new is not None and -1 in numbers and all(a in (b, -1) for a, b in zip(numbers, new, strict=True)):
+                return True
+        elif kind == "BroadcastTo":
+            new = kept_axes(was, now, numbers)
+        elif kind in ("Slice", "StridedSlice"):
+            return not _ends_there(found, op, was, now, numbers)
+        else:
+            new = upscaled(graph, op, was, now, numbers)
+        if new is not None and new != tuple(numbers):
+            self._repaired[op] = new
+        return new is not None
+
+    def _asked(self, unsure: list[tuple[int, Shape, Shape]]) -> PlanError:
+        found, graph, texts, hints = self._found, self._found.graph, [], []
+        for op, was, now in unsure:
+            numbers = constant(found, found.reads(op)[SIZED[graph.types[op]]]).ravel().tolist()
+            word = f"{graph.names[op]!r} ({graph.types[op]}) says {_text(numbers)}"
+            texts.append(f"{word} of what was {_text(was)} and would be {_text(now)}")
+            hints.append(f"{graph.names[op]!r}: {numbers}")
+        wrong = f"{few(texts)}: it is not sure what it is to say then"
+        return found.refused(wrong, f"Say it, with other numbers: sizes={{{', '.join(hints)}}}")
+
+
+def _data(found: Subject, op: int) -> int:
+    """Which input of an op it is whose size it says."""
+    return 2 if "Backprop" in found.graph.types[op] else 0
+
+
+def _ends_there(found: Subject, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
+    """Whether a slice ends where an axis ended: it may have meant all of it, or just so many."""
+    graph = found.graph
+    axes = [axis for axis, (a, b) in enumerate(zip(was, now, strict=True)) if a != b and axis < len(numbers)]
+    if graph.types[op] == "Slice":
+        begin = constant(found, found.reads(op)[1])
+        starts = [0] * len(numbers) if begin is None else begin.ravel().tolist()
+        return any(starts[axis] + numbers[axis] == was[axis] for axis in axes)
+    attr = graph.nodes[op].attr
+    if attr["ellipsis_mask"].i or attr["new_axis_mask"].i:
+        return True
+    free = attr["end_mask"].i | attr["shrink_axis_mask"].i
+    return any(numbers[axis] == was[axis] and not free >> axis & 1 for axis in axes)
+
+
+# -- the plan ---------------------------------------------------------------------------------------
+
+
+def _resized(found: Subject, wishes: list[_Wish], repaired: Mapping[int, Shape]) -> Plan:
+    plan = _reshaped(found.plan, found, {wish.op: wish.shape for wish in wishes if wish.reshaped})
+    for op, numbers in repaired.items():
+        plan = _says(plan, found, op, numbers)
+    return plan
+
+
+def _reshaped(plan: Plan, found: Subject, shapes: Mapping[str, Any]) -> Plan:
+    for op, shape in shapes.items():
+        plan = plan.set_attr(op, "shape", None if shape is None else list(shape))
+        if "_output_shapes" in found.graph.nodes[found.graph.index[op]].attr:
+            plan = plan.set_attr(op, "_output_shapes", None)
+    return plan
+
+
+def _says(plan: Plan, found: Subject, op: int, numbers: Shape) -> Plan:
+    """Lets an op say another size: in its own constant, or in a copy where others read that too."""
+    graph, kind = found.graph, found.graph.types[op]
+    at = SIZED.get(kind, MADE.get(kind))
+    if at is None:
+        wrong = f"{graph.names[op]!r} is of type {kind}, which says no size"
+        raise found.refused(wrong, f"sizes= is for {few(sorted({*SIZED, *MADE}), 20)}")
+    source, port = found.reads(op)[at]
+    old = constant(found, (source, port))
+    if old is None:
+        raise found.refused(f"what {graph.names[op]!r} says is computed", "Change what it is computed from")
+    array = np.asarray(numbers, old.dtype)
+    if graph.types[source] == "Const" and len(graph.consumers.row(source)) == 1:
+        return plan.set_attr(graph.names[source], "value", array)
+    model = source if graph.types[source] == "Const" else _some_constant(found, source, port)
+    new = free_name(f"{graph.names[op]}_size", plan.after().taken)
+    plan = plan.copy(select(graph, name=[graph.names[model]]), names={graph.names[model]: new}, control="drop")
+    return plan.set_attr(new, "value", array).connect(f"{new}:0", to=graph.names[op], input=at)
+
+
+def _some_constant(found: Subject, source: int, port: int) -> int:
+    """A constant of the dtype of a tensor, to be copied with another value."""
+    graph = found.graph
+    wanted = graph.info(source, port)
+    for op in found.typed("Const"):
+        info = graph.info(op, 0)
+        if wanted is not None and info is not None and info.dtype == wanted.dtype:
+            return op
+    raise found.refused(
+        f"what {graph.names[source]!r} gives is computed", "Freeze the graph first: gs.recipes.frozen(ed)"
+    )
+
+
+def _cast(plan: Plan, wish: _Wish) -> Plan:
+    """Lets a placeholder be fed another dtype, which is cast to the old one for all that reads it."""
+    if wish.dtype == wish.old.dtype:
+        return plan
+    name = free_name(f"{wish.op}_cast", plan.after().taken)
+    plan = plan.insert("Cast", on=f"{wish.op}:0", name=name, SrcT=wish.dtype, DstT=wish.old.dtype)
+    return plan.set_attr(wish.op, "dtype", wish.dtype)
+
+
+def _misfit(found: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
+    """What does not go with another size, and which ops may say the old one."""
+    graph, sizes = found.graph, set[int]()
+    for wish in wishes:
+        if wish.reshaped and wish.old.shape is not None and wish.shape is not None:
+            sizes |= {a for a, b in zip(wish.old.shape, wish.shape, strict=True) if a != b and a is not None}
+    below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
+    named = [name for name in graph.index if f"'{name}'" in fault.wrong and below[graph.index[name]]]
+    hints = []
+    for op in found.typed(*MADE):
+        numbers = constant(found, found.reads(op)[MADE[graph.types[op]]])
+        if numbers is not None and not below[op] and sizes & set(numbers.ravel().tolist()):
+            hints.append(f"{graph.names[op]!r}: {numbers.ravel().tolist()}")
+    how = "Its weights or its numbers are made for the old size: train it anew, or keep the size"
+    if hints and named:
+        how = f"Or some of these say the old size; give them other numbers: sizes={{{', '.join(hints[:5])}}}"
+    return found.refused(f"what is computed from it does not fit: {fault.wrong}", how)
+
+
+# -- the proof --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """Runs of a graph, and of what a plan makes of it, side by side.
+
+    Args:
+        found: the graph.
+        ed: its editor.
+        plan: the plan.
+        ends: the placeholders that change, by tensor.
+        known: what is fed, as far as it was given.
+        wanted: the tensors that are compared; None: all that nothing reads.
+    """
+
+    found: Subject
+    ed: Editor
+    plan: Plan
+    ends: Mapping[str, _Wish]
+    known: Mapping[str, Any]
+    wanted: list[str] | None
+
+    def hold(self) -> None:
+        """Refuses a plan of which the runs differ.
+
+        Raises:
+            PlanError: they do, or one of them cannot be made.
+        """
+        try:
+            whole = self._ran(self._fed(0), None)
+            proof = replace(self, wanted=list(whole.results), known={**whole.feeds, **self.known})
+            proof.compare(whole.results)
+        except TrustError:
+            raise
+        except PlanError as error:
+            if error.asked == self.found.asked:
+                raise
+            wrong = f"the proof cannot run: {error.wrong}"
+            raise self.found.refused(wrong, f"{error.instead}; or verify=False") from error
+
+    def compare(self, whole: Mapping[str, Any]) -> None:
+        """Refuses a plan whose runs differ from those of the graph, where they can be compared."""
+        old = self._fed(0)
+        if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
+            self._refuse_other(whole, self._ran(old, self.plan).results, "at the old size")
+        reshaped = [wish for wish in self.ends.values() if wish.reshaped]
+        if not reshaped:
+            return
+        tried = self._fed(1, new=True)
+        rows = {name: (len(old[name]), len(tried[name])) for name in old if old[name].ndim and tried[name].ndim}
+        more = {after // before for before, after in rows.values() if after > before and after % before == 0}
+        same = all(old[name].shape[1:] == tried[name].shape[1:] for name in old)
+        if len(rows) < len(old) or len(more) != 1 or len(set(rows.values())) != 1 or not same or self._mixes():
+            self._ran(tried, self.plan)  # it runs; there is nothing to compare it with
+            return
+        parts = [self._fed(seed) for seed in range(more.pop())]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
+        alone = [self._ran(part, None).results for part in parts]
+        together = self._ran(joined, self.plan).results
+        ((before, after),) = set(rows.values())
+        for name, other in together.items():
+            each = [np.asarray(results[name]) for results in alone]
+            if np.shape(other)[:1] == (after,) and all(one.shape[:1] == (before,) for one in each):
+                self._refuse_other({name: np.concatenate(each)}, {name: other}, f"in a batch of {after}")
+
+    def _fed(self, seed: int, new: bool = False) -> dict[str, Any]:
+        """Numbers for the placeholders that change: those given, or random ones."""
+        out = {}
+        for name, wish in self.ends.items():
+            shape = wish.tried(_TRIED[0]) if new else wish.old.shape
+            sizes = tuple(1 if size is None else size for size in shape or ())
+            if name not in self.known:
+                out[name] = _numbers(wish, sizes, seed)
+            elif new:  # rows that are given are given again
+                out[name] = np.resize(self.known[name], sizes)
+            else:
+                out[name] = np.roll(self.known[name], seed)
+        return out
+
+    def _ran(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
+        held = {name: array for name, array in self.known.items() if name not in self.ends}
+        if plan is not None:
+            ends = self.ends
+            fed = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in fed.items()}
+        ran = self.ed.trace({**held, **fed}, self.wanted, random=0, ops=self.wanted, plan=plan)
+        if ran.stopped:
+            raise PlanError("trace()", ran.stopped, "Give what it can be run with: feeds={...}")
+        return ran
+
+    def _mixes(self) -> bool:
+        """Whether rows of a batch are not computed each by itself, by random numbers or by averages of the batch."""
+        graph = self.found.graph
+        ends = graph.mask([graph.tensor(name)[0] for name in self.wanted or ()])
+        for op in np.flatnonzero(backward(graph, ends)).tolist():
+            kind = graph.types[op]
+            if "Random" in kind or (kind in _MIXING and graph.nodes[op].attr["is_training"].b):
+                return True
+        return False
+
+    def _refuse_other(self, some: Mapping[str, Any], others: Mapping[str, Any], when: str) -> None:
+        for name, one in some.items():
+            a, b = np.asarray(one), np.asarray(others[name])
+            if a.dtype.kind in "fc":
+                same = a.shape == b.shape and np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True)
+            else:
+                same = np.array_equal(a, b)
+            if not same:
+                wrong = f"{name!r} holds other numbers {when} than the graph gives now"
+                raise self.found.refused(
+                    wrong, "It mixes what is fed; say sizes={...}, or verify=False where that is meant"
+                )
+
+
+def _fits(array: Any, shape: Sequence[int | None] | None) -> bool:
+    if shape is None:
+        return True
+    return array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
+
+
+def _numbers(wish: _Wish, shape: tuple[int, ...], seed: int) -> Any:
+    """Random numbers that both dtypes can hold."""
+    try:
+        rng, kinds = np.random.RandomState(seed), {np.dtype(one).kind for one in (wish.old.dtype, wish.dtype)}
+    except TypeError as error:
+        wrong = f"'{wish.op}:0' ({wish.old.dtype}) needs a feed"
+        raise PlanError("trace()", wrong, f"Give it: feeds={{'{wish.op}:0': array}}") from error
+    if kinds <= {"f", "c"}:
+        return rng.standard_normal(shape).astype(wish.old.dtype)
+    return rng.randint(0, 2 if "b" in kinds else 5, shape).astype(wish.old.dtype)

@@ -1,0 +1,114 @@
+"""Quantization: ops that stand in for it in training, taken out, or put after each op of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..graph.match.match import Match, Matches
+from ..graph.names import free_name
+from ..graph.selection import Selection, select
+from ..plan.plan import Plan
+from ..words import few
+from .subject import Subject, loosened, subject
+
+_QUANTIZED = (
+    "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel",
+    "QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4",
+)  # fmt: skip
+
+
+def strip_quantization(thing: Any) -> Plan:
+    """Takes ``FakeQuant`` and ``QuantizeAndDequantize`` out: what reads their results reads what they read.
+
+    Constants and reads that only gave their ranges go too; variables stay. The name of an output stays. Dtypes and
+    shapes stay; the numbers are those without rounding.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+
+    Raises:
+        PlanError: there are none.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.relu(tf.quantization.fake_quant_with_min_max_args(x, name="round"), name="y")
+        >>> gs.recipes.strip_quantization(gs.open(graph)).after().names
+        ['x', 'y']
+    """
+    found = subject(thing, "strip_quantization()")
+    graph, plan = found.graph, found.plan
+    rounds = found.typed(*_QUANTIZED)
+    if not rounds:
+        wrong = "it has no FakeQuant and no QuantizeAndDequantize"
+        raise found.refused(wrong, "There is nothing to take out; ed.select(op='Quantize*') lists real quantization")
+    ends = [op for op in rounds if graph.names[op] in found.ends or not found.readers(op)]
+    for op in ends:  # an identity under its name
+        name, source = graph.names[op], graph.name(found.reads(op)[0])
+        new, old = (free_name(f"{name}_{word}", plan.after().taken) for word in ("kept", "rounded"))
+        plan = plan.insert("Identity", on=source, name=new, only=name)
+        plan = plan.reroute(f"{name}:0", to=f"{new}:0") if found.readers(op) else plan
+        inner = select(graph, scope=name).names if name in graph.scopes.index else ()
+        plan = plan.rename({**{one: one for one in inner}, name: old, new: name}).remove(old)
+    inside = [graph.names[op] for op in rounds if op not in ends]
+    plan = plan.remove(inside, stitch=True) if inside else plan
+    ranges = {op for one in rounds for op, _ in found.reads(one)[1:]}
+    return loosened(plan, graph, [graph.names[op] for op in sorted(ranges)], found.ends)
+
+
+def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any) -> Plan:
+    """Puts an op, or a subgraph, after each op of a kind: all that read its result read what the new op gives.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        pattern: an op type, as ``"Conv2D"``, or several; a selection; or matches, as ``ed.match`` gives them.
+        op: what to put there: an op type, or a function of one tensor, as for `Plan.insert`.
+        name: what goes behind the name of each op for the new one; default: the op type, or the name of the function.
+        attributes: as for `Plan.insert`.
+
+    Raises:
+        PlanError: nothing is like the pattern; or nothing reads the result of one: the op is named.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.relu(tf.square(x, name="a"), name="y")
+        >>> plan = gs.recipes.insert_after(gs.open(graph), "Square", "FakeQuantWithMinMaxArgs", name="round", max=4.0)
+        >>> plan.after().input_names(plan.after().index["y"])
+        ['a_round:0']
+    """
+    word = op if isinstance(op, str) else getattr(op, "__name__", "function")
+    found = subject(thing, f"insert_after({word!r})")
+    graph = found.graph
+    tensors = _results(found, pattern)
+    unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]
+    if unread:
+        wrong = f"nothing reads {few(map(repr, unread))}"
+        raise found.refused(wrong, "Leave it out of what you select, or let an Identity read it first")
+    ending = name or ("".join(letter for letter in word if letter.isalnum() or letter == "_") or "inserted")
+    taken: list[str] = []
+    for tensor in tensors:
+        wish = f"{tensor.removesuffix(':0').replace(':', '_')}_{ending}"
+        taken.append(free_name(wish, lambda one: graph.taken(one) or one in taken))
+    return found.plan.insert(op, on=tensors, name=taken, **attributes)
+
+
+def _results(found: Subject, pattern: Any) -> list[str]:
+    """What the ops give that are meant, by name."""
+    graph = found.graph
+    if isinstance(pattern, (Match, Matches)):
+        matches = [pattern] if isinstance(pattern, Match) else list(pattern)
+        tensors = [end for match in matches for end in match.outputs.values()]
+    elif isinstance(pattern, Selection):
+        tensors = [f"{name}:0" for name in pattern.names]
+    else:
+        types = [pattern] if isinstance(pattern, str) else list(pattern)
+        tensors = [f"{graph.names[op]}:0" for op in found.typed(*types)]
+    if not tensors:
+        raise found.refused("nothing is like that", f"It has {few(sorted(set(graph.types)), 12)}")
+    for tensor in tensors:
+        graph.tensor(tensor, found.asked)
+    return list(dict.fromkeys(tensors))

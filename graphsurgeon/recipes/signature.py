@@ -1,0 +1,126 @@
+"""Signature: what a model takes and gives, under which names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..editor import Editor
+from ..errors import PlanError
+from ..graph.names import free_name, tensor_name
+from ..graph.traversal import backward
+from ..graph.variables import PLACEHOLDER_TYPES
+from ..plan.plan import Plan
+from ..words import few
+from .parts import block, keys_of, part
+from .subject import ends_now, results, subject, tensors
+
+
+def add_output(thing: Any, tensor: Any, name: str) -> Plan:
+    """Gives a tensor from within a graph a name of its own, by which it is fetched: ``name:0``.
+
+    It stays where it is, and so does all that reads it: the new op only hands it on. `set_signature` takes it into what
+    a SavedModel serves.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        tensor: the tensor, by name or object; the name of an op stands for its output 0.
+        name: what to call it: a name that no op has.
+
+    Raises:
+        PlanError: the name is taken, or none; or the tensor is a handle, which nobody can fetch.
+        SelectionError: the tensor is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.softmax(tf.nn.relu(x, name="block/relu"), name="y")
+        >>> ed = gs.open(graph)
+        >>> plan = gs.recipes.add_output(ed, "block/relu:0", "features")
+        >>> plan.mode, plan.after().input_names(plan.after().index["features"])
+        ('append', ['block/relu:0'])
+    """
+    found = subject(thing, f"add_output({tensor_name(tensor)!r}, {name!r})")
+    (source,) = tensors(found.graph, [tensor], found.asked)
+    info = found.graph.info(*found.graph.tensor(source))
+    if info is not None and info.dtype in ("resource", "variant"):
+        wrong = f"{source!r} is of dtype {info.dtype}, which holds no numbers to fetch"
+        raise found.refused(wrong, "Name a tensor that is read from it")
+    plan = found.plan.insert("Identity", on=source, name=name, only=[])
+    for fault in plan.effect.faults:
+        raise PlanError(found.asked, fault.wrong, f"Choose another: {free_name(name or 'output', found.graph.taken)!r}")
+    return plan
+
+
+def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
+    """Returns an editor of a model that takes and gives what is said here: what `save` writes, and `function` returns.
+
+    It is a new graph: what the outputs need, under its old names, with its current values. The editor that is given
+    stays as it is.
+
+    Args:
+        ed: the editor.
+        outputs: the tensors that the model gives, by name or object; a dict says what to call them. One that the
+            function that was opened gives keeps its name: ``{**ed.outputs, "features": "block/relu:0"}`` adds one.
+        inputs: the tensors that it takes, in the same way; what computes them stays out. Default: the arguments of the
+            function that was opened, and the placeholders, as far as the outputs need them. A placeholder with a
+            default keeps that where it is not named.
+
+    Raises:
+        PlanError: no output is given; an output needs a placeholder that is not among the inputs, or does not need
+            one that is: the message names them; or what is to be copied cannot be, as a part of a loop.
+        SelectionError: a tensor is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.softmax(tf.nn.relu(x, name="block/relu"), name="y")
+        >>> ends = {"features": "block/relu:0", "scores": "y:0"}
+        >>> model = gs.recipes.set_signature(gs.open(graph), ends, {"image": x})
+        >>> model.inputs, model.outputs
+        ({'image': 'x:0'}, {'features': 'block/relu:0', 'scores': 'y:0'})
+    """
+    found = subject(ed, "set_signature()")
+    graph = found.graph
+    if not isinstance(ed, Editor):
+        raise found.refused("a plan is no model yet", "Give the editor, after ed.apply(plan)")
+    wanted = results(ed, outputs, found)
+    fed = tensors(graph, inputs, found.asked)
+    own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
+    starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
+    last = graph.mask([graph.tensor(name)[0] for name in wanted])
+    needed = backward(graph, last, frozenset(starts))
+    chosen = block(graph, needed, starts, wanted)
+    lost = [graph.names[op] for op in chosen.numbers if graph.types[op] == "Placeholder"]
+    lost = [name for name in lost if f"{name}:0" not in [*fed, *own]]
+    if inputs is not None and lost:
+        more = few([repr(f"{name}:0") for name in lost])
+        wrong = f"what computes {few(map(repr, wanted))} also reads {more}, which nothing would feed"
+        raise found.refused(wrong, f"Take it in: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
+    read = {graph.name(one) for one in chosen.inputs} | {
+        f"{graph.names[op]}:0" for op in chosen.numbers if graph.types[op] in PLACEHOLDER_TYPES
+    }
+    unread = [name for name in fed if name not in read]
+    if unread:
+        wrong = f"no output needs {few(map(repr, unread))}"
+        raise found.refused(wrong, f"Leave it out: inputs={[name for name in fed if name in read]!r}")
+    keys = keys_of(ed, [*fed, *own, *wanted, *read])
+    made = part(ed, chosen, keys, wanted, ed.title, found.asked)
+    takes = (
+        {key: made.taken[name] for key, name in _named(inputs, fed, keys).items()}
+        if fed
+        else {keys[name]: here for name, here in made.taken.items()}
+    )
+    gives = {key: made.given[name] for key, name in _named(outputs, wanted, keys).items()}
+    made.editor.opened = replace(made.editor.opened, inputs=takes, outputs=gives, ends=((), ()))
+    return made.editor
+
+
+def _named(things: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
+    """Key -> tensor: the keys that were said, or those that the tensors have."""
+    if isinstance(things, Mapping):
+        return {str(key): name for key, name in zip(things, names, strict=True)}
+    return {keys[name]: name for name in names}

@@ -1,0 +1,160 @@
+"""Split: one model as two that run one after the other, proved by running them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..editor import Editor
+from ..errors import PlanError, TrustError
+from ..graph.boundary import entering
+from ..graph.graph import Mask
+from ..graph.selection import Selection
+from ..graph.trace import Trace
+from ..graph.traversal import backward, forward
+from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
+from ..words import few
+from .parts import Part, block, keys_of, part, placeholders
+from .subject import Subject, results, subject, tensors
+
+
+class Halves(NamedTuple):
+    """Two models that, one after the other, are one.
+
+    Args:
+        first: from the inputs to the tensors where it is cut, which are among its `outputs`.
+        second: from there, with these tensors as its `inputs`, to the outputs.
+    """
+
+    first: Editor
+    second: Editor
+
+
+def split_at(
+    ed: Editor,
+    at: Any,
+    outputs: Any = None,
+    inputs: Any = None,
+    *,
+    feeds: Mapping[Any, Any] | None = None,
+    verify: bool = True,
+) -> Halves:
+    """Splits a model in two at some tensors, and proves by running that both together give what it gives.
+
+    Each half is a new graph, its ops under their old names, with the current values; the editor that is given stays as
+    it is. A tensor where it is cut is an output of the first half and, under the same key, an input of the second. A
+    constant, a variable or a placeholder that both need is in both, and these variables are independent from then on.
+
+    Args:
+        ed: the editor.
+        at: the tensors, by name or object.
+        outputs: the tensors that the model is for; default: those of the function that was opened. One that is computed
+            before the cut is an output of the first half.
+        inputs: tensors that are fed, where they are not placeholders.
+        feeds: tensor -> array, for the proof; others get random numbers where their dtype and shape allow it.
+        verify: False leaves the proof out.
+
+    Returns:
+        the two editors; `gs.connect` makes one graph of them again.
+
+    Raises:
+        PlanError: a half would not run alone: the second reads what only the first computes (the message says where to
+            cut too); no output needs one of the tensors; the cut goes through a loop; or the numbers differ.
+        SelectionError: a tensor is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.softmax(tf.nn.relu(x, name="features"), name="y")
+        >>> first, second = gs.recipes.split_at(gs.open(graph), "features:0", "y:0")
+        >>> first.outputs, second.inputs, second.snapshot.types
+        ({'features': 'features:0'}, {'features': 'features:0'}, ['Placeholder', 'Softmax'])
+    """
+    found = subject(ed, "split_at()")
+    cuts = list(dict.fromkeys(tensors(found.graph, at, found.asked)))
+    if not cuts:
+        raise found.refused("it names no tensor to split at", "Name one or several, as at='features:0'")
+    wanted = list(dict.fromkeys(results(ed, outputs, found)))
+    fed = tensors(found.graph, inputs, found.asked)
+    before, after, early, late = _sides(found, cuts, wanted, fed)
+    keys = keys_of(ed, [*cuts, *fed, *wanted, *placeholders(before | after)])
+    each = (before, [*cuts, *early], "first half"), (after, late, "second half")
+    one, other = (
+        part(ed, chosen, keys, given, f"{ed.title}, {word}", f"split_at(), {word}") for chosen, given, word in each
+    )
+    halves = one, other
+    if verify:
+        _prove(found, ed, halves, wanted, feeds)
+    return Halves(*(half.editor for half in halves))
+
+
+def _sides(
+    found: Subject, cuts: list[str], wanted: list[str], fed: list[str]
+) -> tuple[Selection, Selection, list[str], list[str]]:
+    """The ops of both halves, and the outputs that each of them gives."""
+    graph = found.graph
+    at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed))
+    behind = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
+    first = backward(graph, graph.mask([op for op, _ in at]), frozenset(ends))
+    late = [name for name in wanted if behind[op := graph.tensor(name)[0]] and not first[op]]
+    if not late:
+        wrong = f"none of the outputs {few(map(repr, wanted))} is computed from {few(map(repr, cuts))}"
+        raise found.refused(wrong, "Name a tensor between the inputs and the outputs")
+    early = [name for name in wanted if name not in late]
+    first |= backward(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
+    fed_here = graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends])
+    computed = first & ~graph.typed(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
+    last = graph.mask([graph.tensor(name)[0] for name in late])
+    second = backward(graph, last, frozenset([*at, *ends]), within=~computed)
+    read = entering(graph, second, frozenset(at))
+    unused = [name for name, one in zip(cuts, at, strict=True) if one not in read]
+    if unused:
+        wrong = f"the second half does not read {few(map(repr, unused))}"
+        raise found.refused(wrong, f"Leave it out: at={[name for name in cuts if name not in unused]}")
+    more = [one for one in read if one not in at and one not in ends]
+    if more:
+        what = few([f"{graph.name(one)!r} for {_reader(found, one, second)!r}" for one in more])
+        wrong = f"the second half would not run alone: it also reads {what}, which the first half computes"
+        raise found.refused(wrong, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
+    return block(graph, first, ends, early), block(graph, second, [*at, *ends], late), early, late
+
+
+def _reader(found: Subject, tensor: tuple[int, int], within: Mask) -> str:
+    return found.graph.names[next(op for op, _ in found.graph.readers(tensor) if within[op])]
+
+
+def _run(half: Part, fed: Mapping[str, Any]) -> dict[str, Any]:
+    """What a half gives, by tensors of the whole; each op runs as it is drawn."""
+    names = list(half.given.values())
+    ran = _ran(half.editor, {here: fed[there] for there, here in half.taken.items()}, names)
+    return {there: ran.results[here] for there, here in half.given.items()}
+
+
+def _ran(ed: Editor, feeds: Any, wanted: list[str]) -> Trace:
+    ran = ed.trace(feeds, wanted, random=0, ops=wanted)
+    if ran.stopped:
+        raise PlanError("trace()", ran.stopped, "Give what it can be run with: feeds={...}")
+    return ran
+
+
+def _prove(found: Subject, ed: Editor, halves: tuple[Part, Part], wanted: list[str], feeds: Any) -> None:
+    """Runs the model, and its halves one after the other: the numbers must be the same."""
+    first, second = halves
+    try:
+        whole = _ran(ed, feeds, wanted)
+        between = _run(first, whole.feeds)
+        got = between | _run(second, {**whole.feeds, **between})
+    except TrustError:
+        raise
+    except PlanError as error:
+        raise found.refused(f"the proof cannot run: {error.wrong}", f"{error.instead}; or verify=False") from error
+    for tensor in wanted:
+        one, other = np.asarray(whole.results[tensor]), np.asarray(got[tensor])
+        if not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
+            both = [set(half.editor.snapshot.state.variables) for half in halves]
+            shared = few(map(repr, sorted(both[0] & both[1]))) or "no variable"
+            wrong = f"the halves give other numbers for {tensor!r} than the whole; in both of them is {shared}"
+            raise found.refused(wrong, "What changes while the model runs can be in one half only: split elsewhere")

@@ -1,0 +1,481 @@
+"""Strip: what only training needs goes out of a graph, part by part, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..graph.functions import called_by, reachable
+from ..graph.graph import Mask
+from ..graph.names import free_name
+from ..graph.selection import select
+from ..plan.closure import variable_parts
+from ..plan.plan import Plan
+from ..words import few
+from .batch_norm import fold, settle
+from .constants import constant, unknowns
+from .subject import Subject, loosened, results, subject, tensors
+
+#: Ops that hand on what they read, and look at it.
+_LOOKING = ("CheckNumerics", "CheckNumericsV2", "Print")
+#: Ops that look, and give nothing.
+_WATCHING = ("Assert", "PrintV2")
+_GUARDS = ("If", "StatelessIf")
+#: Ops that hand on what they read; the last two differ in what a gradient does.
+_SAME = ("Identity", "PreventGradient", "StopGradient")
+_RANDOM = ("RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2")
+_SCALED = ("Add", "AddV2", "Identity", "Mul", "Sub")
+_THRESHOLDS = ("Floor", "Greater", "GreaterEqual", "Less", "LessEqual")
+_MASKED = ("Mul", "Select", "SelectV2")
+
+
+def for_inference(
+    thing: Any, outputs: Any = None, inputs: Any = None, *, training: Any = None, fold_batch_norm: bool | None = None
+) -> Plan:
+    """Takes out all that only training needs: gradients, optimisers, summaries, savers, queues, dropout, checks,
+    identities; batch normalisation reads its moving averages, and is folded into the weights where these are constants.
+
+    Each part is a recipe of its own; what is not there is passed over. Shapes and dtypes of the outputs stay.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        outputs: the tensors that are wanted, by name or object; default: those of the function that was opened. Their
+            names stay.
+        inputs: tensors that are fed from then on: a placeholder of the same dtype and shape takes their place.
+        training: a scalar bool that says whether the graph is trained, as ``"is_training:0"``: it is False.
+        fold_batch_norm: whether to fold batch normalisation. Default: where no weight is a variable. A graph with
+            variables is frozen first: ``gs.recipes.frozen(ed, outputs)``.
+
+    Raises:
+        PlanError: nobody says which outputs are wanted; a part is refused: the message names the op and why.
+        SelectionError: a tensor is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.identity(tf.nn.dropout(tf.nn.relu(x, name="act"), rate=0.5), name="y")
+        ...     loss = tf.compat.v1.summary.scalar("loss", tf.reduce_sum(y))
+        >>> ed = gs.open(graph)
+        >>> plan = gs.recipes.for_inference(ed, "y:0")
+        >>> plan.after().names
+        ['x', 'act', 'y']
+    """
+    found = subject(thing, "for_inference()")
+    wanted = results(thing, outputs, found)
+    fed = tensors(found.graph, inputs, found.asked)
+    found = subject(thing, found.asked, [*wanted, *fed])
+    if training is not None:
+        found = found.after(found.plan.resolve_condition(training, False))
+    needed = _needed(found, wanted, fed)
+    found = found.after(settle(found, needed))
+    found = found.after(_without_training(found, wanted, fed))
+    for part in (_without_checks, _without_dropout, _without_identities):
+        found = found.after(part(found))
+    if fold_batch_norm is None:
+        fold_batch_norm = not found.typed("Variable", "VariableV2", "VarHandleOp")
+    return fold(found) if fold_batch_norm else found.plan
+
+
+def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
+    """Takes out all that the outputs do not need: gradients, optimisers, summaries, savers, queues, losses.
+
+    Variables that the outputs read keep their initialisers.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        outputs: the tensors that are wanted; default: those of the function that was opened.
+        inputs: tensors that are fed from then on: a placeholder of the same dtype and shape takes their place, and
+            what computed them goes too, as a queue.
+
+    Raises:
+        PlanError: nobody says which outputs are wanted, or the outputs need all there is.
+        SelectionError: a tensor is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+        ...     y = tf.square(x, name="y")
+        ...     slope = tf.compat.v1.gradients(y, x)
+        >>> gs.recipes.strip_training(gs.open(graph), "y:0").after().names
+        ['x', 'y']
+    """
+    found = subject(thing, "strip_training()")
+    wanted = results(thing, outputs, found)
+    fed = tensors(found.graph, inputs, found.asked)
+    made = _without_training(found, wanted, fed)
+    return _some(found, made, f"{few(wanted)} need all there is", "There is nothing to take out")
+
+
+def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
+    """Takes dropout out: what reads its result reads what was dropped from, as it is.
+
+    Known by what it does: random numbers against a rate, a mask of these, and a scale that makes up for what is
+    dropped; of TF1, TF2 and Keras. Dtypes and shapes stay; so do the names of outputs.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        exclude: ops that mask with random numbers and are to stay, by name or object.
+
+    Raises:
+        PlanError: there is no dropout; or the scale of one does not make up for what it drops: the op is named.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.relu(tf.nn.dropout(x, rate=0.5), name="y")
+        >>> gs.recipes.strip_dropout(gs.open(graph)).after().names
+        ['x', 'y']
+    """
+    found = subject(thing, "strip_dropout()")
+    left = {str(getattr(one, "name", one)).partition(":")[0] for one in _listed(exclude)}
+    made = _without_dropout(found, left)
+    return _some(found, made, "no op masks anything with random numbers", "There is nothing to take out")
+
+
+def strip_checks(thing: Any) -> Plan:
+    """Takes out ``Assert``, ``CheckNumerics`` and ``Print``, with what they alone need; what waited for them waits no
+    longer.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+
+    Raises:
+        PlanError: there are none.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.relu(tf.debugging.check_numerics(x, "x is broken"), name="y")
+        >>> gs.recipes.strip_checks(gs.open(graph)).after().names
+        ['x', 'y']
+    """
+    found = subject(thing, "strip_checks()")
+    wrong = f"it has no {few([*_WATCHING, *_LOOKING], 5)}"
+    return _some(found, _without_checks(found), wrong, "There is nothing to take out")
+
+
+def strip_identities(thing: Any, outputs: Any = None) -> Plan:
+    """Takes out ``Identity``, ``StopGradient`` and ``PreventGradient``: what reads them reads what they read.
+
+    Those stay that do more: that order ops, read a reference variable, are part of a loop or cond of TF1, are in a
+    collection, or whose name is that of an input or output.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        outputs: tensors whose names stay, beside those of the function that was opened and those that nothing reads.
+
+    Raises:
+        PlanError: there are none that could go.
+        SelectionError: a tensor is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     y = tf.nn.relu(tf.identity(x), name="y")
+        >>> gs.recipes.strip_identities(gs.open(graph)).after().names
+        ['x', 'y']
+    """
+    found = subject(thing, "strip_identities()", outputs)
+    wrong = "no identity could go without changing more than a name"
+    return _some(found, _without_identities(found), wrong, "ed.select(op='Identity') lists all")
+
+
+def _some(found: Subject, made: Plan, wrong: str, instead: str) -> Plan:
+    """A plan that does something; a recipe that found nothing to do is refused."""
+    if made is found.plan:
+        raise found.refused(wrong, instead)
+    return made
+
+
+def _listed(things: Any) -> list[Any]:
+    return [things] if isinstance(things, str) or hasattr(things, "name") else list(things)
+
+
+# -- what the outputs do not need -----------------------------------------------------------------
+
+
+def _needed(found: Subject, wanted: Iterable[str], fed: Iterable[str]) -> Mask:
+    """A mask of the ops that some tensors need, from those that are fed on."""
+    graph = found.graph
+    return _above(found, [graph.index[name.partition(":")[0]] for name in wanted if name not in fed], fed)
+
+
+def _above(found: Subject, ops: Iterable[int], fed: Iterable[str]) -> Mask:
+    graph = found.graph
+    cut = {graph.tensor(name) for name in fed}
+    todo = list(ops)
+    seen = set(todo)
+    while todo:
+        op = todo.pop()
+        ahead = [tensor[0] for tensor in found.reads(op) if tensor not in cut]
+        for one in [*ahead, *graph.control.row(op).tolist()]:
+            if one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return graph.mask(sorted(seen))
+
+
+def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan:
+    plan, graph = found.plan, found.graph
+    needed = _needed(found, wanted, fed)
+    for name in fed:
+        op, port = graph.tensor(name)
+        if graph.types[op] == "Placeholder":
+            continue
+        if needed[op]:
+            other = next(f"{graph.names[op]}:{at}" for _, at in _inner_reads(found, op, needed) if at != port)
+            wrong = f"{name!r} is to be fed, and the outputs need {other!r} of the same op"
+            raise found.refused(wrong, f"Feed that too: inputs={[name, other]!r}")
+        plan = plan.detach(graph.names[op], side="outputs")
+    kept = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
+    gone = ~_held(found, needed | graph.mask(sorted(kept)), fed)
+    names = [graph.names[i] for i in np.flatnonzero(gone).tolist()]
+    plan, renamed = _named_anew(plan, found, fed)
+    return plan.remove([renamed.get(name, name) for name in names]) if names else plan
+
+
+def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
+    """Some ops, with what their variables, loops, conds and tables are made of, and all that this needs."""
+    graph, state = found.graph, found.graph.state
+    held = needed.copy()
+    while True:
+        for variable in state.variables.values():
+            if variable.op in graph.index and held[graph.index[variable.op]]:
+                held |= variable_parts(graph, variable)
+        for whole in _contexts(found):
+            held[sorted(whole)] |= bool(held[sorted(whole)].any())
+        for holder, names in state.init_ops.items():
+            if holder in graph.index and held[graph.index[holder]]:
+                held[[graph.index[name] for name in names if name in graph.index]] = True
+        wider = _above(found, np.flatnonzero(held).tolist(), fed)
+        if (wider == needed).all():
+            return wider
+        held, needed = wider.copy(), wider
+
+
+def _contexts(found: Subject) -> list[set[int]]:
+    """The loops and conds of TF1 that are still there: the ops that each is made of."""
+    graph = found.graph
+    wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
+    return [whole for whole in wholes if any(graph.types[op] in _TURNS for op in whole)]
+
+
+#: Ops without which there is no loop and no cond.
+_TURNS = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefMerge", "RefSwitch", "Switch"})
+
+
+def _inner_reads(found: Subject, op: int, needed: Mask) -> list[tuple[int, int]]:
+    graph = found.graph
+    return [(reader, port) for reader, port in graph.consumers.ends(op) if needed[reader]]
+
+
+def _named_anew(plan: Plan, found: Subject, fed: list[str]) -> tuple[Plan, dict[str, str]]:
+    """The placeholders that take the place of fed tensors, under the names of these; and how what had them is called.
+
+    Only output 0 of an op has the name of the op.
+    """
+    if plan is found.plan:
+        return plan, {}
+    graph, names = plan.after(), dict[str, str]()
+    for name in fed:
+        op, _, port = name.partition(":")
+        if port == "0" and (made := f"{op}_0_detached") in graph.index:
+            inner = select(found.graph, scope=op).names if op in found.graph.scopes.index else ()
+            names |= {**{one: one for one in inner}, op: free_name(f"{op}_before", graph.taken), made: op}
+    return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def _without_checks(found: Subject) -> Plan:
+    graph, plan = found.graph, found.plan
+    looking = [op for op in found.typed(*_LOOKING) if graph.names[op] not in found.ends and found.readers(op)]
+    watching = [op for op in found.typed(*_WATCHING) if graph.names[op] not in found.ends]
+    watching += [op for op in found.typed(*_GUARDS) if _is_guard(found, op)]
+    gone = set(watching)
+    for numbers in _contexts(found):  # a cond of TF1 around a check
+        if gone & numbers and not any(r not in numbers for op in numbers for r in graph.consumers.row(op).tolist()):
+            gone |= numbers
+    gone = {op for op in gone if all(whole <= gone for whole in _contexts(found) if op in whole)}
+    for op in sorted(gone):  # an identity that only hands on that a check is over
+        gone |= {r for r in graph.consumers.row(op).tolist() if not len(graph.consumers.row(r))}
+    if looking:
+        plan = plan.remove([graph.names[op] for op in looking], stitch=True)
+    if gone:
+        read = {one for op in gone for one in graph.needed.row(op).tolist()} - gone
+        plan = plan.remove([graph.names[op] for op in sorted(gone)])
+        plan = loosened(plan, graph, [graph.names[op] for op in sorted(read)], found.ends)
+    return plan
+
+
+def _is_guard(found: Subject, op: int) -> bool:
+    """Whether a cond of TF2 only checks: a branch of it holds an ``Assert``, and nobody reads what it gives."""
+    graph = found.graph
+    for reader in graph.consumers.row(op).tolist():
+        if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in found.ends:
+            return False
+    called = [one.function for one in called_by(graph.nodes[op], graph.functions)]
+    inner = {node.op for name in reachable(called, graph.functions) for node in graph.functions[name].node_def}
+    return "Assert" in inner and inner <= {"Assert", "Const", "Identity", "NoOp"}
+
+
+# -- identities -----------------------------------------------------------------------------------
+
+
+def _without_identities(found: Subject) -> Plan:
+    graph = found.graph
+    state = graph.state
+    listed = {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
+    held = {graph.names[op] for whole in _contexts(found) for op in whole} | found.ends | listed
+    held |= {info.snapshot.partition(":")[0] for info in state.variables.values()}
+    gone = []
+    for op in found.typed(*_SAME):
+        if graph.names[op] in held or len(graph.control.row(op)) or len(graph.control_consumers.row(op)):
+            continue
+        given, made = graph.info(*found.reads(op)[0]), graph.info(op, 0)
+        if not found.readers(op) or given is None or made is None or given.dtype != made.dtype:
+            continue
+        near = [found.reads(op)[0][0], *graph.consumers.row(op).tolist()]
+        if any(graph.types[one] in _TURNS | {"LoopCond"} for one in near):  # it may hold the place of a loop or branch
+            continue
+        if given.dtype in ("resource", "variant") or (given.shape != made.shape and made.shape is not None):
+            continue
+        gone.append(graph.names[op])
+    return found.plan.remove(gone, stitch=True) if gone else found.plan
+
+
+# -- dropout --------------------------------------------------------------------------------------
+
+
+def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
+    graph, plan = found.graph, found.plan
+    pairs: dict[int, tuple[int, int]] = {}
+    for random in found.typed(*_RANDOM):
+        for masked, mask in _masked(found, random):
+            if graph.names[masked] in left:
+                continue
+            source = _source(found, masked, mask)
+            if source is not None:
+                pairs[masked] = source
+    if not pairs:
+        return plan
+
+    def kept(tensor: tuple[int, int]) -> tuple[int, int]:
+        while tensor[0] in pairs and tensor[1] == 0:
+            tensor = pairs[tensor[0]]
+        return tensor
+
+    moved = {graph.name((op, 0)): graph.name(kept(source)) for op, source in pairs.items() if found.readers(op)}
+    ends = {op: graph.name(kept(source)) for op, source in pairs.items() if _named(found, op)}
+    for op, end in ends.items():  # an identity under its name
+        reader = graph.names[found.readers(*graph.tensor(end))[0][0]]
+        wish = free_name(f"{graph.names[op]}_kept", plan.after().taken)
+        plan = plan.insert("Identity", on=end, name=wish, only=reader)
+        old = free_name(f"{graph.names[op]}_dropped", plan.after().taken)
+        if found.readers(op):
+            plan = plan.reroute(moved_name := graph.name((op, 0)), to=f"{wish}:0")
+            moved.pop(moved_name)
+        inner = select(graph, scope=graph.names[op]).names if graph.names[op] in graph.scopes.index else ()
+        plan = plan.rename({**{n: n for n in inner}, graph.names[op]: old, wish: graph.names[op]}).remove(old)
+    plan = plan.reroute(moved) if moved else plan
+    for op, source in pairs.items():
+        if len(graph.control_consumers.row(op)) and op not in ends:
+            plan = plan.reroute_control(graph.names[op], to=graph.names[kept(source)[0]])
+    names = [graph.names[op] for op in pairs if op not in ends]
+    names += [graph.names[one] for op in ends for one in graph.data.row(op).tolist()]
+    return loosened(plan, graph, names, found.ends)
+
+
+def _named(found: Subject, op: int) -> bool:
+    return found.graph.names[op] in found.ends or not found.readers(op)
+
+
+def _masked(found: Subject, random: int) -> list[tuple[int, int]]:
+    """(op that masks, which of its inputs the mask is) for what is made of random numbers."""
+    graph, out = found.graph, []
+    todo, seen = [(random, False)], {(random, False)}
+    while todo:
+        op, cut = todo.pop()
+        for reader, at in found.readers(op):
+            kind = graph.types[reader]
+            if cut and kind in _MASKED:
+                out.append((reader, at))
+            elif kind in _THRESHOLDS or (kind in _SCALED and not cut) or (cut and kind in ("Cast", "Identity")):
+                step = reader, cut or kind in _THRESHOLDS
+                todo += [step] if step not in seen else []
+                seen.add(step)
+    return out
+
+
+def _source(found: Subject, masked: int, mask: int) -> tuple[int, int] | None:
+    """The tensor that a dropout drops from; None where it is none."""
+    graph, reads = found.graph, found.reads(masked)
+    if graph.types[masked] == "Mul":
+        scaled = reads[1 - mask]
+    elif mask == 0 and np.all(constant(found, reads[2]) == 0):
+        scaled = reads[1]
+    else:
+        return None  # it chooses between two things
+    factor = scaled[0]
+    kind, sides = graph.types[factor], found.reads(factor)
+    for at in (1,) if kind == "RealDiv" else (0, 1) if kind == "Mul" else ():
+        if _makes_up(found, sides[at], kind, reads[mask]):
+            return sides[1 - at]
+    name = graph.names[masked]
+    wrong = f"{name!r} masks {graph.name(scaled)!r} with random numbers, and no scale makes up for what it drops"
+    raise found.refused(wrong, f"Say what to read instead, plan.reroute({name!r}, to=...), or exclude={name!r}")
+
+
+def _makes_up(found: Subject, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
+    """Whether a scale makes up for what a mask drops, whatever the rate is."""
+    share = _share(found, mask)
+    if share is None:
+        return False
+    end, kept = share
+    open_ = unknowns(found, [scale, end])
+    trials: list[dict[int, Any]] = [{}] if not open_ else [dict.fromkeys(open_, np.float32(p)) for p in (0.3, 0.6)]
+    for given in trials if len(open_) < 2 else ():
+        values = [constant(found, tensor, given) for tensor in (scale, end)]
+        if any(value is None or np.size(value) != 1 for value in values):
+            return False
+        by, rate = (float(np.ravel(value)[0]) for value in values)
+        if not np.isclose(by if kind == "RealDiv" else 1 / by if by else np.inf, kept(rate), rtol=1e-3):
+            return False
+    return len(open_) < 2
+
+
+def _share(found: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
+    """The tensor that says how much is dropped or kept, and what share of ones it makes."""
+    graph, op = found.graph, mask[0]
+    while graph.types[op] in ("Cast", "Identity"):
+        op = found.reads(op)[0][0]
+    floor = graph.types[op] == "Floor"
+    sides = found.reads(found.reads(op)[0][0] if floor else op)
+    plain = [at for at, side in enumerate(sides) if not _is_random(found, side[0])]
+    if len(sides) != 2 or len(plain) != 1:
+        return None
+    if floor:  # of the share that is kept, and random numbers
+        return sides[plain[0]], lambda keep: keep
+    above = graph.types[op].startswith("Greater") == (plain[0] == 1)
+    return sides[plain[0]], (lambda rate: 1 - rate) if above else (lambda rate: rate)
+
+
+def _is_random(found: Subject, op: int) -> bool:
+    seen, todo = {op}, [op]
+    while todo:
+        one = todo.pop()
+        if found.graph.types[one] in _RANDOM:
+            return True
+        for ahead in found.graph.data.row(one).tolist() if found.graph.types[one] in _SCALED else ():
+            if ahead not in seen:
+                seen.add(ahead)
+                todo.append(ahead)
+    return False

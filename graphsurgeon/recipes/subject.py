@@ -1,0 +1,169 @@
+"""Subject: what a recipe is given, an editor or a plan, as a plan to go on with and the graph as it is after that."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..editor import Editor
+from ..errors import PlanError
+from ..graph.graph import Graph
+from ..graph.names import renamed_end, tensor_name
+from ..plan.plan import Plan
+from ..plan.resolve.remove import protected
+from ..words import few
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a recipe works on.
+
+    Args:
+        plan: the steps so far.
+        graph: the graph as it is after them.
+        ends: ops whose names somebody knows: arguments and results of what was opened, and what was asked for.
+        asked: the request, for messages.
+    """
+
+    plan: Plan
+    graph: Graph
+    ends: frozenset[str]
+    asked: str
+
+    def array(self, op: int) -> Any:
+        """Returns the array that a constant holds; None for any other op."""
+        return self.plan.backend.array(self.graph.nodes[op]) if self.graph.types[op] == "Const" else None
+
+    def reads(self, op: int) -> list[tuple[int, int]]:
+        """Returns the tensors that an op reads, in order."""
+        return self.graph.data.ends(op)
+
+    def readers(self, op: int, port: int = 0) -> list[tuple[int, int]]:
+        """Returns (op, input) of all that reads one output of an op."""
+        return self.graph.readers((op, port))
+
+    def typed(self, *types: str) -> list[int]:
+        """Returns the numbers of the ops of some types, in graph order."""
+        return np.flatnonzero(self.graph.typed(types)).tolist()
+
+    def refused(self, wrong: str, instead: str) -> PlanError:
+        """Returns the error that a precondition does not hold."""
+        return PlanError(self.asked, wrong, instead)
+
+    def after(self, plan: Plan) -> Subject:
+        """Returns the same with more steps."""
+        return Subject(plan, plan.after(), self.ends, self.asked) if plan is not self.plan else self
+
+
+def subject(thing: Any, asked: str, ends: Any = None) -> Subject:
+    """Returns what a recipe is given as a plan, and the graph after it.
+
+    Args:
+        thing: an editor, or a plan to go on with.
+        asked: the request, for messages.
+        ends: tensors whose names must stay, beside those that the editor knows.
+
+    Raises:
+        PlanError: it is neither.
+        SelectionError: one of the tensors is not there.
+    """
+    if isinstance(thing, Editor):
+        plan, known = thing.plan(), [tensor for ends in ends_now(thing) for tensor in ends.values()]
+    elif isinstance(thing, Plan):
+        plan, known = thing, []
+    else:
+        wrong = f"{type(thing).__name__} is neither an editor nor a plan"
+        raise PlanError(asked, wrong, "Give gs.open(...), or ed.plan()")
+    graph = plan.after()
+    named = [name.partition(":")[0] for name in [*known, *tensors(graph, ends, asked)]]
+    return Subject(plan, graph, frozenset(name for name in named if name in graph.index), asked)
+
+
+def ends_now(ed: Editor) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the arguments and results of the function that was opened: name -> tensor, as it is called by now."""
+    renamed = ed.history.renamed
+    inputs, outputs = (
+        {key: renamed_end(tensor, renamed) for key, tensor in ends.items()} for ends in (ed.inputs, ed.outputs)
+    )
+    return inputs, outputs
+
+
+def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
+    """Returns the names of tensors given as one, several, or a dict with them as values; none for None.
+
+    Raises:
+        SelectionError: one of them is not there.
+    """
+    if things is None:
+        return []
+    several: Iterable[Any] = [things] if isinstance(things, str) or hasattr(things, "name") else things
+    names = []
+    for one in several.values() if isinstance(several, Mapping) else several:
+        name = tensor_name(one)
+        op = graph.index.get(name.partition(":")[0], -1)
+        if op >= 0 and ":" not in str(getattr(one, "name", one)) and graph.outputs(op) == []:
+            name = graph.names[op]  # it is there to run, and gives nothing
+        else:
+            graph.tensor(name, f"{asked}: {name!r}")
+        names.append(name)
+    return names
+
+
+def results(thing: Any, outputs: Any, found: Subject) -> list[str]:
+    """Returns the tensors that a graph is for: those asked for, or those of the function that was opened.
+
+    Raises:
+        PlanError: nobody says which they are; the message lists those that nothing reads.
+    """
+    named = tensors(found.graph, outputs, found.asked)
+    if not named and isinstance(thing, Editor):
+        named = [name for name in ends_now(thing)[1].values() if name.partition(":")[0] in found.graph.index]
+    if not named:
+        graph = found.graph
+        last = np.flatnonzero((np.diff(graph.consumers.ptr) == 0) & ~graph.typed(_NO_RESULTS)).tolist()
+        some = [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
+        raise found.refused(
+            "nobody says which outputs are wanted",
+            f"Type outputs=[...]; nothing reads {few(some) or 'no tensor'}",
+        )
+    return named
+
+
+#: Nobody wants these for what they give, though nothing reads them.
+_NO_RESULTS = ("Assert", "Const", "NoOp", "Placeholder", "RestoreV2", "SaveV2", "VarIsInitializedOp")
+
+
+def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
+    """Returns the plan that also takes out ops that had readers at the start, and now lead to nothing.
+
+    Args:
+        plan: what was done.
+        start: the graph before that.
+        candidates: the ops that it changed the readers of; what only served them goes too.
+        ends: ops that stay.
+    """
+    graph = plan.after()
+    gone: set[int] = set()
+    todo = [graph.index[name] for name in candidates if name in graph.index]
+    while todo:
+        op = todo.pop()
+        old = start.index.get(graph.names[op])
+        read = [r for edges in (graph.consumers, graph.control_consumers) for r in edges.row(op).tolist()]
+        if op in gone or old is None or graph.types[op] in _STAYS or graph.names[op] in ends:
+            continue
+        if any(reader not in gone for reader in read):
+            continue
+        if not len(start.consumers.row(old)) and not len(start.control_consumers.row(old)):
+            continue
+        gone.add(op)
+        todo += graph.needed.row(op).tolist()
+    mask = graph.mask(sorted(gone))
+    mask &= ~protected(graph, mask)
+    return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
+
+
+#: What feeds a graph or holds its state is not taken out because nothing reads it for the moment.
+_STAYS = frozenset({"Placeholder", "PlaceholderWithDefault", "Variable", "VariableV2", "VarHandleOp", "_Arg"})

@@ -1,0 +1,170 @@
+"""Copies: boxes that are copied by hand: dragged, duplicated, or held and pasted, across panes and screens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import PlanError
+from ..graph.names import free_name, op_name, tensor_name
+from ..graph.selection import Selection, listed
+from ..plan.plan import Plan
+from ..plan.resolve.rewire import consumers_of
+from ..words import counted, few
+from .drafts import edited, planned
+from .edits import remove
+from .marks import Marks, ops_of
+from .stage import Stage
+from .state import State
+from .subject import Subject
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What was copied or cut: ops, and the editor of their graph."""
+
+    chosen: Selection
+    subject: Subject
+
+
+class Clipboard:
+    """What Ctrl+V pastes: one for all screens of a process, as people know it."""
+
+    def __init__(self) -> None:
+        self.held: Held | None = None
+
+
+CLIPBOARD = Clipboard()
+"""The clipboard of this process."""
+
+
+def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> State:
+    """Holds boxes for `paste`, here or on any other screen of this process; nothing changes.
+
+    Args:
+        names: the boxes.
+        pane: where they are.
+    """
+    chosen = _chosen(stage, state, names, pane, "hold")
+    CLIPBOARD.held = Held(chosen, stage.subject(pane))
+    return state.saying(f"{counted(len(chosen), 'ops')} held: Ctrl+V copies them, with Shift they read what they read")
+
+
+def cut(stage: Stage, state: State, names: Sequence[str]) -> State:
+    """Holds boxes for `paste`, and takes them out.
+
+    Args:
+        names: names of boxes of the source.
+    """
+    hold(stage, state, names, "destination")
+    return remove(stage, state, names)
+
+
+def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False) -> State:
+    """Adds a copy of what is held to the plan.
+
+    Args:
+        to: the scope of the copy; None: a free one.
+        keep: the copy reads what the original reads: the same tensors, or in another graph those of the same names.
+            Else placeholders feed it.
+
+    Raises:
+        PlanError: nothing is held.
+    """
+    held = CLIPBOARD.held
+    if held is None:
+        raise PlanError("paste()", "nothing is held", "Select boxes and press Ctrl+C first, or call hold(names)")
+    return _copied(stage, state, held, to, keep)
+
+
+def duplicate(
+    stage: Stage,
+    state: State,
+    names: Sequence[str],
+    pane: str = "destination",
+    to: str | None = None,
+    keep: bool = True,
+) -> State:
+    """Adds a copy of boxes to the plan: in place, or of another graph, where they are dropped.
+
+    Args:
+        names: the boxes.
+        pane: where they are.
+        to: the scope of the copy; None: a free one.
+        keep: as for `paste`.
+    """
+    return _copied(stage, state, Held(_chosen(stage, state, names, pane, "duplicate"), stage.subject(pane)), to, keep)
+
+
+def insert_copy(
+    stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None, pane: str = "destination"
+) -> State:
+    """Puts a copy of boxes between a tensor and all that reads it: two steps, a copy and a reroute.
+
+    Args:
+        names: the boxes: one tensor enters them, constants and variables apart, and one leaves them.
+        on: the tensor, of the destination.
+        to: the scope of the copy; None: a free one.
+        pane: where the boxes are.
+
+    Raises:
+        PlanError: more than one tensor enters or leaves them, or none does.
+        SelectionError: there is no such box.
+    """
+    chosen, plan = _chosen(stage, state, names, pane, "insert_copy"), stage.draft(state)
+    asked, marks = f"insert_copy({few(chosen.names)})", Marks.around(chosen)
+    for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
+        if len(ends) != 1:
+            wrong = f"{counted(len(ends), 'tensors')} {verb} what is copied" + (f": {few(ends)}" if ends else "")
+            raise PlanError(asked, wrong, f"Select ops that one tensor {verb}s")
+    tensor = tensor_name(on)
+    scope = to or free_name("copy", plan.after().taken)
+    subject = stage.subject(pane)
+    copied = _copy(plan, Held(chosen, subject), scope, {marks.inputs[0]: tensor}, "keep")
+    graph = copied.after()
+    readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
+    own = [op for op in readers if op.startswith(f"{scope}/")]
+    plan = copied.reroute(tensor, to=f"{scope}/{marks.outputs[0]}", exclude=own)
+    return edited(stage, state, plan, f"a copy of {few(chosen.names)} will stand behind {tensor}")
+
+
+def _copied(stage: Stage, state: State, held: Held, to: str | None, keep: bool) -> State:
+    """The state with a copy of what is held in its plan."""
+    plan = stage.draft(state)
+    graph, chosen = plan.after(), held.chosen
+    scope = to or free_name("copy", graph.taken)
+    inputs: dict[str, str] = {}
+    if keep and not _is_own(plan, chosen):
+        inputs = {t: t for t in Marks.around(chosen).inputs if op_name(t) in graph.index}
+    plan = _copy(plan, held, scope, inputs, "keep" if keep else "placeholder")
+    return planned(stage, state, plan, f"{counted(len(chosen), 'ops')} will be copied to {scope}/")
+
+
+def _copy(plan: Plan, held: Held, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
+    """A plan with the copy; between two graphs what cannot be kept is fed by placeholders."""
+    own, values = _is_own(plan, held.chosen), held.subject if held.subject.values.known else None
+    if not own:
+        return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped="placeholder", control="drop", values=values)
+    return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
+
+
+def _is_own(plan: Plan, chosen: Selection) -> bool:
+    """Whether ops are of the graph that a plan changes."""
+    own: bool = chosen.graph.folded.owner is plan.base.owner
+    return own
+
+
+def _chosen(stage: Stage, state: State, names: Sequence[str], pane: str, verb: str) -> Selection:
+    """The ops of boxes, in the graph as it is before the plan.
+
+    Raises:
+        PlanError: the plan itself makes one of them.
+        SelectionError: there is no such box.
+    """
+    tree, boxes = stage.holding(state, pane, names)
+    ops = [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]
+    base = stage.around(stage.subject(pane).snapshot, ops).graph
+    late = [op for op in ops if op not in base.index]
+    if late:
+        raise PlanError(f"{verb}({few(ops)})", f"{late[0]!r} is made by this plan", "Apply the plan first")
+    return listed(base, (base.index[op] for op in ops))

@@ -1,0 +1,145 @@
+"""Leave: the graph as files, pictures and code, by hand."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..errors import PlanError
+from ..graph.graph import Graph
+from ..graph.names import tensor_name
+from ..graph.whole import write_whole
+from ..view.ends import ends
+from ..view.tree import Tree
+from ..words import counted
+from .stage import Stage
+from .state import State
+
+FORMATS: dict[str, tuple[str, str]] = {
+    "saved_model": ("SavedModel, as TF1 writes it", ""),
+    "saved_model_tf2": ("SavedModel, of a tf.Module", ""),
+    "frozen": ("frozen GraphDef: variables become constants", ".pb"),
+    "graph_def": ("GraphDef, without values", ".pb"),
+    "meta_graph": ("MetaGraph, with its checkpoint", ".meta"),
+    "checkpoint": ("checkpoint: values only", ".ckpt"),
+    "picture": ("picture, SVG", ".svg"),
+    "page": ("page that shows it without a kernel, HTML", ".html"),
+}
+"""What a graph can be written as: format -> what people call it, and its suffix."""
+_SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".svg", ".html")
+_SIGNED = ("saved_model", "saved_model_tf2")
+
+
+def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
+    """Says what can be written, and with what: formats, and the inputs and outputs that a signature would have."""
+    editor = stage.destination
+    opened = editor.opened
+    inputs, outputs = dict(opened.inputs), dict(opened.outputs)
+    if not outputs:
+        inputs, outputs = _ends(editor.snapshot)
+    stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
+    waits = len(stage.draft(state).steps)
+    return state, {
+        "path": f"{stem}_saved",
+        "formats": [[name, words] for name, (words, _) in FORMATS.items()],
+        "inputs": _written(inputs),
+        "outputs": _written(outputs),
+        "note": f"The plan, {counted(waits, 'steps')}, is not applied: what is saved is without it" if waits else "",
+    }
+
+
+def save(
+    stage: Stage,
+    state: State,
+    path: str,
+    format: str = "saved_model",
+    signature: str = "",
+    inputs: str = "",
+    outputs: str = "",
+    values: str = "current",
+) -> tuple[State, dict[str, Any]]:
+    """Writes the graph that plans are applied to, or a picture of it; a file is opened again before it takes its name.
+
+    Args:
+        path: where to; the suffix of the format is added where it has none.
+        format: one of `FORMATS`.
+        signature: of a SavedModel, the name under which it is served.
+        inputs, outputs: names of tensors, with commas between them; or ``name=tensor``. Only what the outputs need is
+            written. Empty: those of what was opened, or all.
+        values: ``current``, or ``initial`` where variables have nothing else.
+
+    Returns:
+        ``lines``, what was written, left out and proved; and ``code``, the call that does the same.
+
+    Raises:
+        PlanError: the format is not known, or it cannot be written so, or not there.
+    """
+    if format not in FORMATS:
+        raise PlanError(f"save({path!r})", f"format={format!r} is not known", f"Choose one of {', '.join(FORMATS)}")
+    editor, suffix = stage.destination, FORMATS[format][1]
+    path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
+    if format in ("picture", "page"):
+        call = "to_svg" if format == "picture" else "to_html"
+        text = str(getattr(editor, call)())
+        try:
+            write_whole(path, text.encode())
+        except OSError as error:
+            how = "Give another path, or make room; what was there is as it was"
+            raise PlanError(f"save({path!r})", error.strerror or str(error), how) from error
+        code = f"Path({path!r}).write_text(str(ed.{call}()))"
+        lines = [f"{path!r}: {FORMATS[format][0]}, {counted(len(text), 'characters')}"]
+    else:
+        asked = _asked(format, signature, _read(inputs), _read(outputs), values)
+        lines = repr(editor.save(path, **asked)).split("\n")
+        code = f"ed.save({', '.join([repr(path), *(f'{key}={value!r}' for key, value in asked.items())])})"
+    shown = {"lines": lines, "code": code}
+    return state.but(saved=shown).saying(f"saved: {lines[0]}"), shown
+
+
+def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:
+    """Returns all that was applied as one script."""
+    return state, {"code": stage.destination.to_code()}
+
+
+def _asked(format: str, signature: str, inputs: Any, outputs: Any, values: str) -> dict[str, Any]:
+    """The arguments of `Editor.save`; of a frozen graph, of a part, of a signature."""
+    out: dict[str, Any] = {"format": "graph_def" if format == "frozen" else format}
+    if format == "frozen":
+        out["freeze"] = True
+    if format in _SIGNED and signature and outputs:
+        out["signatures"] = {signature: (inputs, outputs)}
+    elif format != "checkpoint":
+        out |= {key: value for key, value in (("inputs", inputs), ("outputs", outputs)) if value}
+    if values == "initial":
+        out["values"] = "initial"
+    return out
+
+
+def _read(text: str) -> list[str] | dict[str, str]:
+    """Tensors with commas between them; of ``name=tensor`` a dict.
+
+    Example:
+        >>> _read("x, y:1"), _read("image=x:0")
+        (['x:0', 'y:1'], {'image': 'x:0'})
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    pairs = [part.partition("=") for part in parts]
+    if any(sign for _, sign, _ in pairs):
+        return {
+            (name if sign else tensor_name(name)).strip(): tensor_name((to or name).strip()) for name, sign, to in pairs
+        }
+    return [tensor_name(part) for part in parts]
+
+
+def _written(ends: dict[str, str]) -> str:
+    """Ends as they are typed."""
+    short = all(tensor_name(name) == tensor_name(to) or name == to.partition(":")[0] for name, to in ends.items())
+    return ", ".join(list(ends.values()) if short else [f"{name}={to}" for name, to in ends.items()])
+
+
+def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
+    """The inputs and outputs that the picture shows; of inputs the placeholders alone, which a caller can feed."""
+    fed, given = ends(Tree(graph))
+    inputs = [graph.names[i] for i in fed.tolist() if graph.types[i].startswith("Placeholder")]
+    outputs = [graph.names[i] for i in given.tolist()]
+    return {name: f"{name}:0" for name in inputs}, {name: f"{name}:0" for name in outputs}

@@ -1,0 +1,89 @@
+"""Paths: what lies between two boxes, and the shortest way from one to the other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..errors import SelectionError
+from ..graph.explain import Link
+from ..graph.graph import Graph, Mask
+from ..graph.traversal import backward, forward, shortest_between
+from ..words import counted
+from .marks import ops_of
+from .stage import Stage
+from .state import State
+
+
+def select_between(stage: Stage, state: State, a: str, b: str) -> State:
+    """Selects the boxes of the source on any way from one box to another, both included, whichever comes first.
+
+    Args:
+        a: the name of a box.
+        b: the name of another.
+
+    Raises:
+        SelectionError: no way leads from one to the other; or there is no such box.
+    """
+    graph, first, last = _ends(stage, state, a, b, "source", "select_between")
+    inside = forward(graph, first) & backward(graph, last)
+    state = stage.settled(state)
+    stage.draw(state, "source")
+    scene, shown = stage.panes["source"].scene, stage.shown(state, "source")
+    assert scene is not None
+    spots = stage.calls(state, "source").expanded([*_open(graph), *_open(shown.graph)])
+    own = spots.seen_in(stage.calls(state, "source").expanded(_open(graph)))
+    at = scene.boxes_of(np.unique(spots.seen_in(shown)[(own >= 0) & inside[own]]))
+    names = tuple(scene.boxes[i].name for i in np.unique(at[at >= 0]).tolist())
+    return state.seen(selected=names).saying(f"{counted(int(inside.sum()), 'ops')} lie between {a} and {b}")
+
+
+def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
+    """Says why one box needs another: the shortest way along which what one gives reaches the other.
+
+    Args:
+        a, b: the boxes, in any order.
+        pane: where they are.
+
+    Returns:
+        the answer in one line, and its steps from the one that is needed to the one that needs it.
+
+    Raises:
+        SelectionError: neither needs the other; or there is no such box.
+    """
+    graph, first, last = _ends(stage, state, a, b, pane, "why")
+    way = shortest_between(graph, first, last)
+    plain = shortest_between(graph, first, last, control=False)
+    way = plain if len(plain) == len(way) else way
+    names = [graph.names[op] for op in way]
+    steps = [{"op": names[0], "text": names[0]}]
+    steps += [{"op": graph.names[v], "text": str(_link(graph, u, v))} for u, v in pairwise(way)]
+    text = f"{names[-1]} needs {names[0]}, by {counted(len(way) - 1, 'steps')}"
+    return state.saying(text), {"text": text, "steps": steps}
+
+
+def _ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> tuple[Graph, Mask, Mask]:
+    """The graph, and the ops of two boxes: those that are needed first."""
+    tree, boxes = stage.holding(state, pane, [a, b])
+    one, other = (ops_of(tree, [box], verb) for box in boxes)
+    for first, last in ((one, other), (other, one)):
+        if (forward(tree.graph, first) & last & ~first).any():
+            return tree.graph, first, last
+    wrong = f"no way, of data or control, leads from one to the other in {tree.graph.title}"
+    raise SelectionError(f"{verb}({a!r}, {b!r})", wrong, "Choose two boxes of which one is computed from the other")
+
+
+def _open(graph: Graph) -> tuple[str, ...]:
+    """The calls that are unfolded in a graph."""
+    return () if graph.unfolded is None else tuple(graph.unfolded.scopes)
+
+
+def _link(graph: Graph, source: int, target: int) -> Link:
+    row = graph.data.row(target).tolist()
+    if source not in row:
+        return Link(graph.names[source], graph.names[target])
+    at = row.index(source)
+    port = int(graph.data.port[int(graph.data.ptr[target]) + at])
+    return Link(graph.names[source], graph.names[target], f"{graph.names[source]}:{port}", at)

@@ -1,0 +1,34 @@
+"""Stages: the graph before the plan, after it, or both."""
+
+from __future__ import annotations
+
+from ..errors import PlanError
+from .stage import Stage
+from .state import State
+
+STAGES = {
+    "before": "Before: the graph as it is",
+    "after": "After: the graph as the plan makes it",
+    "both": "Both: the graph as it is, and as the plan makes it",
+}
+
+
+def set_stage(stage: Stage, state: State, show: str = "both") -> State:
+    """Shows the graph ``before`` the plan, ``after`` it, or ``both``: what is in both stands at the same place.
+
+    Args:
+        show: ``before``, ``after`` or ``both``.
+
+    Raises:
+        PlanError: there is no plan, or it joins two graphs, which are shown beside one another.
+    """
+    if not stage.staged(state):
+        asked = f"set_stage({show!r})"
+        if stage.draft(state).steps:
+            raise PlanError(
+                asked,
+                "the plan joins two graphs, and both are shown",
+                "Fold one away with the button of its pane, or make the plan in one graph",
+            )
+        raise PlanError(asked, "there is no plan: before and after are one picture", "Copy or edit something first")
+    return state.but(stage=show).saying(STAGES[show])

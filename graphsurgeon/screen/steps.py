@@ -1,0 +1,113 @@
+"""Steps: the verbs that change one step of the plan where it stands: taken out, moved, muted, edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import PlanError
+from ..plan.plan import Plan
+from ..plan.step_text import step_text
+from ..plan.steps import InsertStep, MutedStep, SetStep, Step, bare, under_scope
+from ..words import counted
+from .drafts import told
+from .stage import Stage
+from .state import State
+from .step_form import form_of, with_arguments
+
+
+def drop_step(stage: Stage, state: State, step: int) -> State:
+    """Takes one step out of the plan, wherever it stands.
+
+    Args:
+        step: the number of the step, from 0.
+    """
+    plan = stage.draft(state)
+    gone = _step(plan, step, f"drop_step({step})")
+    return told(stage, state.but(draft=plan.with_step(step, None)), f"taken out: {step_text(gone)}", warn=False)
+
+
+def move_step(stage: Stage, state: State, step: int, before: int) -> State:
+    """Lets a step of the plan be done before another one.
+
+    Args:
+        step: which step, from 0.
+        before: the one that it is to stand before, as they are numbered now; the number of steps for the end.
+
+    Raises:
+        PlanError: there is no such step, or the plan would have a fault then that it has not now.
+    """
+    plan, asked = stage.draft(state), f"move_step({step}, {before})"
+    moved = _step(plan, step, asked)
+    other = plan.with_step(step, moved, before)
+    faults = other.check()
+    if faults and not plan.check():
+        raise PlanError(asked, f"{step_text(moved)} cannot stand there: {faults[0].wrong}", "Leave it where it is")
+    return told(stage, state.but(draft=other), f"moved: {step_text(moved)}", warn=False)
+
+
+def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
+    """Lets a step of the plan do nothing, in its place, until it is told to again.
+
+    Args:
+        step: which step, from 0.
+        on: false: it does again what it says.
+    """
+    plan = stage.draft(state)
+    text = step_text(bare(_step(plan, step, f"mute_step({step}, on={on})")))
+    state = state.but(draft=plan.with_muted(step, on))
+    return told(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
+
+
+def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[str, Any]]]:
+    """Says what arguments of a step of the plan can be changed.
+
+    Args:
+        step: which step, from 0.
+
+    Returns:
+        for each its ``name``, its ``label``, its ``value`` as text, and its ``choices`` where these are few.
+    """
+    plan = stage.draft(state)
+    one = bare(_step(plan, step, f"step_form({step})"))
+
+    def choices(op: str, name: str) -> list[str]:
+        graph = stage.around(plan.after(), [op]).graph
+        held = stage.facts.attributes(graph.nodes[graph.index[op]]) if op in graph.index else ()
+        return next((known for key, _, known in held if key == name), [])
+
+    return state, form_of(one, choices)
+
+
+def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) -> State:
+    """Gives a step of the plan other arguments; later steps follow where what it makes has another name.
+
+    Args:
+        step: which step, from 0.
+        values: texts by the names that `step_form` gives; what is left out stays.
+
+    Raises:
+        PlanError: there is no such step or argument, or a value does not fit.
+    """
+    plan, asked = stage.draft(state), f"edit_step({step})"
+    old = _step(plan, step, asked)
+    new, made = with_arguments(bare(old), values, asked)
+    if isinstance(new, SetStep) and "attributes" in values:
+        graph, (name, value) = stage.around(plan.after(), new.ops).graph, new.attributes[0]
+        for op in new.ops:
+            if op in graph.index:
+                stage.facts.check_attribute(graph.types[graph.index[op]], op, name, value)
+    if isinstance(new, InsertStep) and isinstance(new.op, str) and isinstance(new.name, str):
+        stage.facts.check_inserted(new.op, new.name)
+    plan = plan.with_step(step, MutedStep(new) if isinstance(old, MutedStep) else new)
+    if made is not None:
+        later = tuple(under_scope(one, *made) for one in plan.steps[step + 1 :])
+        plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
+    return told(stage, state.but(draft=plan, applied=""), f"edited: {step_text(new)}")
+
+
+def _step(plan: Plan, step: int, asked: str) -> Step:
+    if not 0 <= step < len(plan.steps):
+        raise PlanError(asked, f"the plan has {counted(len(plan.steps), 'steps')}", "They are numbered from 0")
+    return plan.steps[step]

@@ -1,0 +1,90 @@
+"""Op types: which there are, what each does, and which attributes its ops have, with the values that they may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..private.graphs import op_definition
+from .outputs import dtype_name
+
+_KINDS = frozenset(("bool", "float", "int", "list(float)", "list(int)", "shape", "string", "type"))
+"""Kinds of attributes whose values can be typed."""
+
+
+def documentation(kind: str) -> str:
+    """Returns the first paragraph of TensorFlow's own documentation of an op type; empty where it has none."""
+    known = hasattr(tf.raw_ops, kind)  # None has words of its own since Python 3.13
+    text = ((getattr(tf.raw_ops, kind).__doc__ if known else "") or "").strip()
+    return text.split("\n\n")[0].replace("\n", " ")
+
+
+def op_types(query: str = "", like: str = "", inputs: int | None = None, most: int = 40) -> list[tuple[str, str]]:
+    """Returns op types and what they do: those whose names have a text in them, the best first, then those of whose
+    documentation it is a part.
+
+    Args:
+        query: what is looked for; empty: names like `like`, or all.
+        like: an op type: others of as many inputs and outputs can take its place.
+        inputs: only types of so many inputs.
+        most: so many at most.
+    """
+    old = op_definition(like)
+    ends = None if old is None else (len(old.input_arg), len(old.output_arg))
+    wanted, near = query.lower(), SequenceMatcher(b=like.lower())
+    found: list[tuple[tuple[Any, ...], str]] = []
+    for kind in dir(tf.raw_ops):
+        definition = op_definition(kind) if kind[0].isupper() and kind != like else None
+        if definition is None or (inputs is not None and len(definition.input_arg) != inputs):
+            continue
+        if ends not in (None, (len(definition.input_arg), len(definition.output_arg))):
+            continue
+        at = kind.lower().find(wanted)
+        if at < 0 and wanted not in documentation(kind).lower():
+            continue
+        near.set_seq1(kind.lower())
+        found.append(((at < 0, at, len(kind), kind) if wanted else (-near.ratio() if like else 0, kind), kind))
+    return [(kind, documentation(kind)) for _, kind in sorted(found)[:most]]
+
+
+def attributes(node: Any) -> Iterator[tuple[str, str, list[str]]]:
+    """Yields the attributes of an op that can be typed: name, value as `Plan.set_attr` reads it, and its closed set.
+
+    Args:
+        node: its NodeDef; None, or one of a type that TensorFlow does not know, has none.
+    """
+    definition = op_definition(node.op) if node is not None else None
+    for about in definition.attr if definition is not None else ():
+        if about.type in _KINDS and about.name in node.attr:
+            value = node.attr[about.name]
+            yield about.name, _typed(value), _choices(about)
+
+
+def _choices(about: Any) -> list[str]:
+    """All values that an attribute may have, where there are so few that they can be listed."""
+    allowed = about.allowed_values.list
+    if about.type == "bool":
+        return ["False", "True"]
+    if about.type == "type":
+        known = allowed.type or [kind for kind in range(1, 24) if kind not in (20, 21)]  # neither handles nor variants
+        return sorted(dtype_name(kind) for kind in known)
+    return sorted(text.decode("utf-8", "replace") for text in allowed.s)
+
+
+def _typed(value: Any) -> str:
+    """A value as it is typed."""
+    kind = value.WhichOneof("value")
+    if kind == "s":
+        return str(value.s.decode("utf-8", "replace"))
+    if kind == "type":
+        return str(dtype_name(value.type))
+    if kind == "shape":
+        sizes = None if value.shape.unknown_rank else [None if d.size < 0 else d.size for d in value.shape.dim]
+        return str(sizes)
+    if kind == "list":
+        return str(list(value.list.i) or [float(f"{one:.9g}") for one in value.list.f])
+    return f"{np.float32(value.f):g}" if kind == "f" else str(getattr(value, kind)) if kind else ""

@@ -1,0 +1,62 @@
+"""Assets: the files of a SavedModel that its ops read, as vocabularies: inside of its folder, never elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from ...errors import OpenError
+
+
+def asset_files(meta: Any) -> list[Any]:
+    """Returns the AssetFileDefs of a SavedModel's MetaGraph; older files keep them in a collection."""
+    found = list(meta.asset_file_def)
+    for item in _old_assets(meta) if not found else ():
+        asset = meta_graph_pb2.AssetFileDef()
+        if item.Unpack(asset):
+            found.append(asset)
+    return found
+
+
+def _old_assets(meta: Any) -> list[Any]:
+    # Asking a map field for a key that is not there would put it there.
+    key = "saved_model_assets"
+    return list(meta.collection_def[key].any_list.value) if key in meta.collection_def else []
+
+
+def asset_path(folder: str | os.PathLike[str], name: str, asked: str) -> str:
+    """Returns the path of an asset, which is inside of the folder of assets, links followed.
+
+    Args:
+        folder: the folder of the SavedModel.
+        name: what the SavedModel calls the asset.
+        asked: the request, for messages.
+
+    Raises:
+        OpenError: the name, or a link in its place, leads out of the folder.
+    """
+    assets, wrong = Path(folder).resolve() / "assets", ""
+    if "\0" in name or os.path.isabs(name) or ".." in Path(name.replace("\\", "/")).parts:
+        wrong = f"its asset {name!r} is outside of its folder 'assets'"
+    elif not (assets / name).resolve().is_relative_to(assets):
+        wrong = f"its asset {name!r} is a link that leads out of its folder 'assets'"
+    if wrong:
+        raise OpenError(asked, wrong, "Nothing there is read: get the model from somebody you trust")
+    return os.path.join(folder, "assets", name)
+
+
+def point_at(meta: Any, paths: Mapping[str, str]) -> None:
+    """Writes the paths of asset files into the constants that name them, so that copies find them too.
+
+    Args:
+        meta: the MetaGraphDef of a SavedModel.
+        paths: op -> the path that it gives.
+    """
+    for node in meta.graph_def.node if paths else ():
+        if node.name in paths and node.op == "Const":
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(paths[node.name], shape=[]))

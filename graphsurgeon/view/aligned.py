@@ -1,0 +1,198 @@
+"""Aligned: two scenes of one graph, before and after a plan, as one layout: what is in both stands at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..graph.graph import Ints
+from . import edge_labels
+from .boxes import Box, Edge, Group, frames
+from .layout import PlacedScene
+from .scene import Scene
+from .sketch import size_of
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Two scenes as one.
+
+    Args:
+        scenes: before and after.
+        whole: all that is in either of them.
+        boxes, groups, edges: for each scene, where in `whole` each of its boxes, groups and edges is.
+    """
+
+    scenes: tuple[Scene, Scene]
+    whole: Scene
+    boxes: tuple[list[int], list[int]]
+    groups: tuple[list[int], list[int]]
+    edges: tuple[list[int], list[int]]
+
+    def split(self, placed: PlacedScene) -> tuple[PlacedScene, PlacedScene]:
+        """Returns both scenes as they stand in a placed `whole`."""
+        return self._part(placed, 0), self._part(placed, 1)
+
+    def _part(self, placed: PlacedScene, which: int) -> PlacedScene:
+        scene = self.scenes[which]
+        frame_of = {group.id: group for group in placed.groups}  # none where frames were given up
+        boxes = [
+            replace(box, hidden=dict(box.hidden), x=at.x, y=at.y, w=at.w, h=at.h)
+            for box, at in ((box, placed.boxes[i]) for box, i in zip(scene.boxes, self.boxes[which], strict=True))
+        ]
+        groups = [
+            replace(group, x=at.x, y=at.y, w=at.w, h=at.h)
+            for group, i in zip(scene.groups, self.groups[which], strict=True)
+            if (at := frame_of.get(f"g{i}")) is not None
+        ]
+        edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[which], strict=True)]
+        edge_labels.put(boxes, groups, edges, placed.w)
+        stats = dict(scene.stats, degraded=placed.stats["degraded"])
+        return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats)
+
+
+def aligned(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
+    """Returns two scenes as one: a box is that of the other scene with its name, or else with most of its ops.
+
+    Args:
+        before, after: the scenes; their boxes get the size that both need.
+        same: the numbers of ops before, and of what they are after.
+
+    Example:
+        >>> from graphsurgeon.graph.graph import Graph
+        >>> from .scene import build
+        >>> from .tree import Tree
+        >>> one = build(Tree(Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"])])))
+        >>> two = build(Tree(Graph.of([("a", "Placeholder", []), ("c", "Neg", ["a"]), ("b", "Neg", ["c"])])))
+        >>> both = aligned(one, two, (np.array([0, 1]), np.array([0, 2])))
+        >>> [box.name for box in both.whole.boxes], both.boxes
+        (['a', 'c', 'b'], ([0, 2], [0, 1, 2]))
+    """
+    twins = _twins(before, after, same)
+    frame_twins = _frame_twins(before, after, twins)
+    groups, place_of_group = _groups(before, after, frame_twins)
+    twins = {  # what has gone to another frame is at two places
+        a: b
+        for a, b in twins.items()
+        if _at(place_of_group[0], before.boxes[a].group) == _at(place_of_group[1], after.boxes[b].group)
+    }
+    boxes, place = _boxes(before, after, twins, place_of_group)
+    edges, place_of_edge = _edges(before, after, place)
+    stats = {"ops": after.stats["ops"], "boxes": len(boxes), "edges": len(edges), "hidden": {}, "degraded": ""}
+    nowhere = np.empty(0, np.int32)
+    whole = Scene(f"{before.rev}-{after.rev}", boxes, groups, edges, stats, nowhere, nowhere)
+    return Aligned((before, after), whole, place, place_of_group, place_of_edge)
+
+
+def _at(places: Sequence[int], number: int) -> int:
+    return places[number] if number >= 0 else -1
+
+
+def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, int]:
+    """Which box before is which after: by name, and else by most of their ops."""
+    here = {(box.kind, box.name): i for i, box in enumerate(after.boxes)}
+    out = {i: here[box.kind, box.name] for i, box in enumerate(before.boxes) if (box.kind, box.name) in here}
+    left = [set(range(len(s.boxes))) - set(known) for s, known in ((before, out), (after, out.values()))]
+    if not left[0] or not left[1]:
+        return out
+    was, now = before.op_box[same[0]], after.op_box[same[1]]
+    drawn = (was >= 0) & (now >= 0)
+    wide = len(after.boxes)
+    pairs, counts = np.unique(was[drawn].astype(np.int64) * wide + now[drawn], return_counts=True)
+    totals = [np.bincount(of[drawn], minlength=n) for of, n in ((was, len(before.boxes)), (now, wide))]
+    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        a, b = divmod(pair, wide)
+        if a in left[0] and b in left[1] and 2 * count > max(totals[0][a], totals[1][b]):
+            out[a] = b
+    return out
+
+
+def _frame_twins(before: Scene, after: Scene, twins: dict[int, int]) -> dict[int, int]:
+    """Which frame before is which after: by name, and else the one that stands around the same boxes."""
+    here = {group.name: i for i, group in enumerate(after.groups)}
+    out = {i: here[group.name] for i, group in enumerate(before.groups) if group.name in here}
+    known = set(out.values())
+    for a, b in twins.items():
+        pairs = zip(
+            frames(before.groups, before.boxes[a].group), frames(after.groups, after.boxes[b].group), strict=False
+        )
+        for one, other in pairs:
+            if one not in out and other not in known:
+                out[one] = other
+                known.add(other)
+    return out
+
+
+def _groups(before: Scene, after: Scene, twins: dict[int, int]) -> tuple[list[Group], tuple[list[int], list[int]]]:
+    """All frames, those around others first."""
+    groups: list[Group] = []
+    places: tuple[list[int], list[int]] = ([], [])
+
+    def put(group: Group, mine: list[int]) -> int:
+        groups.append(replace(group, id=f"g{len(groups)}", group=_at(mine, group.group)))
+        return len(groups) - 1
+
+    for group in before.groups:
+        places[0].append(put(group, places[0]))
+    known = {b: places[0][a] for a, b in twins.items()}
+    for i, group in enumerate(after.groups):
+        at = known.get(i, -1)
+        if at >= 0 and groups[at].group != _at(places[1], group.group):
+            at = -1  # it has gone to another frame
+        places[1].append(at if at >= 0 else put(group, places[1]))
+    return groups, places
+
+
+def _boxes(
+    before: Scene, after: Scene, twins: dict[int, int], in_group: tuple[list[int], list[int]]
+) -> tuple[list[Box], tuple[list[int], list[int]]]:
+    """All boxes in the order of the first scene; what is only in the second comes behind what it follows there."""
+    was = {b: a for a, b in twins.items()}
+    order: list[tuple[tuple[int, int], int, int]] = []  # place, number before, number after
+    last = (-1, 0)
+    for b in range(len(after.boxes)):
+        last = (was[b], 0) if b in was else (last[0], last[1] + 1)
+        order.append((last, was.get(b, -1), b))
+    order += [((a, 0), a, -1) for a in range(len(before.boxes)) if a not in twins]
+    boxes: list[Box] = []
+    places = ([-1] * len(before.boxes), [-1] * len(after.boxes))
+    beside: list[str] = []
+    for _, a, b in sorted(order, key=lambda entry: entry[0]):
+        both = [scene.boxes[i] for scene, i in ((before, a), (after, b)) if i >= 0]
+        box, which = both[-1], 1 if b >= 0 else 0
+        for number, mine in ((a, places[0]), (b, places[1])):
+            if number >= 0:
+                mine[number] = len(boxes)
+        w, h = map(max, zip(*map(size_of, both), strict=True))
+        boxes.append(replace(box, id=f"b{len(boxes)}", group=_at(in_group[which], box.group), w=w, h=h))
+        beside.append(box.beside and f"{which}{box.beside}")
+    found = {
+        f"{which}{box.id}": boxes[at].id
+        for which, scene in enumerate((before, after))
+        for box, at in zip(scene.boxes, places[which], strict=True)
+    }
+    for box, of in zip(boxes, beside, strict=True):
+        box.beside = found[of] if of else ""
+    return boxes, places
+
+
+def _edges(
+    before: Scene, after: Scene, places: tuple[list[int], list[int]]
+) -> tuple[list[Edge], tuple[list[int], list[int]]]:
+    """All edges between the boxes of both; one that is loud in either is loud."""
+    known: dict[tuple[str, str], int] = {}
+    edges: list[Edge] = []
+    out: tuple[list[int], list[int]] = ([], [])
+    for which, scene in enumerate((before, after)):
+        at = {box.id: f"b{i}" for box, i in zip(scene.boxes, places[which], strict=True)}
+        for edge in scene.edges:
+            ends = at[edge.source], at[edge.target]
+            if ends not in known:
+                known[ends] = len(edges)
+                edges.append(replace(edge, id=f"e{len(edges)}", source=ends[0], target=ends[1], label=""))
+            one = edges[known[ends]]
+            one.quiet, one.control = one.quiet and edge.quiet, one.control and edge.control
+            out[which].append(known[ends])
+    return edges, out

@@ -1,0 +1,81 @@
+// What can be changed of ops: their attributes and their device, in the inspector and by the keyboard.
+import type { Actions } from "./actions";
+import type { Pane } from "./pane";
+import type { Entry } from "./popup";
+import type { Attribute, Attributes } from "./types";
+
+type Point = { x: number; y: number };
+
+const DEVICES = ["/cpu:0", "/gpu:0", "/gpu:1"];
+
+export class Attrs {
+  constructor(private readonly acts: Actions) {}
+
+  /** Asks for another value of an attribute, of all ops of some boxes: from a menu where all that it may be is known. */
+  set(names: string[], a: Attribute, at: Point): void {
+    const { popup } = this.acts.p,
+      set = (value: string) => this.acts.ask("set_attr", { names, name: a.name, value });
+    if (a.choices.length)
+      popup.choose(
+        a.name,
+        a.choices.map(value => ({ text: value, on: value === a.value, run: () => set(value) })),
+        at,
+      );
+    else popup.ask(`Set ${a.name}`, [{ name: "value", label: "Value, as Python", value: a.value }], "Set", v => set(v.value!));
+  }
+
+  /** Asks for another device. */
+  place(names: string[], device: string): void {
+    const fields = [{ name: "device", label: "Device", value: device, hint: "any", list: DEVICES }];
+    this.acts.p.popup.ask("Place on a device", fields, "Place", v => this.acts.ask("set_device", { names, device: v.device! }));
+  }
+
+  /** Asks for other arguments of a step of the plan. */
+  async step(step: number): Promise<void> {
+    const form = await this.acts.send("step_form", { step });
+    if (!form) return;
+    const fields = form.map(({ name, label, value, choices }) => ({
+      name,
+      label,
+      value,
+      options: choices.length ? choices.map((c): [string, string] => [c, c]) : undefined,
+    }));
+    this.acts.p.popup.ask("Change the step", fields, "Change", values => this.acts.ask("edit_step", { step, values }));
+  }
+
+  rename(name: string): void {
+    const fields = [{ name: "to", label: "Name", value: name.replace(/\/$/, "") }];
+    this.acts.p.popup.ask(name.endsWith("/") ? "Rename the scope" : "Rename the op", fields, "Rename", v =>
+      this.acts.ask("rename", { old: name, to: v.to! }),
+    );
+  }
+
+  /** Asks for an attribute and its value in one text, as padding=SAME: what can be chosen is a list. */
+  async choose(pane: Pane, names: string[]): Promise<void> {
+    const about = await this.acts.send("attributes", { names, pane: pane.name });
+    if (!about) return;
+    const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
+    this.acts.p.popup.ask("Set an attribute", fields, "Set", v => {
+      const at = v.text!.indexOf("=");
+      if (at < 0) return this.acts.p.status.say("Type name=value, as padding=SAME.", "warn");
+      this.acts.ask("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
+    });
+  }
+}
+
+/** What can be set, as name=value; what it is now comes last, and a text that is none of these is taken as it is. */
+function entries({ attributes }: Attributes, query: string): Entry[] {
+  const q = query.toLowerCase().replace(/\s*=\s*/, "=");
+  const all = attributes.flatMap(a =>
+    a.choices.length
+      ? a.choices.filter(c => c !== a.value).map(c => ({ name: `${a.name}=${c}`, doc: a.value ? `now ${a.value}` : "not the same in all" }))
+      : [{ name: `${a.name}=${a.value}`, doc: "as it is" }],
+  );
+  const found = all.filter(e => e.name.toLowerCase().includes(q));
+  const exact = found.filter(e => e.name.toLowerCase().endsWith(`=${q}`));
+  return found.length
+    ? [...exact, ...found.filter(e => !exact.includes(e))]
+    : q.includes("=")
+      ? [{ name: query, doc: "as it is typed" }]
+      : [];
+}

@@ -1,0 +1,36 @@
+// Leave: the graph as a file, a picture or a page; what is asked for it.
+import type { Actions } from "./actions";
+import type { Verbs } from "./verbs";
+
+export class Leave {
+  constructor(private readonly acts: Actions) {}
+
+  /** Asks how to save, and shows what was written, left out and proved. */
+  async ask(): Promise<void> {
+    const { acts } = this,
+      form = await acts.send("save_form", {});
+    if (!form) return;
+    const values: [string, string][] = [
+      ["current", "what the variables hold"],
+      ["initial", "initial values where there is nothing else"],
+    ];
+    acts.p.popup.ask(
+      "Save",
+      [
+        { name: "path", label: "File or folder", value: form.path },
+        { name: "format", label: "Format", value: form.formats[0]![0], options: form.formats },
+        { name: "signature", label: "Signature", value: "serving_default", hint: "none" },
+        { name: "inputs", label: "Inputs", value: form.inputs, hint: "tensors, or name=tensor" },
+        { name: "outputs", label: "Outputs", value: form.outputs, hint: "all" },
+        { name: "values", label: "Values", value: "current", options: values },
+      ],
+      "Save",
+      v => void this.#save(v as unknown as Verbs["save"]),
+      form.note,
+    );
+  }
+
+  async #save(asked: Verbs["save"]): Promise<void> {
+    if (await this.acts.send("save", asked)) this.acts.p.plan.show("saved");
+  }
+}

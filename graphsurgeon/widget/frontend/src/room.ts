@@ -1,0 +1,116 @@
+// The room that the widget takes: its height, which is remembered, the full window, the whole of an output view of its own.
+import { focus, h, handled } from "./dom";
+
+const KEY = "graphsurgeon.height",
+  LEAST = 360,
+  STEP = 40;
+
+export class Room {
+  /** The edge at the bottom: it is dragged, or moved by arrow keys. */
+  readonly grip = h("div", {
+    class: "gs-grip",
+    role: "separator",
+    "aria-orientation": "horizontal",
+    "aria-label": "Height of the widget",
+    "aria-valuemin": LEAST,
+    tabindex: 0,
+    title: "Drag to change the height; double click: as it was",
+  });
+  #view: Element | null = null;
+  #observer: ResizeObserver | null = null;
+
+  constructor(
+    private readonly root: HTMLElement,
+    /** Whether the page is the widget's own: then that says how high it is. */
+    private readonly still: boolean,
+    private readonly changed: (full: boolean) => void,
+  ) {
+    if (!still) this.#set(remembered());
+    let from: { y: number; height: number } | null = null;
+    this.grip.addEventListener("pointerdown", e => {
+      if (e.button !== 0) return;
+      from = { y: e.clientY, height: root.offsetHeight };
+      this.grip.setPointerCapture?.(e.pointerId);
+    });
+    this.grip.addEventListener("pointermove", e => {
+      if (from) this.#set(from.height + e.clientY - from.y);
+    });
+    for (const name of ["pointerup", "pointercancel"])
+      this.grip.addEventListener(name, () => {
+        if (from) remember(root.offsetHeight);
+        from = null;
+      });
+    this.grip.addEventListener("dblclick", () => {
+      this.#set(0);
+      remember(0);
+    });
+    this.grip.addEventListener("keydown", e => {
+      const by = { ArrowUp: -STEP, ArrowDown: STEP }[e.key];
+      if (!by) return;
+      handled(e);
+      this.#set(root.offsetHeight + by);
+      remember(root.offsetHeight);
+    });
+  }
+
+  get full(): boolean {
+    return this.root.classList.contains("gs-full");
+  }
+
+  /** Takes the whole window, or gives it back; in the top layer, since what is around a cell may clip it. */
+  fill(on = !this.full): void {
+    const { root } = this,
+      held = document.activeElement as HTMLElement | null;
+    if (on === this.full) return;
+    root.classList.toggle("gs-full", on);
+    if (on) {
+      root.setAttribute("popover", "manual");
+      root.showPopover?.();
+    } else {
+      root.hidePopover?.();
+      root.removeAttribute("popover");
+    }
+    if (held && root.contains(held)) focus(held);
+    this.changed(on);
+  }
+
+  /** Called once the widget is on the page: in an output view of its own it takes all of that. */
+  placed(): void {
+    this.grip.setAttribute("aria-valuenow", String(this.root.offsetHeight));
+    const view = this.still || this.#view ? null : this.root.closest(".jp-LinkedOutputView");
+    if (!view) return;
+    this.#view = view;
+    this.root.classList.add("gs-own-view");
+    this.#observer = new ResizeObserver(() => {
+      const above = this.root.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
+      if (!this.full) this.root.style.height = `${Math.max(LEAST, view.clientHeight - above - 8)}px`;
+    });
+    this.#observer.observe(view);
+  }
+
+  stop(): void {
+    this.#observer?.disconnect();
+  }
+
+  /** So many px; 0: as the style sheet has it. */
+  #set(height: number): void {
+    this.root.style.height = height ? `${Math.max(LEAST, Math.round(height))}px` : "";
+  }
+}
+
+function remembered(): number {
+  try {
+    return Math.min(Number(localStorage.getItem(KEY)) || 0, 2 * window.innerHeight);
+  } catch {
+    return 0; // a page may not keep anything
+  }
+}
+
+function remember(height: number): void {
+  try {
+    if (height) localStorage.setItem(KEY, String(height));
+    else localStorage.removeItem(KEY);
+  } catch {
+    // then it is for now
+  }
+}

@@ -1,0 +1,254 @@
+// A tensor that is dragged to what should read it; by keys: m, then m. What fits is asked once, at the start.
+import type { Actions } from "./actions";
+import { Refused } from "./api";
+import { opOf, centre, kindsOf } from "./places";
+import type { Pane } from "./pane";
+import type { Drag } from "./pointer";
+import type { Choice } from "./popup";
+import type { Item } from "./scene";
+import type { Box, Edge, Taker, Takers } from "./types";
+
+type At = { x: number; y: number };
+
+const OFFERED = 12,
+  ADAPTED = 4,
+  MENDED = ". Let go for what makes it fit";
+
+export class Wires {
+  /** What would have to be done first. */
+  #refused = "";
+
+  constructor(private readonly acts: Actions) {}
+
+  /** First m takes the tensor, second m the box that should read it; on the box it comes from: all that could. */
+  async connect(pane: Pane): Promise<void> {
+    const { store, panes } = this.acts.p,
+      { armed } = store.now,
+      item = pane.current;
+    if (armed?.verb !== "connect") {
+      this.acts.arm(pane, "connect");
+      const now = store.now.armed;
+      if (now?.verb === "connect" && !(await this.offer(pane, now.tensor)) && store.now.armed === now) this.#give();
+    } else if (item && (store.now.takers ?? (await this.offer(panes[armed.pane], armed.tensor)))) {
+      const r = item.g.getBoundingClientRect(),
+        at = { x: r.left + 12, y: r.bottom };
+      if (item.of.name === armed.box && pane.name === armed.pane) this.choose(pane, at, centre(item.of));
+      else this.take(pane, item, at);
+    }
+  }
+
+  /** Asks what could read a tensor; what fits is lit when the answer is there. */
+  async offer(pane: Pane, tensor: string): Promise<Takers | null> {
+    const { store, status, api } = this.acts.p;
+    this.#refused = "";
+    const told = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
+      status.say(error.message, "error");
+      this.#refused = error instanceof Refused ? error.parts.instead : error.message;
+    });
+    if (store.now.armed?.tensor !== tensor || !told) return null;
+    store.set({ takers: told });
+    const fits = new Set(
+      Object.values(told.boxes)
+        .flat()
+        .filter(t => !t.why)
+        .map(t => `${t.op} ${t.input}`),
+    );
+    status.say(
+      `${told.tensor}  ${told.text}: ${fits.size} inputs in the picture fit. Go to one and press m, or drop it there; Esc gives up.`,
+    );
+    return told;
+  }
+
+  /** Asks anew, where the picture has changed meanwhile. */
+  again(): void {
+    const { armed, takers } = this.acts.p.store.now;
+    if (armed?.verb === "connect" && takers) {
+      this.acts.p.store.set({ takers: null });
+      void this.offer(this.acts.p.panes[armed.pane], armed.tensor);
+    }
+  }
+
+  /** Begins a drag at an output of a box, or at an edge; null where there is no tensor. */
+  begin(pane: Pane, start: { box: Box; port: number } | Edge, e: PointerEvent): Drag | null {
+    const { status, over } = this.acts.p;
+    if ("tensors" in start && (start.n !== 1 || start.control)) {
+      status.say(
+        start.control ? "A control edge carries no tensor." : `This edge stands for ${start.n} tensors: unfold an end of it first.`,
+        "warn",
+      );
+      return null;
+    }
+    const name = "tensors" in start ? start.tensors[0]! : tensorAt(start.box, start.port),
+      box = "tensors" in start ? opOf(name) : start.box.name,
+      told = this.#arm(pane, name, box),
+      from: [number, number] = "tensors" in start ? [e.clientX, e.clientY] : pane.portOnScreen(start.box, start.port);
+    let dropped = false,
+      ended = false,
+      last = e;
+    const move = (now: PointerEvent): void => {
+      last = now;
+      const { taker, item, pane: there } = this.#under(now);
+      const words = this.#words(there, item, taker);
+      over.wire(from, now, words[1]);
+      over.say(words[0], now, words[1]);
+      for (const p of Object.values(this.acts.p.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
+    };
+    void told.then(() => ended || move(last));
+    return {
+      move,
+      drop: now => {
+        dropped = true;
+        const at = { x: now.clientX, y: now.clientY },
+          { taker, item, pane: there } = this.#under(now);
+        over.clear();
+        void told.then(takers => {
+          if (!takers || !there) this.#give();
+          else if (taker) this.#join(takers, taker, at);
+          else if (item && "kind" in item.of) this.take(there, item, at);
+          else if (item) this.#give();
+          else this.choose(there, at, there.toScene(now.clientX, now.clientY));
+        });
+      },
+      end: () => {
+        ended = true;
+        for (const p of Object.values(this.acts.p.panes)) p.drawing.aim(null);
+        over.clear();
+        if (!dropped) this.#give();
+      },
+    };
+  }
+
+  #arm(pane: Pane, tensor: string, box: string): Promise<Takers | null> {
+    this.acts.p.store.set({ armed: { verb: "connect", tensor, pane: pane.name, box }, takers: null });
+    return this.offer(pane, tensor);
+  }
+
+  /** What lies under the pointer, in whichever pane. */
+  #under(e: PointerEvent): { pane: Pane | undefined; item: Item | undefined; taker: Taker | undefined } {
+    const pane = Object.values(this.acts.p.panes).find(p => p.holds(e)),
+      target = pane?.under(e),
+      taker = pane && target ? pane.drawing.takerAt(target) : null;
+    const found = pane && target ? pane.drawing.at(target) : null;
+    const item = taker && pane ? pane.drawing.named(taker.box)! : found && "g" in found ? found : undefined;
+    return { pane, item, taker: taker?.taker };
+  }
+
+  /** The inputs of a box that are known, of a pane in which they are meant. */
+  inputs(pane: Pane, name: string): Taker[] | null {
+    const { takers } = this.acts.p.store.now;
+    if (!takers || (takers.pane !== pane.name && this.acts.p.model.get("plan").same === false)) return null;
+    return takers.boxes[name] ?? [];
+  }
+
+  /** What would come of a drop here, and whether that is anything. */
+  #words(pane?: Pane, item?: Item, taker?: Taker): [string, boolean] {
+    if (!pane) return ["", false];
+    if (this.#refused) return [this.#refused, false];
+    if (!item) return ["let go for all that could read it", true];
+    const inputs = this.inputs(pane, item.of.name);
+    if (!inputs) return [this.acts.p.store.now.takers ? `connect in ${this.acts.p.model.get("titles").destination}` : "\u2026", false];
+    const one = taker ?? (inputs.length === 1 ? inputs[0] : undefined);
+    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : ""}${one.misfit ? MENDED : ""}`, !one.why];
+    if (!inputs.length) return [`${item.of.label} has no inputs`, false];
+    const fit = inputs.filter(t => !t.why);
+    return fit.length
+      ? [fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`, true]
+      : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.misfit ? MENDED : ""}`, false];
+  }
+
+  /** The box that should read the tensor: at once where it has one input, else it asks which. */
+  take(pane: Pane, item: Item, at?: { x: number; y: number }): void {
+    const { takers } = this.acts.p.store.now,
+      inputs = this.inputs(pane, item.of.name),
+      { status, popup } = this.acts.p;
+    if (!takers) return;
+    if (!inputs) return status.say(`Connect it in ${this.acts.p.model.get("titles").destination}, at the right.`, "warn");
+    if (!inputs.length) return status.say(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
+    if (inputs.length === 1) return this.#join(takers, inputs[0]!, at);
+    const misfits = inputs.filter(t => t.misfit);
+    if (misfits.length && inputs.every(t => t.why)) {
+      this.#give();
+      return void this.#adapt(takers, misfits.slice(0, ADAPTED), at);
+    }
+    popup.choose(
+      `Which input should read ${takers.tensor}?`,
+      inputs.map(t => this.#choice(takers, t, at)),
+      at,
+      this.#give,
+    );
+  }
+
+  /** All in the picture that could read it, what is nearest first; and what else can be done with it. */
+  choose(pane: Pane, at?: { x: number; y: number }, near: [number, number] = [0, 0]): void {
+    const { takers } = this.acts.p.store.now;
+    if (!takers) return;
+    const far = (name: string) => {
+      const of = pane.drawing.named(name)?.of;
+      return of ? Math.hypot(centre(of)[0] - near[0], centre(of)[1] - near[1]) : Infinity;
+    };
+    const fits = Object.keys(takers.boxes)
+      .sort((a, b) => far(a) - far(b))
+      .flatMap(name => takers.boxes[name]!)
+      .filter(t => !t.why);
+    const { tensor } = takers,
+      { popup } = this.acts.p;
+    const more: Choice[] = [
+      {
+        text: "Insert an op behind it \u2026",
+        run: () =>
+          popup.ask("Insert an op behind it", [{ name: "op", label: "Op type, of one input", value: "Identity" }], "Insert", v =>
+            this.acts.ask("insert", { op: v.op!, on: tensor, name: null }),
+          ),
+      },
+    ];
+    const rest = fits.length > OFFERED ? `, the nearest ${OFFERED} of ${fits.length}` : "";
+    popup.choose(
+      `What could read ${tensor}${rest}`,
+      [...fits.slice(0, OFFERED).map(t => this.#choice(takers, t)), ...more],
+      at,
+      this.#give,
+    );
+  }
+
+  #choice(takers: Takers, t: Taker, at?: At): Choice {
+    const what = `input ${t.input} of ${t.op}  ${t.why || `reads ${t.reads}`}`;
+    return { text: what, off: !!t.why && !t.misfit, run: () => this.#join(takers, t, at) };
+  }
+
+  #join(takers: Takers, t: Taker, at?: At): void {
+    this.#give();
+    if (t.misfit) void this.#adapt(takers, [t], at);
+    else if (t.why) this.acts.p.status.say(`${no(takers, t)}.`, "warn");
+    else this.acts.ask("connect", { tensor: takers.tensor, to: t.op, input: t.input });
+  }
+
+  /** Offers what would make the tensor fit some inputs, for each the most sensible first. */
+  async #adapt(takers: Takers, inputs: Taker[], at?: At): Promise<void> {
+    const { tensor } = takers,
+      { status, popup } = this.acts.p,
+      places = inputs.map(t => ({ tensor, to: t.op, input: t.input })),
+      found = await Promise.all(places.map(place => this.acts.send("adapters", place)));
+    const choices = found.flatMap((all, i) =>
+      (all ?? []).map(a => ({
+        text: `${kindsOf(a)}  ${a.text}`,
+        group: `To input ${inputs[i]!.input} of ${inputs[i]!.op}`,
+        run: () => this.acts.ask("adapt", { ...places[i]!, by: a.by }),
+      })),
+    );
+    if (!choices.length) return status.say(`${no(takers, inputs[0]!)}, and no adapter makes it fit.`, "warn");
+    status.say(`${no(takers, inputs[0]!)}. What would make it fit?`);
+    popup.choose(inputs.length > 1 ? `Adapt ${tensor}` : `Adapt ${tensor} to input ${inputs[0]!.input} of ${inputs[0]!.op}`, choices, at);
+  }
+
+  #give = (): void => this.acts.p.store.set({ armed: null, takers: null });
+}
+
+/** Why an input cannot read a tensor. */
+function no(takers: Takers, t: Taker): string {
+  return `Input ${t.input} of ${t.op} cannot read ${takers.tensor}: ${t.why}`;
+}
+
+/** The tensor of an output of a box; of a fold its own name stands for the one that leaves it. */
+function tensorAt(box: Box, port: number): string {
+  return box.name.endsWith("/") || box.name.startsWith("~") ? box.name : `${box.name}:${port}`;
+}

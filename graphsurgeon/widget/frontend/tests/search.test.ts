@@ -1,0 +1,128 @@
+// @vitest-environment jsdom
+import { expect, test, vi } from "vitest";
+import { box, NO_PLAN, scene } from "./fake";
+import { click, choices, host, item, key, model, settled, start } from "./mounted";
+
+const input = () => host.querySelector<HTMLInputElement>(".gs-search input")!,
+  lines = () => [...host.querySelectorAll<HTMLElement>(".gs-hit")],
+  said = () => host.querySelector(".gs-status-text")!.textContent,
+  hit = (name: string) => ({ name, label: name, op: "Relu", inside: name }),
+  two = (plan = {}) =>
+    start({
+      scenes: { source: scene([box("a"), box("n/b")]), destination: scene([box("a"), box("z")]) },
+      titles: { source: "left", destination: "right" },
+      plan: { ...NO_PLAN, ...plan },
+    });
+
+async function find(text: string, here: string[], there: string[]): Promise<void> {
+  vi.useFakeTimers();
+  input().focus();
+  input().value = text;
+  input().dispatchEvent(new Event("input"));
+  vi.advanceTimersByTime(500);
+  vi.useRealTimers();
+  const [first, second] = model.sent.filter(m => m.verb === "find").slice(-2);
+  const tell = (id: number, names: string[]) =>
+    model.emit("msg:custom", {
+      v: 1,
+      id,
+      ok: true,
+      result: { hits: names.map(hit), total: names.length, boxes: Object.fromEntries(names.map(n => [n, 1])) },
+    });
+  tell(first!.id, here);
+  tell(second!.id, there);
+  await settled();
+  await settled();
+}
+
+test("both panes are searched; a hit that is clicked is gone to, and the list stays", async () => {
+  two({ same: false });
+  await find("a", ["a", "n/b"], ["a", "z"]);
+  expect([...host.querySelectorAll(".gs-hits-of")].map(e => e.textContent)).toEqual(["left", "right"]);
+  expect(lines().map(e => e.textContent)).toEqual(["aRelu", "n/bRelu", "aRelu", "zRelu"]);
+  expect(lines()[1]!.querySelector(".gs-hit-path")!.textContent).toBe("n/");
+  expect(host.querySelectorAll(".gs-pane-destination .gs-hit-box").length).toBe(2);
+  click(lines()[3]!);
+  expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "destination", name: "z" }]);
+  expect([host.querySelector<HTMLElement>(".gs-hits")!.hidden, document.activeElement]).toEqual([false, input()]);
+});
+
+test("what a preview has of its source is listed once", async () => {
+  two({ same: true });
+  await find("a", ["a", "n/b"], ["a", "n/b", "z"]);
+  expect(lines().map(e => e.textContent)).toEqual(["aRelu", "n/bRelu", "zRelu"]);
+});
+
+test("F3 goes to the next hit and Shift+F3 to the one before, from the picture too; Esc takes the hits out of it", async () => {
+  two({ same: false });
+  await find("a", ["a", "n/b"], ["z"]);
+  item("a").focus();
+  const gone = () => (model.verbs.at(-1)![1] as { name: string }).name;
+  key(item("a"), "F3");
+  expect(gone()).toBe("n/b");
+  key(item("a"), "F3");
+  key(item("a"), "F3");
+  expect(gone()).toBe("a");
+  key(item("a"), "F3", { shiftKey: true });
+  expect(gone()).toBe("z");
+  for (const { verb, id } of model.sent) if (verb === "reveal") model.emit("msg:custom", { v: 1, id, ok: true, result: null });
+  await settled();
+  key(item("a"), "Escape");
+  expect([host.querySelectorAll(".gs-hit-box").length, input().value]).toEqual([0, ""]);
+});
+
+test("hits are marked in a picture that has changed since", async () => {
+  two({ same: false });
+  await find("a", ["a"], ["z"]);
+  const before = model.sent.filter(m => m.verb === "find").length;
+  model.put({ scenes: { source: { ...scene([box("a")]), rev: "2" }, destination: scene([box("z")]) } });
+  expect(model.sent.filter(m => m.verb === "find").length).toBe(before + 2);
+});
+
+test("no mark is made in another graph than the one that is copied from", () => {
+  two({ same: false });
+  const there = host.querySelector<SVGGElement>('.gs-pane-destination [data-name="z"]')!;
+  there.focus();
+  key(there, "o");
+  expect(said()).toBe("The boundary says what is copied: it is marked in left, at the left.");
+  expect(model.verbs.map(([verb]) => verb)).not.toContain("mark_output");
+  there.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
+  const mark = choices().find(c => c.textContent!.startsWith("Mark as boundary output"))!;
+  expect(mark.getAttribute("aria-disabled") ?? String((mark as HTMLButtonElement).disabled)).toBe("true");
+});
+
+test("the inspector shows no marks of the source on an op of another graph", async () => {
+  two({ same: false });
+  click(host.querySelector('.gs-pane-destination [data-name="a"]')!);
+  const details = {
+    title: "a",
+    rows: [],
+    inputs: [],
+    outputs: [{ tensor: "a:0", text: "" }],
+    control_inputs: [],
+    consumers: [],
+    doc: "",
+    histogram: null,
+    value: false,
+  };
+  model.answer("details", details);
+  await settled();
+  expect(host.querySelectorAll(".gs-inspector .gs-tensor-marks").length).toBe(0);
+  click(host.querySelector('.gs-pane-source [data-name="a"]')!);
+  model.answer("details", details);
+  await settled();
+  expect(host.querySelectorAll(".gs-inspector .gs-tensor-marks").length).toBe(1);
+});
+
+test("Enter before the answer takes the hit of what is typed now, not of what was searched before", async () => {
+  two({ same: false });
+  await find("a", ["a"], []);
+  vi.useFakeTimers();
+  input().value = "z";
+  input().dispatchEvent(new Event("input"));
+  vi.advanceTimersByTime(500);
+  vi.useRealTimers();
+  const before = model.verbs.length;
+  key(input(), "Enter");
+  expect(model.verbs.slice(before).map(([verb]) => verb)).not.toContain("reveal");
+});

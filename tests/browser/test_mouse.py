@@ -1,0 +1,134 @@
+"""What is drawn and carried with the mouse: a lasso, boxes dragged to the other pane, strokes across edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.browser.hands import BUILD, IMPORTS, answered, box, fit, painted, said, shot
+from tests.lab import open_notebook
+
+CELLS = [IMPORTS + BUILD, "ed = gs.open(build())\nview = ed.view()\nview"]
+TWO = [
+    IMPORTS + BUILD,
+    "home = tf.Graph()\nwith home.as_default():\n"
+    "    tf.compat.v1.placeholder(tf.float32, [None, 2], name='camera')\n"
+    "net, app = gs.open(build(), title='net'), gs.open(home, title='app')\n"
+    "view = app.view(net)\nview",
+]
+
+#: The middle of the edge between two boxes, in the window.
+MIDDLE = """([a, b]) => {
+    const pane = document.querySelector(".gs-pane-source");
+    const end = name => pane.querySelector(`[data-name=${JSON.stringify(name)}] .gs-body`).getBoundingClientRect();
+    const [from, to] = [end(a), end(b)];
+    const out = (low, at, high) => Math.max(low - at, 0, at - high);
+    const off = ({ x, y }, r) => Math.hypot(out(r.left, x, r.right), out(r.top, y, r.bottom));
+    const paths = [...pane.querySelectorAll(".gs-edge-hit")].map(path => {
+        const at = part => path.getPointAtLength(path.getTotalLength() * part).matrixTransform(path.getScreenCTM());
+        return { at, far: off(at(0), from) + off(at(1), to) };
+    });
+    const { x, y } = paths.sort((p, q) => p.far - q.far)[0].at(0.5);
+    return [x, y];
+}"""
+
+
+def shown(page: Any) -> None:
+    """Brings the whole widget into sight: the mouse reaches nothing else."""
+    page.set_default_timeout(20_000)
+    page.locator(".gs-status").scroll_into_view_if_needed()
+    painted(page)
+
+
+def middle(what: Any) -> tuple[float, float]:
+    """The middle of something on the page."""
+    at = what.bounding_box()
+    return at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
+
+
+def test_a_lasso_selects_what_it_goes_around(page: Any, lab: Any) -> None:
+    notebook = open_notebook(page, lab, CELLS)
+    shown(page)
+    box(page, "x").click()
+    fit(page)
+    page.get_by_role("button", name="Lasso (l)").click()
+    area = page.locator(".gs-pane-source .gs-canvas").bounding_box()
+    left, top = area["x"] + 3, area["y"] + 3
+    right, bottom = area["x"] + area["width"] - 3, area["y"] + area["height"] - 3
+    where = {
+        name: middle(box(page, name))
+        for name in page.locator(".gs-pane-source .gs-layer-boxes .gs-box").evaluate_all(
+            "found => found.map(e => e.dataset.name)"
+        )
+    }
+
+    def inside(x: float, y: float) -> bool:  # the half of the pane that the loop below goes around
+        return (x - left) / (right - left) + (y - top) / (bottom - top) < 1
+
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for corner in ((right, top), (left, bottom), (left, top)):
+        page.mouse.move(*corner, steps=6)
+    page.locator(".gs-loop").wait_for()
+    shot(page, "lasso")
+    page.mouse.up()
+    answered(page)
+    wanted = {name for name, spot in where.items() if inside(*spot)}
+    assert 0 < len(wanted) < len(where)
+    chosen = page.locator(".gs-pane-source .gs-box.gs-selected").evaluate_all("found => found.map(e => e.dataset.name)")
+    assert set(chosen) == wanted
+    shot(page, "lasso-selected")
+    notebook.close()
+
+
+def test_a_box_dragged_to_the_other_pane_is_copied_there(page: Any, lab: Any) -> None:
+    notebook = open_notebook(page, lab, TWO)
+    box(page, "rest").wait_for()
+    shown(page)
+    page.mouse.move(*middle(box(page, "rest")))
+    page.mouse.down()
+    page.mouse.move(*middle(page.locator(".gs-pane-destination .gs-canvas")), steps=8)
+    page.locator(".gs-pane-destination .gs-canvas.gs-target").wait_for()
+    shot(page, "carry")
+    page.mouse.up()
+    said(page, "will be copied to copy/")
+    box(page, "copy/rest", "destination").wait_for()
+    shot(page, "carried")
+    assert "copy/rest" in notebook.ask("app.draft.effect.new_names")
+    assert page.locator(".gs-canvas.gs-target").count() == 0
+    notebook.close()
+
+
+def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
+    notebook = open_notebook(page, lab, CELLS)
+    shown(page)
+    box(page, "x").click()
+    fit(page)
+
+    def stroke(of: str, to: str, *held: str, button: str = "left") -> None:
+        x, y = page.evaluate(MIDDLE, [of, to])
+        for key in held:
+            page.keyboard.down(key)
+        page.mouse.move(x - 30, y - 4)
+        page.mouse.down(button=button)
+        page.mouse.move(x + 30, y + 4, steps=8)
+        page.locator(".gs-struck").first.wait_for()
+        shot(page, f"stroke-{'-'.join(held)}-{button}")
+        page.mouse.up(button=button)
+        for key in held:
+            page.keyboard.up(key)
+        answered(page)
+
+    def marks() -> Any:
+        return notebook.ask("[[t['tensor'] for t in view.boundary[end]] for end in ('inputs', 'outputs')]")
+
+    stroke("other", "rest", "Alt")
+    assert marks() == [["other:0"], []]
+    stroke("rest", "total", "Alt", "Shift")
+    assert marks() == [["other:0"], ["rest:0"]]
+    said(page, "Boundary: 1 in, 1 out")
+    shot(page, "stroked")
+    stroke("y", "total", "Alt", button="right")
+    said(page, "will be cut off")
+    assert ".detach('y', side='outputs')" in notebook.ask("ed.draft.to_code()")
+    assert page.locator(".gs-struck").count() == 0
+    notebook.close()

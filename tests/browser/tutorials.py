@@ -1,0 +1,184 @@
+"""The steps that tutorials ask their readers to do by hand: done in a real JupyterLab, checked, and pictured.
+
+A cell with the tag `step-NAME` says what the editor sees, or what to click as long as nobody has. Before a step the
+cell must say "Not yet"; after it, what is stored in the notebook.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from tests.browser.hands import answered, box, painted
+from tests.lab import Opened, open_file
+from tests.needs import ROOT
+
+NOTEBOOKS = ROOT / "notebooks"
+IMAGES = NOTEBOOKS / "images"
+
+_RUN = """async (i) => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    panel.content.activeCellIndex = i;
+    panel.content.deselectAll();
+    await window.jupyterapp.commands.execute('notebook:run-cell');
+    const cell = panel.content.widgets[i];
+    const printed = (o) => o.output_type === 'stream' && o.name === 'stdout' ? [o.text].flat().join('') : '';
+    return (cell.model.sharedModel.outputs ?? [])
+        .map((o) => o.output_type === 'error' ? o.ename + ': ' + o.evalue : printed(o)).join('');
+}"""
+_SCROLL = "i => window.jupyterapp.shell.currentWidget.content.scrollToItem(i, 'start')"
+
+
+@dataclass
+class Reader:
+    """Somebody at the widget of a cell.
+
+    Args:
+        page: the Playwright page.
+        cell: the cell.
+    """
+
+    page: Any
+    cell: Any
+
+    def click(self, name: str, pane: str = "source") -> None:
+        """Clicks a box; what is open is clicked at its name."""
+        self._of(name, pane).click()
+        self.settle()
+
+    def unfold(self, name: str, pane: str = "source") -> None:
+        """Double clicks a box, or the name of one that is open."""
+        self._of(name, pane).dblclick()
+        self.settle()
+
+    def _of(self, name: str, pane: str) -> Any:
+        found = box(self.cell, name, pane)
+        heading = found.locator(".gs-heading")
+        return heading if heading.count() else found
+
+    def press(self, key: str) -> None:
+        """Presses a key where the keyboard is: in the picture."""
+        self.page.keyboard.press(key)
+        self.settle()
+
+    def button(self, name: str) -> None:
+        """Presses a button of the widget."""
+        self.cell.locator(".gs").get_by_role("button", name=name, exact=True).first.click()
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until the kernel has answered, and the page has drawn it."""
+        answered(self.page)
+        painted(self.page)
+
+
+Steps = dict[str, Callable[[Reader], None]]
+
+
+def _marks_of_00(reader: Reader) -> None:
+    reader.unfold("features/conv1/")
+    reader.click("images")
+    reader.press("i")
+    reader.click("features/pool2")
+    reader.press("o")
+
+
+def _apply(reader: Reader) -> None:
+    reader.button("Apply")
+    asked = reader.page.get_by_role("alertdialog")
+    if asked.count():
+        asked.get_by_role("button", name="Apply").click()
+        reader.settle()
+
+
+def _search_of_12(reader: Reader) -> None:
+    reader.cell.get_by_role("combobox", name="Search ops").click()
+    reader.page.keyboard.type("dtype:float16")
+    reader.settle()
+    reader.cell.locator(".gs-hit").first.click()
+    reader.settle()
+
+
+#: Notebook -> its steps, in their order.
+TUTORIALS: dict[str, Steps] = {
+    "00": {
+        "unfold": lambda reader: reader.unfold("features/conv1/"),
+        "mark": _marks_of_00,
+        "preview": lambda reader: reader.button("Copy"),
+        "apply": _apply,
+        "undo": lambda reader: reader.button("Undo (Ctrl+Z)"),
+    },
+    "12": {"search": _search_of_12},
+}
+
+
+def path_of(number: str) -> Path:
+    """The file of a notebook."""
+    (file,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
+    return file
+
+
+def walk(page: Any, lab: Any, number: str, images: Path | None = None) -> None:
+    """Goes through a notebook as a reader does: runs a cell, does a step by hand, checks what the next cell says.
+
+    It ends with the last step. What comes after it needs no hand, and is run with all notebooks.
+
+    Args:
+        page: the Playwright page.
+        lab: the server.
+        number: the notebook's.
+        images: where the widget's picture after each step is kept, as `NUMBER_STEP.png`.
+    """
+    file, steps = path_of(number), TUTORIALS[number]
+    shutil.copy(file, lab.root / file.name)
+    shutil.copytree(IMAGES, lab.root / IMAGES.name, dirs_exist_ok=True)
+    opened = open_file(page, lab, file.name, run=False)
+    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    opened.run("import os; os.environ['NO_MOUSE'] = '0'; os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'")
+    shown, left = -1, list(steps)
+    for index, cell in enumerate(nbformat.read(file, as_version=4).cells):
+        if not left:
+            break
+        if cell.cell_type != "code":
+            continue
+        (step,) = [tag.partition("-")[2] for tag in cell.metadata.get("tags", []) if tag.startswith("step-")] or [""]
+        said = page.evaluate(_RUN, index)
+        if step:
+            assert step == left.pop(0)
+            assert said.startswith("Not yet. "), said
+            _by_hand(page, shown, steps[step], images and images / f"{number}_{step}.png")
+            said = page.evaluate(_RUN, index)
+        assert said == _text(cell), f"cell {index} of {file.name}"
+        if any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
+            shown = index
+    assert not left, f"no cell of {file.name} has the tags of the steps {left}"
+    _closed(opened, lab.root / file.name)
+
+
+def _by_hand(page: Any, index: int, gestures: Callable[[Reader], None], image: Path | None) -> None:
+    """Does a step at the widget of a cell, and takes its picture."""
+    page.evaluate(_SCROLL, index)
+    cell = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{index}']")
+    cell.locator(".gs-pane-source .gs-box").first.wait_for()
+    cell.locator(".gs").scroll_into_view_if_needed()
+    gestures(Reader(page, cell))
+    if image is not None:
+        page.mouse.move(0, 0)
+        painted(page)
+        cell.locator(".gs").screenshot(path=str(image))
+
+
+def _text(cell: Any) -> str:
+    """What a cell prints, as it is stored."""
+    return "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout")
+
+
+def _closed(opened: Opened, copy: Path) -> None:
+    opened.close()
+    copy.unlink()
+    shutil.rmtree(copy.parent / IMAGES.name)

@@ -1,0 +1,48 @@
+"""Trust: what came from a file is known as that, in all that is made from it, until somebody trusts it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.trust import Origin, forget, hand_on, may_reach_out, note, origins
+
+WRITES = Graph.of([("x", "Const", []), ("w", "WriteFile", ["x", "x"]), ("y", "Identity", ["x"])])
+
+
+def test_only_what_can_reach_out_has_an_origin():
+    assert may_reach_out(WRITES)
+    assert not may_reach_out(Graph.of([("x", "Const", []), ("y", "Identity", ["x"])]))
+    assert may_reach_out(WRITES, [0, 1])
+    assert not may_reach_out(WRITES, [0, 2])
+
+
+def test_origins_go_where_the_ops_go():
+    first, second, third = SimpleNamespace(), SimpleNamespace(), SimpleNamespace()
+    one, two = Origin(WRITES), Origin(WRITES)
+    note(first, [one])
+    note(second, [two])
+    hand_on(third, first, second, first)
+    assert origins(third) == (one, two)
+    assert origins(first) == (one,)
+    hand_on(first, third)
+    assert origins(first) == (one, two)
+    forget(first)
+    assert origins(first) == ()
+    hand_on(second, SimpleNamespace())
+    assert origins(second) == (two,)
+
+
+def test_trust_is_of_bytes():
+    one, same, other = Origin(WRITES), Origin(WRITES), Origin(WRITES)
+    one.key = same.key = b"bytes of test_trust_is_of_bytes"
+    assert [each.trusted for each in (one, same, other)] == [False] * 3
+    one.trust()
+    assert [each.trusted for each in (one, same, other)] == [True, True, False]
+
+
+def test_what_an_origin_never_had_is_none_of_its_risks():
+    mixed = Graph.of([("w", "WriteFile", []), ("p", "PyFunc", [])])
+    assert [one.op for one in Origin(WRITES).left_in(mixed)] == ["w"]
+    assert not Origin(WRITES).left_in(Graph.of([("p", "PyFunc", [])]))
+    assert [one.op for one in Origin(WRITES).risks] == ["w"]

@@ -1,0 +1,78 @@
+"""Kernels for notebooks in a browser: children of one process that has imported TensorFlow, which takes seconds.
+
+``python kernels.py NUMBER`` makes a child of itself for each that asks at the socket of this number, in which ipykernel
+runs as it does in a process of its own; ``python kernels.py SOCKET FILE`` is what Jupyter starts: it asks, and lives as
+long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import Any
+
+#: Long enough for what one kernel is given: its environment above all.
+_MOST = 1 << 20
+
+
+def spec(path: str) -> dict[str, Any]:
+    """Returns the kernel.json with which Jupyter starts such kernels, of the process that is asked at `path`."""
+    return {
+        "argv": [sys.executable, "-S", __file__, path, "{connection_file}"],
+        "display_name": "Python 3",
+        "language": "python",
+        "interrupt_mode": "message",
+    }
+
+
+def ask(path: str, file: str) -> None:
+    """Has a kernel started, and stays until it has ended."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(path)
+        given = {"file": file, "folder": os.getcwd(), "environment": dict(os.environ)}
+        socket.send_fds(asking, [json.dumps(given).encode() + b"\n"], [1, 2])
+        asking.recv(1)
+
+
+def serve(number: int) -> None:
+    """Makes a child for each that asks; a child becomes the kernel."""
+    import ipykernel.kernelapp
+    import tensorflow  # noqa: F401
+
+    assert len(os.listdir("/proc/self/task")) == 1, "a child has but one of the threads"
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(fileno=number) as listening:
+        while True:
+            asking, _ = listening.accept()
+            if not os.fork():
+                break
+            asking.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _settle(asking)
+    ipykernel.kernelapp.launch_new_instance()
+
+
+def _settle(asking: socket.socket) -> None:
+    """Makes this process what the one that asks would be."""
+    os.setsid()
+    text, files, _, _ = socket.recv_fds(asking, _MOST, 2)
+    while not text.endswith(b"\n"):
+        text += asking.recv(_MOST)
+    given = json.loads(text)
+    for number, file in enumerate(files, 1):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(given["folder"])
+    os.environ.clear()
+    os.environ.update({key: value for key, value in given["environment"].items() if key != "JPY_PARENT_PID"})
+    sys.argv, sys.path[0] = ["ipykernel_launcher", "-f", given["file"]], ""
+    # Jupyter may end the one that asks: the kernel goes with it.
+    threading.Thread(target=lambda: asking.recv(1) or os.kill(os.getpid(), signal.SIGKILL), daemon=True).start()
+
+
+if __name__ == "__main__":
+    ask(*sys.argv[1:]) if len(sys.argv) == 3 else serve(int(sys.argv[1]))

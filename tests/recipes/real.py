@@ -1,0 +1,161 @@
+"""Recipes on real graphs: each where it applies, and what it claims."""
+
+from __future__ import annotations
+
+import ast
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.graph.traversal import backward
+from graphsurgeon.graph.variables import PLACEHOLDER_TYPES
+from graphsurgeon.tf.values.transfer import assign
+from graphsurgeon.words import few
+from tests.tf.test_corpus import middles, opened, settled
+
+
+def asked(corpus: Any, id: str) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+    """Returns of an item its editor, its values, and what is fed and fetched in its golden."""
+    ed, values = opened(corpus, id)
+    if corpus.item(id)["run"].get("clear_devices"):
+        ed.apply(ed.plan().set_device(ed.select(), ""))
+    return ed, values, *corpus.golden(id)
+
+
+def agree(corpus: Any, id: str, ed: Any, feeds: dict[str, Any], fetches: Any) -> None:
+    """Asserts that a graph gives the recorded numbers under their current names."""
+    session = settled(ed)
+    session.run(ed.select(where=lambda op: op.type.startswith(("InitializeTable", "LookupTableImport"))).names)
+    corpus.compare(id, dict(zip(fetches, session.run(list(fetches), feeds), strict=True)))
+
+
+def inference(corpus: Any, id: str) -> str:
+    """Asserts that the inference form of a graph gives its numbers, and says how much smaller it is."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    before = ed.snapshot.size
+    if ed.snapshot.state.variables:
+        ed = gs.recipes.frozen(ed, list(fetches), list(feeds), values="initial" if values is ed else values)
+    feeds = {name: value for name, value in feeds.items() if name.partition(":")[0] in ed.snapshot.index}
+    plan = gs.recipes.for_inference(ed, list(fetches), list(feeds))
+    if plan.steps:
+        ed.apply(plan)
+    agree(corpus, id, ed, feeds, fetches)
+    return f"{before:,} to {ed.snapshot.size:,} ops"
+
+
+def split(corpus: Any, id: str) -> str:
+    """Asserts that two halves of a graph, one after the other, give its numbers, and says where it is cut."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    graph = ed.snapshot
+    for at, out in middles(ed, feeds, fetches, begin=False):
+        fed = [name for name in feeds if graph.types[graph.tensor(name)[0]] not in PLACEHOLDER_TYPES]
+        cuts = [at]
+        for _ in range(5):  # a refusal says where to split too
+            try:
+                halves = gs.recipes.split_at(ed, cuts, out, fed, feeds=feeds)
+            except gs.PlanError as error:
+                if "Split there too" not in error.instead:
+                    break  # through a loop, or between the writes and reads of an array
+                cuts = ast.literal_eval(error.instead.partition("at=")[2])
+                continue
+            first, second = halves
+            given = {name.removesuffix(":0").replace("/", "_").replace(":", "_"): a for name, a in feeds.items()}
+            between = settled(first).run(dict(first.outputs), {e: given[key] for key, e in first.inputs.items()})
+            known = {end: (given | between)[key] for key, end in second.inputs.items()}
+            (got,) = settled(second).run(list(second.outputs.values()), known)
+            corpus.compare(id, {**fetches, out: got})
+            return f"at {few(cuts, 2)}"
+    return "nothing to split"
+
+
+def quantization(corpus: Any, id: str) -> str:
+    """Asserts that what is put after each convolution and product, and taken out again, leaves the numbers."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    size, held = len(ed), ed.select(where=lambda op: op.type.startswith(("FakeQuant", "QuantizeAndDequantize")))
+    ends = [name.partition(":")[0] for name in fetches]
+    kinds = ("Conv2D", "DepthwiseConv2dNative", "MatMul")
+    found = ed.select(where=lambda op: op.type in kinds and op.outputs[0].dtype == "float32" and op.name not in ends)
+    found = found.where(lambda op: bool(op.graph.readers((op.number, 0))))
+    if held or not found:
+        return "none" if not held else "its own"
+    ed.apply(gs.recipes.insert_after(ed, found, "FakeQuantWithMinMaxArgs", name="round"))
+    assert len(ed) == size + len(found)
+    ed.apply(gs.recipes.strip_quantization(ed))
+    assert len(ed) == size
+    agree(corpus, id, ed, feeds, fetches)
+    return f"after {len(found)}"
+
+
+def signature(corpus: Any, id: str) -> str:
+    """Asserts that a graph with an output more, saved as a SavedModel, gives its numbers in plain TensorFlow."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    inner = next(iter(middles(ed, feeds, fetches, begin=False)), None)
+    if inner is None:
+        return "nothing within"
+    ed.apply(gs.recipes.add_output(ed, inner[0], "taken_out"))
+    wanted = {f"r{i}": name for i, name in enumerate(fetches)}
+    graph = ed.snapshot
+    last = graph.mask([graph.tensor(name)[0] for name in (*fetches, "taken_out:0")])
+    needed = backward(graph, last, frozenset(map(graph.tensor, feeds)))
+    read = [name for name in feeds if any(needed[op] for op, _ in graph.readers(graph.tensor(name)))]
+    ends = {f"a{i}": name for i, name in enumerate(read)}
+    model = gs.recipes.set_signature(ed, {**wanted, "more": "taken_out:0"}, ends)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/model", values="initial", verify=False)
+        served = tf.saved_model.load(f"{folder}/model").signatures["serving_default"]
+        got = served(**{key: tf.constant(feeds[name]) for key, name in ends.items()})
+    corpus.compare(id, {name: got[key].numpy() for key, name in wanted.items()})
+    assert got["more"].dtype.name == graph.info(*graph.tensor(inner[0])).dtype
+    return f"{inner[0]} of {len(model)} ops"
+
+
+def another_batch(corpus: Any, id: str) -> str:
+    """Asserts that a graph takes another batch and still gives its numbers, or says which op is in the way."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    graph = ed.snapshot
+    wishes = {}
+    for name, array in feeds.items():
+        info = graph.info(*graph.tensor(name))
+        known = info is not None and info.shape and graph.types[graph.tensor(name)[0]] in PLACEHOLDER_TYPES
+        if known and info.shape[0] in (1, None) and array.shape[0]:
+            wishes[name] = [None if info.shape[0] else int(array.shape[0]), *info.shape[1:]]
+    if not wishes:
+        return "no batch"
+    try:
+        plan = gs.recipes.set_input(ed, wishes, outputs=list(fetches), feeds=feeds)
+    except gs.PlanError as error:
+        if "the proof cannot run" in error.wrong:
+            raise
+        return f"refused: {error.wrong[:120]}"
+    ed.apply(plan)
+    agree(corpus, id, ed, feeds, fetches)
+    return ", ".join(f"{name} {shape}" for name, shape in wishes.items())
+
+
+#: Their tables are filled from a checkpoint, which a frozen graph has not.
+FILLED_BY_CHECKPOINT = {"k_text_vectorization"}
+
+#: A gradient that the library of functions names is lost in `tf.saved_model.load`; a session has it.
+LOST_BY_LOADER = {"tf_g2m_graph_gradient_def"}
+
+RECIPES: dict[str, Callable[[Any, str], str]] = {
+    "inference": inference, "split": split, "quantization": quantization, "signature": signature,
+    "batch": another_batch,
+}  # fmt: skip
+
+#: Which graphs each is for, by what the manifest says of them.
+APPLIES: dict[str, Callable[[Any], bool]] = {
+    "inference": lambda item: item["id"] not in FILLED_BY_CHECKPOINT,
+    "signature": lambda item: item["id"] not in LOST_BY_LOADER,
+}

@@ -1,0 +1,21 @@
+"""Recipes on real graphs that nobody here wrote; `make corpus` runs them on all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.recipes.real import RECIPES
+
+#: A few small graphs for each recipe, with something in them that others do not have.
+FEW = {
+    "inference": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
+    "split": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
+    "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen"],
+    "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],
+    "signature": ["kws_ds_cnn_s", "dotnet_cifar_saved_model"],
+}
+
+
+@pytest.mark.parametrize(("recipe", "id"), [(recipe, id) for recipe, ids in FEW.items() for id in ids])
+def test_it_does_what_it_says(corpus, recipe, id):
+    assert RECIPES[recipe](corpus, id)

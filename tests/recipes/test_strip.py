@@ -1,0 +1,179 @@
+"""What only training needs goes, and the numbers stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.recipes.models import dropped, numbers, ran, refusal
+
+tf1 = tf.compat.v1
+
+
+@pytest.mark.parametrize("how", ["TF 1.0", "TF 1.13", "TF 2", "fed", "stateless"])
+def test_dropout_of_any_year_goes(how):
+    ed = gs.open(dropped(how))
+    plan = gs.recipes.strip_dropout(ed)
+    assert plan.check() == ()
+    ed.apply(plan)
+    kept = ["keep"] if how == "fed" else []
+    assert [name for name in ed.snapshot.names if not name.startswith("keep/")] == ["x", *kept, "y"]
+    x = numbers(3, 4)
+    np.testing.assert_array_equal(ran(ed, x=x), np.maximum(x, 0))
+    ed.undo()
+    assert "Floor" in ed.snapshot.types or "GreaterEqual" in ed.snapshot.types
+
+
+def test_dropout_keeps_the_name_of_an_output():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        tf.nn.dropout(tf.nn.dropout(x, rate=0.5), rate=0.2, name="y")
+    ed = gs.open(graph)
+    last = ed.snapshot.names[-1]
+    ed.apply(gs.recipes.strip_dropout(ed))
+    assert ed.snapshot.names == ["x", last]
+    np.testing.assert_array_equal(ran(ed, f"{last}:0", x=numbers(3, 4)), numbers(3, 4))
+
+
+def test_dropout_whose_scale_is_another_is_named():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        mask = tf.cast(tf.random.uniform([4]) >= 0.2, tf.float32)
+        tf.nn.relu(tf.multiply(x * 3.0, mask, name="noise"), name="y")
+    ed = gs.open(graph)
+    assert refusal(gs.PlanError, gs.recipes.strip_dropout, ed) == (
+        "strip_dropout(): 'noise' masks 'mul:0' with random numbers, and no scale makes up for what it drops.\n"
+        "Say what to read instead, plan.reroute('noise', to=...), or exclude='noise'."
+    )
+    assert "no op masks anything with random numbers" in refusal(
+        gs.PlanError, lambda: gs.recipes.strip_dropout(ed, exclude="noise")
+    )
+
+
+def test_a_choice_by_chance_is_no_dropout():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        tf.where(tf.random.uniform([4]) < 0.5, x, -x, name="y")
+    assert "nothing to take out" in refusal(gs.PlanError, gs.recipes.strip_dropout, gs.open(graph))
+
+
+def checked(modern: bool):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        if modern:
+            tf1.enable_control_flow_v2()
+        try:
+            check = tf1.debugging.Assert(tf.reduce_all(x > -9.0), [x], name="check")
+        finally:
+            tf1.disable_control_flow_v2()
+        with tf.control_dependencies([check]):
+            z = tf.identity(tf.debugging.check_numerics(x, "x"), name="z")
+        tf.nn.relu(tf1.Print(z, [z]), name="y")
+    return graph
+
+
+@pytest.mark.parametrize("modern", [False, True], ids=["a cond of TF1", "a cond of TF2"])
+def test_checks_go_with_what_only_they_need(modern):
+    ed = gs.open(checked(modern))
+    ed.apply(gs.recipes.strip_checks(ed))
+    assert ed.snapshot.names == ["x", "z", "y"]
+    np.testing.assert_array_equal(ran(ed, x=numbers(3, 4)), np.maximum(numbers(3, 4), 0))
+    assert "it has no Assert, PrintV2" in refusal(gs.PlanError, gs.recipes.strip_checks, ed)
+
+
+def test_identities_go_that_do_nothing():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        w = tf1.get_variable("w", [4], use_resource=False)
+        order = tf.identity(x, name="order")
+        with tf.control_dependencies([order]):
+            later = tf.identity(x, name="later")
+        y = tf.add(tf.stop_gradient(tf.identity(later)), w, name="sum")
+        tf.identity(y, name="y")
+    ed = gs.open(graph)
+    ed.apply(gs.recipes.strip_identities(ed))
+    kept = [name for name in ed.snapshot.names if not name.startswith("w")]
+    assert kept == ["x", "order", "later", "sum", "y"]
+    assert "w/read" in ed.snapshot.names
+    assert "no identity could go" in refusal(gs.PlanError, gs.recipes.strip_identities, ed)
+
+
+def trained():
+    """A small network with queue, moving averages, dropout, loss, gradients, a summary, a saver."""
+    with tf.Graph().as_default() as graph:
+        queue = tf1.FIFOQueue(10, [tf.float32, tf.int32], [[4, 4, 1], []], name="queue")
+        x, label = queue.dequeue_many(2, name="batch")
+        w = tf1.get_variable("w", [3, 3, 1, 2])
+        mean, variance = (
+            tf1.get_variable(name, [2], initializer=tf1.zeros_initializer(), trainable=False)
+            for name in ("mean", "variance")
+        )
+        y = tf.nn.conv2d(x, w, 1, "SAME", name="conv")
+        y, *now = tf1.nn.fused_batch_norm(y, [1.0, 2.0], [0.5, 0.0], name="bn")
+        keep = [v.assign_sub(0.1 * (v - n)) for v, n in zip((mean, variance), now, strict=True)]
+        y = tf.nn.dropout(tf.nn.relu(y), rate=0.5)
+        y = tf.identity(tf.reduce_sum(y, [1, 2]), name="y")
+        loss = tf.add(tf.reduce_sum(tf.square(y)), tf.cast(tf.reduce_sum(label), tf.float32), name="loss")
+        tf1.summary.scalar("how_far", loss)
+        with tf.control_dependencies(keep):
+            tf1.train.AdamOptimizer().minimize(loss, name="train")
+        tf1.train.Saver()
+    return graph
+
+
+def test_a_training_graph_in_its_inference_form():
+    ed = gs.open(trained())
+    session = ed.session()
+    session.run([op for op in ed.graph.get_operations() if op.name in ("variance/Assign", "w/Assign")])
+    plan = gs.recipes.for_inference(ed, "y:0", "batch:0")
+    assert plan.check() == ()
+    ed.apply(plan)
+    assert ed.snapshot.info(*ed.snapshot.tensor("batch:0")).shape == (2, 4, 4, 1)
+    types = set(ed.snapshot.types)
+    assert not types & {"QueueDequeueManyV2", "ApplyAdam", "ResourceApplyAdam", "ScalarSummary", "SaveV2", "Assert"}
+    assert "RandomUniform" not in {ed.snapshot.types[i] for i in ed.select(name="y").ancestors().numbers}
+    assert set(ed.snapshot.state.variables) == {"w", "mean", "variance"}
+    first = ran(ed, batch=numbers(2, 4, 4, 1))
+    small = gs.recipes.frozen(ed, "y:0", values="initial")
+    small.apply(gs.recipes.for_inference(small, "y:0"))
+    assert not {"FusedBatchNormV3", "Identity"} & set(small.snapshot.types) - {"Identity"}
+    np.testing.assert_allclose(ran(small, batch=numbers(2, 4, 4, 1)), first, rtol=1e-4)
+
+
+def test_what_is_fed_is_fed_whole():
+    ed = gs.open(trained())
+    said = refusal(gs.PlanError, lambda: gs.recipes.strip_training(ed, ["train", "loss"], ["batch:0"]))
+    assert said == (
+        "strip_training(): 'batch:0' is to be fed, and the outputs need 'batch:1' of the same op.\n"
+        "Feed that too: inputs=['batch:0', 'batch:1']."
+    )
+
+
+def test_nobody_says_which_outputs():
+    ed = gs.open(dropped("TF 2"))
+    assert refusal(gs.PlanError, gs.recipes.strip_training, ed) == (
+        "strip_training(): nobody says which outputs are wanted.\nType outputs=[...]; nothing reads y:0."
+    )
+    assert "y:0 need all there is" in refusal(gs.PlanError, lambda: gs.recipes.strip_training(ed, "y:0"))
+
+
+def test_whether_it_is_trained_is_decided():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        training = tf1.placeholder(tf.bool, [], name="training")
+        y = tf1.cond(training, lambda: tf.nn.dropout(x, rate=0.5), lambda: tf.identity(x), name="drop")
+        tf.nn.relu(y, name="y")
+    ed = gs.open(graph)
+    ed.apply(gs.recipes.for_inference(ed, "y:0", training="training:0"))
+    assert ed.snapshot.types == ["Placeholder", "Relu"]
+
+
+def test_a_recipe_goes_on_with_a_plan():
+    ed = gs.open(dropped("TF 2"))
+    plan = gs.recipes.strip_dropout(ed.plan().rename("y", to="z"))
+    assert plan.after().names == ["x", "z"]
+    assert refusal(gs.PlanError, gs.recipes.strip_dropout, ed.graph) == (
+        "strip_dropout(): Graph is neither an editor nor a plan.\nGive gs.open(...), or ed.plan()."
+    )

@@ -1,0 +1,56 @@
+"""What is made by hand leaves as files, pictures and code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
+from graphsurgeon.screen.leave import save
+from tests.refusal import refuses
+from tests.screen.screens import X, opened, row_of_ops, traits
+
+
+def test_a_model_is_saved_with_its_signature_and_the_code_does_the_same(tmp_path):
+    _, ed, screen = opened()
+    form = screen.save_form()
+    assert "x:0" in form["inputs"]
+    assert form["note"] == ""
+    found = screen.save(str(tmp_path / "net"), signature="score", inputs="image=x:0", outputs="net/y")
+    assert found["lines"][0].startswith(repr(str(tmp_path / "net")))
+    assert traits(screen)["plan"]["saved"] == found
+    again = gs.open(str(tmp_path / "net"))
+    assert [(one.name, list(one.inputs)) for one in again.signatures] == [("score", ["image"])]
+    assert found["code"].startswith("ed.save(")
+    want = ed.session().run("net/y:0", {"x:0": X})
+    exec(found["code"].replace("net')", "net2')").replace("net',", "net2',"), {"ed": ed})
+    other = gs.open(str(tmp_path / "net2"))
+    np.testing.assert_array_equal(
+        other.session().run(next(iter(other.outputs.values())), {other.inputs["image"]: X}), want
+    )
+
+
+@pytest.mark.parametrize(
+    ("format", "suffix"),
+    [("frozen", ".pb"), ("graph_def", ".pb"), ("meta_graph", ".meta"), ("picture", ".svg"), ("page", ".html")],
+)
+def test_each_format_has_its_suffix_and_its_code(tmp_path, format, suffix):
+    screen = row_of_ops()
+    said = screen.save(str(tmp_path / "row"), format=format)
+    assert (tmp_path / f"row{suffix}").stat().st_size
+    assert f"row{suffix}" in said["code"]
+    assert screen.state.status.text.startswith("saved: ")
+
+
+def test_what_is_not_applied_is_not_saved_and_the_form_says_so():
+    screen = row_of_ops()
+    form = screen.save_form()
+    assert (form["inputs"], form["outputs"]) == ("a:0", "d:0, e:0")
+    screen.rename("e", "f")
+    assert screen.save_form()["note"] == "The plan, 1 step, is not applied: what is saved is without it"
+    screen.apply()
+    assert traits(screen)["plan"]["history"] == 1
+    assert "rename('e', to='f')" in screen.history_code()["code"]
+    with refuses(PlanError, "save('x'): format='gif' is not known", "Choose one of saved_model, "):
+        save(None, None, "x", "gif")

@@ -1,0 +1,81 @@
+"""Forms of steps: each argument is a text that is read again as it was, or is refused."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from graphsurgeon.errors import PlanError
+from graphsurgeon.graph.selection import select
+from graphsurgeon.plan import steps
+from graphsurgeon.plan.plan import Plan
+from graphsurgeon.screen.step_form import FIELDS, form_of, with_arguments
+from tests.plain import net
+from tests.refusal import refuses
+
+EACH = (
+    steps.ConnectStep("a:0", "b", 1),
+    steps.RerouteStep(("a:0", "b:1"), ("c:0", "d:0")),
+    steps.SwapStep(("a:0",), ("b:0",)),
+    steps.DetachStep(("a", "b"), "both"),
+    steps.InsertStep("Identity", ("a:0",), "id", ()),
+    steps.BypassStep(("a",), None, None),
+    steps.RemoveStep(("a", "b"), stitch=True),
+    steps.SetStep(("a",), (("padding", "SAME"),)),
+    steps.SetStep(("a",), device="/cpu:0"),
+    steps.OrderStep("a", ("b",), remove=False),
+    steps.RerouteOrderStep("a", ("b",)),
+    steps.RenameStep((("a", "b"),)),
+    steps.CollapseStep(("a", "b"), "call"),
+    steps.InlineStep(("call",)),
+    steps.UnrollStep("loop", 2),
+    steps.ConditionStep("p:0", True),
+    steps.OnCopiesStep("new"),
+    Plan(net()).copy(select(net(), scope="net"), to="copy").steps[0],
+)
+
+
+def test_each_kind_of_step_has_a_form():
+    kinds = set(get_args(steps.Step)) - {steps.MutedStep, steps.RebuildStep}
+    assert kinds == set(FIELDS)
+
+
+@pytest.mark.parametrize("step", EACH, ids=lambda step: type(step).__name__)
+def test_what_is_not_changed_stays(step):
+    rows = form_of(step)
+    assert rows
+    assert with_arguments(step, {row["name"]: row["value"] for row in rows}, "edit_step(0)") == (step, None)
+    for row in rows:
+        assert not row["choices"] or row["value"] in row["choices"]
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "text", "words", "now"),
+    [
+        (EACH[0], "input", "one", "a whole number from 0", "1"),
+        (EACH[0], "input", "-1", "a whole number from 0", "1"),
+        (EACH[0], "tensor", "", "a tensor, as 'x:0'", "a:0"),
+        (EACH[1], "old", " , ", "tensors, with commas between them", "a:0, b:1"),
+        (EACH[3], "side", "left", "one of 'both', 'inputs', 'outputs'", "both"),
+        (EACH[6], "stitch", "maybe", "yes or no", "yes"),
+        (EACH[15], "value", "perhaps", "True or False, or the number of a branch", "True"),
+    ],
+)
+def test_what_is_no_value_is_refused(step, name, text, words, now):
+    with refuses(PlanError, f"edit_step(0): {name}={text!r} is not {words}", f"It is {now!r} now"):
+        with_arguments(step, {name: text}, "edit_step(0)")
+
+
+def test_the_new_name_of_what_a_step_makes_is_told():
+    assert with_arguments(EACH[4], {"name": "other"}, "edit_step(0)")[1] == ("id", "other")
+    assert with_arguments(EACH[11], {"names": "c/"}, "edit_step(0)") == (steps.RenameStep((("a", "c"),)), ("b", "c"))
+    given = steps.CollapseStep(("a", "b"), "call", "scope")
+    assert with_arguments(given, {"ops": "a"}, "edit_step(0)") == (steps.CollapseStep(("a",), "call"), None)
+
+
+def test_what_has_no_text_has_no_field():
+    several = steps.RenameStep((("a", "b"), ("c", "d")))
+    assert form_of(several) == []
+    with refuses(PlanError, "has no argument 'names' to change", "It has none"):
+        with_arguments(several, {"names": "x"}, "edit_step(0)")

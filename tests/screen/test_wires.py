@@ -1,0 +1,95 @@
+"""What is told while a tensor is dragged: what `connect` would accept, by box."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError, SelectionError
+from tests.refusal import refuses
+from tests.screen.screens import row_of_ops, traits
+
+tf1 = tf.compat.v1
+
+
+def _fits(told: dict) -> dict[str, list[tuple[str, int]]]:
+    fits = {box: [(t["op"], t["input"]) for t in inputs if not t["why"]] for box, inputs in told["boxes"].items()}
+    return {box: inputs for box, inputs in fits.items() if inputs}
+
+
+def test_inputs_by_box_and_of_a_fold_those_that_read_something_outside():
+    screen = row_of_ops()
+    screen.fold("in/")
+    told = screen.takers("e:0")
+    assert (told["tensor"], told["text"], told["pane"]) == ("e:0", "float32 (2,)", "source")
+    assert _fits(told) == {"in/": [("in/b", 0)], "d": [("d", 0)]}
+    assert told["boxes"]["e"] == [{"op": "e", "input": 0, "reads": "a:0", "why": "'e:0' is computed from it",
+                                   "misfit": False}]  # fmt: skip
+    screen.unfold("in/")
+    assert _fits(screen.takers("e:0")) == {"in/b": [("in/b", 0)], "in/c": [("in/c", 0)], "d": [("d", 0)]}
+
+
+def test_a_box_that_one_tensor_leaves_stands_for_it():
+    screen = row_of_ops()
+    assert screen.takers("in/")["tensor"] == "in/c:0"
+    with refuses(SelectionError, "takers('nix:0')"):
+        screen.takers("nix:0")
+
+
+def test_what_is_told_to_fit_is_connected():
+    screen = row_of_ops()
+    for box, inputs in screen.takers("e:0")["boxes"].items():
+        for one in inputs:
+            screen.connect("e:0", to=one["op"], input=one["input"])
+            assert bool(screen.draft.check()) == (one["why"] != ""), (box, one)
+            screen.undo()
+
+
+def test_of_a_plan_the_boxes_are_those_after_it():
+    screen = row_of_ops()
+    screen.select(["in/"])
+    screen.copy("copy")
+    told = screen.takers("e:0")
+    assert told["pane"] == "destination"
+    assert any(box.startswith("copy/") for box in _fits(told))
+    assert traits(screen)["plan"]["steps"]
+
+
+def test_what_does_not_fit_by_dtype_or_shape_can_be_adapted_as_it_says():
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.identity(tf1.placeholder(tf.uint8, [None, 28, 28], name="pixels"), name="raw")
+        tf.exp(tf1.placeholder(tf.float32, [None, 784], name="x"), name="y")
+    screen = gs.open(graph).screen
+    (one,) = screen.takers("raw:0")["boxes"]["y"]
+    assert one["misfit"], one
+    assert not screen.takers("x:0")["boxes"]["y"][0]["misfit"]
+    first, *_ = screen.adapters("raw:0", "y", 0)
+    assert first == {"by": ["reshape"], "text": "cast to float32, then reshape to (?, 784)"}
+    screen.adapt("raw:0", "y", one["input"], first["by"])
+    assert not screen.draft.check()
+    assert screen.draft.to_code().count(".adapt('raw:0', to='y', input=0, by='reshape')") == 1
+    assert screen.adapters("y:0", "y", 0) == []
+    with refuses(PlanError, "adapters('raw:0', 'y', 4)", "has no input 4"):
+        screen.adapters("raw:0", "y", 4)
+
+
+def test_of_another_graph_the_copy_is_meant():
+    source, target = tf.Graph(), tf.Graph()
+    with source.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.negative(x, name="y")
+    with target.as_default():
+        tf.exp(tf1.placeholder(tf.float32, [2], name="a"), name="b")
+    ed = gs.open(target, title="B")
+    ed.view(gs.open(source, title="A"))
+    screen = ed.screen
+    with refuses(SelectionError, "takers('y:0'): 'y:0' is in A", "Copy what makes it to B first (c)"):
+        screen.takers("y:0")
+    screen.select(["y"])
+    screen.copy("new")
+    told = screen.takers("y:0")
+    assert (told["tensor"], told["pane"]) == ("new/y:0", "destination")
+    assert ("b", 0) in _fits(told)["b"]
+    screen.connect(told["tensor"], to="b", input=0)
+    assert not screen.draft.check()

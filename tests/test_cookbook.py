@@ -1,0 +1,90 @@
+"""The cookbook: each entry answers a question, with a few lines that run on small files."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.needs import ROOT
+
+tf1 = tf.compat.v1
+TEXT = (ROOT / "docs" / "cookbook.md").read_text()
+ENTRIES = re.findall(r"^## (.+?)$(.+?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def weights(*shape: int) -> Any:
+    """Initial weights, the same each time."""
+    return tf1.random_normal_initializer(seed=len(shape))(shape)
+
+
+def training() -> None:
+    """A training graph with its checkpoint."""
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [None, 8, 8, 3], name="image")
+        w = tf1.get_variable("w", initializer=weights(3, 3, 3, 4), use_resource=False)
+        v = tf1.get_variable("v", initializer=weights(4, 2), use_resource=False)
+        h = tf.nn.conv2d(x, w, 2, "SAME")
+        h, _, _ = tf1.nn.fused_batch_norm(h, [1.0] * 4, [0.1] * 4, [0.2] * 4, [2.0] * 4, is_training=False)
+        h = tf.nn.dropout(tf.reduce_mean(tf.nn.relu(h), [1, 2]), rate=0.2)
+        y = tf.identity(tf.matmul(h, v), name="y")
+        loss = tf.reduce_sum(tf.square(y))
+        tf1.summary.scalar("loss", loss)
+        tf1.train.AdamOptimizer().minimize(loss, name="train")
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            tf1.train.Saver().save(session, "training", write_state=False)
+
+
+def model() -> None:
+    """A frozen model for a batch of one."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [1, 8, 8, 3], name="image")
+        rng = np.random.RandomState(0)
+        w, v = (tf.constant(rng.standard_normal(shape).astype(np.float32)) for shape in ([3, 3, 3, 4], [64, 2]))
+        h = tf.nn.relu(tf.nn.conv2d(x, w, 2, "SAME", name="conv"), name="features")
+        y = tf.matmul(tf.reshape(h, [1, 64]), v, name="logits")
+        tf.nn.softmax(y, name="y")
+    gs.open(graph).save("model.pb")
+
+
+def served() -> None:
+    """A SavedModel of TF1 with variables."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        x = tf1.placeholder(tf.float32, [None, 4], name="image")
+        h = tf.nn.relu(tf.matmul(x, tf1.get_variable("w", initializer=weights(4, 3))), name="features")
+        y = tf.nn.softmax(h, name="y")
+        session.run(tf1.global_variables_initializer())
+        tf1.saved_model.simple_save(session, "served", {"image": x}, {"y": y})
+
+
+def averaged() -> None:
+    """A training graph that keeps averages of its weights, with its checkpoint."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        w = tf1.get_variable("w", initializer=weights(4, 2))
+        tf.matmul(x, w, name="y")
+        keep = tf.train.ExponentialMovingAverage(0.9).apply([w])
+        session.run(tf1.global_variables_initializer())
+        session.run(keep)
+        tf1.train.Saver().save(session, "averaged", write_state=False)
+
+
+FILES = {"training.meta": training, "model.pb": model, "served": served, "averaged.meta": averaged}
+
+
+@pytest.mark.parametrize(("question", "text"), ENTRIES, ids=[question for question, _ in ENTRIES])
+def test_an_entry_answers_its_question(question, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert question.endswith("?")
+    assert "**Check**" in text
+    (code,) = re.findall(r"```python\n(.+?)```", text, re.DOTALL)
+    assert len(code.splitlines()) == 5
+    for name, make in FILES.items():
+        if f'"{name}"' in code:
+            make()
+    exec(code, {"gs": gs})

@@ -1,0 +1,63 @@
+"""The documentation builds without a warning, needs no network, and has every public name."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import graphsurgeon as gs
+from graphsurgeon import graph_editor, recipes
+from tests.needs import ROOT
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::PendingDeprecationWarning:sphinx", "ignore::PendingDeprecationWarning:myst_parser"
+)
+BUILD = runpy.run_path(str(ROOT / "tools" / "build_docs.py"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The site, built: Sphinx takes every warning as an error."""
+    folder = tmp_path_factory.mktemp("docs")
+    assert BUILD["main"](["--to", str(folder / "site"), "--source", str(folder / "source")]) == 0
+    return folder / "site"
+
+
+def test_pages_load_nothing_from_a_network(site):
+    for page in site.rglob("*.html"):
+        loads = re.findall(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"(https?:|//)", page.read_text())
+        loads += re.findall(r"<link\b[^>]*\bhref=\"(?:https?:|//)[^\"]*", page.read_text())
+        assert not loads, page.relative_to(site)
+    for style in site.rglob("*.css"):
+        assert not re.search(r"@import|url\([\"']?(https?:)?//", style.read_text()), style.relative_to(site)
+
+
+@pytest.mark.parametrize("module", [gs, graph_editor, recipes], ids=["gs", "graph_editor", "recipes"])
+def test_every_public_name_is_in_the_reference(site, module):
+    pages = "".join(page.read_text() for page in (site / "reference").glob("*.html"))
+    there = set(re.findall(r'id="(?:graphsurgeon(?:\.\w+)*)\.(\w+)"', pages))
+    assert set(module.__all__) - there - {"recipes", *_PARTS} == set()
+
+
+_PARTS = {"edit", "match", "reroute", "select", "subgraph", "transform", "util", "matcher", "ph", "sgv", "sgv_scope"}
+"""Modules of the graph editor, and its second names for things that the reference has under their first."""
+
+
+def test_every_notebook_has_its_place_in_the_gallery(site):
+    gallery = (site / "tutorials.html").read_text()
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f'href="tutorials/{notebook.stem}.html"' in gallery
+        assert f"{notebook.stem}.svg" in gallery, "each notebook has a picture"
+    tiers = [gallery.index(f"<h2>{tier}<") for tier in ("Start", "Recipes", "Deep dives")]
+    assert tiers == sorted(tiers)
+
+
+def test_parameters_of_a_method_as_a_table(site):
+    page = (site / "reference" / "planning.html").read_text()
+    table = page.partition("Parameters of")[2]
+    for name in ("selection", "to", "inputs", "unmapped", "variables", "collections", "device", "seeds"):
+        assert f">{name}<" in table
+    assert "usage: python -m graphsurgeon view" in (site / "reference" / "command_line.html").read_text()

@@ -1,0 +1,37 @@
+"""Fresh graphs: what they are made from stays known; nothing else in the package makes live graphs."""
+
+from __future__ import annotations
+
+import ast
+
+import tensorflow as tf
+
+from graphsurgeon.graph.graph import Graph
+from graphsurgeon.graph.trust import Origin, note, origins
+from graphsurgeon.tf.fresh import fresh
+from tests.needs import ROOT
+
+
+def test_a_new_graph_has_the_origins_of_what_it_is_made_from():
+    one = Origin(Graph.of([("w", "WriteFile", [])]))
+    first = tf.Graph()
+    note(first, [one])
+    assert origins(fresh(tf.Graph(), first)) == (one,)
+    assert origins(fresh()) == ()
+    assert fresh().get_operations() == []
+
+
+def calls(path):
+    """Returns (line, what is called) of each call in a file."""
+    tree = ast.parse(path.read_text())
+    return [(node.lineno, ast.unparse(node.func)) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def test_live_graphs_are_made_in_one_place():
+    made = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "graphsurgeon").rglob("*.py"))
+        for line, name in calls(path)
+        if name in ("tf.Graph", "ops.Graph", "tf1.Graph", "tf.compat.v1.Graph")
+    ]
+    assert [where.partition(":")[0] for where in made] == ["graphsurgeon/tf/fresh.py"], made

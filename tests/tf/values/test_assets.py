@@ -1,0 +1,57 @@
+"""Assets of a SavedModel stay inside of its folder, through whichever door they are read."""
+
+from __future__ import annotations
+
+import pytest
+
+import graphsurgeon as gs
+from graphsurgeon.errors import OpenError
+from graphsurgeon.tf.values.assets import asset_path
+from tests.hostile import with_asset
+from tests.refusal import refuses
+
+NAMES = ["../secret", "../../etc/passwd", "/etc/passwd", "a/../../secret", "..\\secret", "x\0y"]
+TRUSTED = "Nothing there is read: get the model from somebody you trust"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_leads_out_is_refused(name, tmp_path):
+    with refuses(OpenError, f"open('m'): its asset {name!r} is outside of its folder 'assets'", TRUSTED):
+        asset_path(tmp_path, name, "open('m')")
+
+
+def test_a_link_that_leads_out_is_refused(tmp_path):
+    (tmp_path / "secret").write_text("s")
+    (tmp_path / "m" / "assets").mkdir(parents=True)
+    (tmp_path / "m" / "assets" / "vocab.txt").symlink_to(tmp_path / "secret")
+    with refuses(OpenError, "open('m'): its asset 'vocab.txt' is a link that leads out of its folder", TRUSTED):
+        asset_path(tmp_path / "m", "vocab.txt", "open('m')")
+    (tmp_path / "n").mkdir()
+    (tmp_path / "n" / "assets").symlink_to(tmp_path)
+    with refuses(OpenError, "open('n'): its asset 'secret' is a link that leads out of its folder", TRUSTED):
+        asset_path(tmp_path / "n", "secret", "open('n')")
+
+
+def test_what_is_inside_may_be_anywhere_inside(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "a").write_text("s")
+    (tmp_path / "assets" / "link").symlink_to("a")
+    for name in ("a", "link", "not/there", "..dots"):
+        assert asset_path(tmp_path, name, "open('m')") == str(tmp_path / "assets" / name)
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["signature", "raw"])
+def test_no_door_takes_an_asset_from_elsewhere(raw, tmp_path):
+    (tmp_path / "secret").write_text("s\n")
+    folder = with_asset(tmp_path / "m", "../../secret")
+    with refuses(OpenError, "its asset '../../secret' is outside of its folder 'assets'", TRUSTED):
+        gs.open(folder, raw=raw)
+    with refuses(OpenError, "its asset '../../secret' is outside of its folder 'assets'", TRUSTED):
+        gs.connect({"a": str(folder), "b": str(folder)}, {"a/y:0": "b/x:0"})
+
+
+def test_an_asset_that_is_there_goes_with_the_model(tmp_path):
+    ed = gs.open(with_asset(tmp_path / "m", ""))
+    assert ed.session().run("y:0", {"x:0": ["c", "z"]}).tolist() == [2, -1]
+    ed.save(tmp_path / "n")
+    assert (tmp_path / "n" / "assets" / "m.txt").read_text() == "a\nb\nc\n"
