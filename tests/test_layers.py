@@ -16,7 +16,34 @@ PACKAGE = ROOT / "graphsurgeon"
 
 _VALUES = {"errors", "words", "graph", "plan"}
 _SCREEN = {*_VALUES, "view", "screen"}
-# room -> rooms it may import anywhere: errors, words <- graph, plan <- tf; plan <- view <- screen <- widget <- top
+# what an editor consists of -> the other parts that it asks; no part knows the editor
+PARTS = {
+    "applied": set(),
+    "exports": set(),
+    "feeds": set(),
+    "isolated": set(),
+    "summary": set(),
+    "transfer": set(),
+    "history": {"applied"},
+    "plan_backend": {"history"},
+    "script": {"applied", "history"},
+    "values": {"history"},
+    "files": {"applied", "history", "values"},
+    "functions": {"values"},
+    "run": {"feeds", "isolated", "values"},
+    "before": {"history", "run", "transfer"},
+}
+# the editor, how one is opened, and what stands on editors -> the modules beside it that it asks
+EDITORS = {
+    "editor": {*PARTS},
+    "open": {"editor"},
+    "compare": {"applied", "editor", "feeds", "open", "run"},
+    "connect": {"editor", "open"},
+    "diff": {"editor", "open"},
+    "isolated_child": {"isolated", "open", "run"},
+    "__main__": {"open"},
+}
+# room -> rooms it may import anywhere: errors, words <- graph, plan <- tf; plan <- view <- screen <- widget <- editors
 MAY = {
     "errors": set(),
     "words": set(),
@@ -27,17 +54,25 @@ MAY = {
     "view": _VALUES,
     "screen": {*_VALUES, "view"},
     "widget": _SCREEN,
-    "top": {*_SCREEN, "top"},
-    "evolve": {*_SCREEN, "top"},
-    "replica": {*_SCREEN, "top", "doors"},
-    "recipes": {*_VALUES, "top"},
-    "recursive_copy": {*_SCREEN, "top", "tf"},
-    "graph_editor": {*_SCREEN, "top", "tf"},
-    "__init__": {*_SCREEN, "top", "evolve", "replica", "recipes", "recursive_copy", "graph_editor"},
+    **{name: {*_VALUES, *asked} for name, asked in PARTS.items()},
+    "summary": {*_VALUES, "view"},
+    **{name: {*_VALUES, *asked} for name, asked in EDITORS.items()},
+    "diff": {*_SCREEN, *EDITORS["diff"]},
+    "evolve": {*_VALUES, "editor", "open", "summary"},
+    "replica": {*_VALUES, "applied", "doors", "editor", "open"},
+    "recipes": {*_VALUES, "applied", "editor", "open"},
+    "recursive_copy": {*_VALUES, "open", "tf"},
+    "graph_editor": {*_VALUES, "editor", "tf"},
+    "__init__": {
+        *(*_VALUES, "view", "applied", "compare", "connect", "diff", "editor", "open", "transfer"),
+        *("evolve", "replica", "recipes", "recursive_copy", "graph_editor"),
+    },
 }
 # room -> rooms it may import inside functions only, so that `import graphsurgeon` stays light
 LATE = {
-    "top": {"tf", "widget", "recursive_copy"},
+    **{name: {"tf", "view", "screen"} for name in [*PARTS, *EDITORS]},
+    "editor": {"tf", "view", "screen", "widget"},
+    "exports": {"tf", "view", "screen", "widget"},
     "evolve": {"tf"},
     "replica": {"tf"},
     "recipes": {"tf"},
@@ -71,11 +106,8 @@ DOORS = {
 
 
 def room_of(path: Path) -> str:
-    """Returns the room of a file of the package; every module directly in the package but these is "top"."""
-    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if first == "__init__":
-        return "__init__"
-    return first if first in MAY else "top"
+    """Returns the room of a file of the package: its folder, or its own name where it stands in none."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imports(tree: ast.Module, path: Path) -> list[tuple[int, str, str, bool]]:
@@ -155,9 +187,7 @@ def _room_of_import(module: str, name: str) -> str:
     """Returns the room that `from module import name` reaches; a bare public name is of __init__.py."""
     first = [*module.split(".")[1:], name][0]
     is_file = (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").exists()
-    if module == "graphsurgeon" and not (first and is_file):
-        return "__init__"
-    return first if first in MAY else "top"
+    return "__init__" if module == "graphsurgeon" and not (first and is_file) else first
 
 
 def _private(node: ast.Attribute) -> bool:
@@ -172,6 +202,10 @@ def _is_private(name: str) -> bool:
 def files() -> list[Path]:
     """Returns the Python files of the package."""
     return sorted(p for p in PACKAGE.rglob("*.py") if "node_modules" not in p.parts)
+
+
+def test_every_room_is_known():
+    assert {room_of(path) for path in files()} == set(MAY)
 
 
 @pytest.mark.parametrize("path", files())
@@ -195,15 +229,17 @@ def test_file_keeps_its_layer(path):
         ("widget/x.py", "import wasmtime", "only graphsurgeon/view imports wasmtime"),
         ("widget/x.py", "from graphsurgeon.editor import Editor", "widget does not import"),
         ("tf/x.py", "from graphsurgeon.view import scene", "tf does not import view"),
-        ("editor.py", "from graphsurgeon.tf import open", "top imports tf inside functions only"),
-        ("editor.py", "from . import widget", "top imports widget inside functions only"),
+        ("editor.py", "from graphsurgeon.tf import open", "editor imports tf inside functions only"),
+        ("editor.py", "from . import widget", "editor imports widget inside functions only"),
+        ("history.py", "def f():\n    from .editor import Editor", "history does not import editor"),
+        ("values.py", "from .files import Files", "values does not import files"),
         ("__init__.py", "from .tf.open import open", "__init__ imports tf inside functions only"),
         ("recursive_copy.py", "from graphsurgeon.graph.graph import _x", "recursive_copy uses public calls only"),
         ("graph_editor/x.py", "from ..tf.internals import number_of", "graph_editor comes to tf through"),
         ("graph_editor/x.py", "from ..tf import copying", "graph_editor comes to tf through"),
         ("graph_editor/x.py", "def f(op):\n    return op._id", "graph_editor uses public calls only, not ._id"),
         ("tf/x.py", "def f(op):\n    return op._id", "tf uses public calls only, not ._id"),
-        ("editor.py", "def f(part):\n    return part._state.name", "top uses public calls only, not ._state"),
+        ("editor.py", "def f(part):\n    return part._state.name", "editor uses public calls only, not ._state"),
         ("tf/copy/x.py", "def f(op):\n    return getattr(op, '_id', None)", "tf uses public calls only, not ._id"),
         ("tf/x.py", "from tensorflow.python.framework import ops", "only graphsurgeon/tf/private imports"),
         ("tf/x.py", "def f():\n    import tensorflow.python", "only graphsurgeon/tf/private imports"),
