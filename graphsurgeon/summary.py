@@ -79,7 +79,7 @@ def summary(
         rows.append((word, [_end(graph, layers, i) for i in own]))
         left[word] = len(found) - len(own)
     scopes = graph.scopes
-    tops = sorted(scopes.children[0], key=lambda s: -int(scopes.counts[s]))
+    tops = sorted(scopes.children(0), key=lambda s: -int(scopes.counts[s]))
     rows.append(("scopes", [f"{scopes.names[s]}/  {counted(int(scopes.counts[s]), 'ops')}" for s in tops]))
     rows.append(("layers", [layers.text] if layers else []))
     calls, held = inside(graph.nodes, graph.functions)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +47,7 @@ class Edges(NamedTuple):
         """Returns the far ends of row i, each with its port.
 
         Example:
-            >>> joined(None, [0, 0, 1], [0], [2]).ends(1)
+            >>> Edges.of(np.array([1]), np.array([0]), 2, np.array([2])).ends(1)
             [(0, 2)]
         """
         return list(zip(self.row(i).tolist(), self.ports(i).tolist(), strict=True))
@@ -71,20 +69,6 @@ class Edges(NamedTuple):
         return rows, at.astype(np.int32)
 
 
-def joined(old: Edges | None, ptr: Sequence[int], node: Sequence[int], port: Sequence[int]) -> Edges:
-    """Returns the rows of `old`, where there are any, and after them those of the lists.
-
-    Raises:
-        OverflowError: the number of an output does not fit; NumPy 1 would make another of it.
-
-    Example:
-        >>> joined(None, [0, 0, 1], [0], [2]).row(1).tolist()
-        [0]
-    """
-    new = Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.asarray(array("i", port)))
-    return stacked(old, new) if old is not None else new
-
-
 def stacked(*parts: Edges) -> Edges:
     """Returns the rows of several, one after another."""
     if len(parts) == 1:
@@ -99,7 +83,7 @@ def side_by_side(a: Edges, b: Edges) -> Edges:
     """Returns rows that hold those of `a` and then those of `b`.
 
     Example:
-        >>> a, b = joined(None, [0, 1, 1], [7], [0]), joined(None, [0, 1, 2], [8, 9], [0, 0])
+        >>> a, b = Edges.of(np.array([0]), np.array([7]), 2), Edges.of(np.array([0, 1]), np.array([8, 9]), 2)
         >>> side_by_side(a, b).row(0).tolist(), side_by_side(a, b).row(1).tolist()
         ([7, 8], [9])
     """
@@ -116,7 +100,7 @@ def reversed_edges(edges: Edges, size: int) -> Edges:
         size: number of rows of the result.
 
     Example:
-        >>> reversed_edges(joined(None, [0, 0, 1], [0], [2]), 2).row(0).tolist()
+        >>> reversed_edges(Edges.of(np.array([1]), np.array([0]), 2), 2).row(0).tolist()
         [1]
     """
     order = np.argsort(edges.node, kind="stable")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from ..errors import SelectionError, did_you_mean
 from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
-from .edges import joined, reversed_edges, side_by_side
+from .edges import reversed_edges, side_by_side, stacked
 from .functions import called_by, reachable, referred
 from .live import TFGraph
 from .pending import made
@@ -201,39 +203,38 @@ class Graph:
         index = dict(base.index) if base else {}
         names = [n.name for n in nodes]
         index.update(zip(names, range(start, start + len(names)), strict=True))
-        data_ptr, ctrl_ptr = [0], [0]
-        data_node: list[int] = []
-        data_port: list[int] = []
-        ctrl_node: list[int] = []
-        find, to_data, to_port = index.get, data_node.append, data_port.append
-        try:
-            for node in nodes:
-                for text in node.input:
-                    number = find(text)  # most inputs are output 0 of an op, written as its bare name
-                    if number is not None:
-                        to_data(number)
-                        to_port(0)
-                    elif text[0] == "^":
-                        ctrl_node.append(index[text[1:]])
-                    else:
-                        name, _, port = text.rpartition(":")
-                        to_data(index[name])
-                        to_port(int(port))
-                data_ptr.append(len(data_node))
-                ctrl_ptr.append(len(ctrl_node))
-        except (KeyError, IndexError, ValueError):
-            raise SelectionError(
-                f"reading op {node.name!r}",
-                f"its input {text!r} names no op of this graph",
-                "Give the whole graph, or cut it so that every input is there",
-            ) from None
-        old = (base.data, base.control) if base else (None, None)
+        texts: list[str] = []
+        ends = [0]
+        for node in nodes:
+            texts += node.input
+            ends.append(len(texts))
+        number = array("i", map(index.get, texts, repeat(-1)))  # most inputs are output 0 of an op: its bare name
+        port = array("i", bytes(number.itemsize * len(number)))
+        waits = np.zeros(len(texts), np.bool_)
+        for at in np.flatnonzero(np.array(number) < 0).tolist():
+            text = texts[at]
+            try:
+                if text[0] == "^":
+                    waits[at], number[at] = True, index[text[1:]]
+                else:
+                    name, _, output = text.rpartition(":")
+                    number[at], port[at] = index[name], int(output)
+            except (KeyError, IndexError, ValueError):
+                raise SelectionError(
+                    f"reading op {names[bisect_right(ends, at) - 1]!r}",
+                    f"its input {text!r} names no op of this graph",
+                    "Give the whole graph, or cut it so that every input is there",
+                ) from None
+        rows = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(ends))
+        read, of, ports = ~waits, np.asarray(number), np.asarray(port)
+        data = Edges.of(rows[read], of[read], len(nodes), ports[read])
+        control = Edges.of(rows[waits], of[waits], len(nodes))
         return cls(
             names=[*base.names, *names] if base else names,
             types=[*(base.types if base else ()), *(n.op for n in nodes)],
             nodes=[*base.nodes, *nodes] if base else nodes,
-            data=joined(old[0], data_ptr, data_node, data_port),
-            control=joined(old[1], ctrl_ptr, ctrl_node, [0] * len(ctrl_node)),
+            data=stacked(base.data, data) if base else data,
+            control=stacked(base.control, control) if base else control,
             index=index,
             **about,
         )
@@ -573,8 +574,8 @@ class Graph:
         h.update("\n".join(self.types).encode("utf-8", "surrogatepass"))
         # The order of control inputs means nothing, and TensorFlow writes it another way in each run.
         waits = self.control.node[np.lexsort((self.control.node, self.control.rows))]
-        for array in (*self.data, self.control.ptr, waits):
-            h.update(array.tobytes())
+        for part in (*self.data, self.control.ptr, waits):
+            h.update(part.tobytes())
         return h.hexdigest()
 
 

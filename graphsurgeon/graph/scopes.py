@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .edges import Ints
+
 
 @dataclass(frozen=True, eq=False)
 class Scopes:
@@ -28,73 +30,99 @@ class Scopes:
     """
 
     names: Sequence[str]
-    parents: NDArray[np.int32]
-    home: NDArray[np.int32]
+    parents: Ints
+    home: Ints
     index: Mapping[str, int]
 
     @classmethod
     def of(cls, op_names: Sequence[str], ops: Mapping[str, int] | None = None) -> Scopes:
-        """Builds the tree from op names."""
+        """Builds the tree from op names.
+
+        Args:
+            op_names: the names, in the order of the ops.
+            ops: name -> number of the op, where somebody has it already.
+        """
         index, names, parents = {"": 0}, [""], [-1]
         home = []
         for op in op_names:
-            scope = op.rpartition("/")[0]
-            number = index.get(scope)
+            path = op.rpartition("/")[0]
+            number = index.get(path)
             if number is None:
-                parent, start = 0, 0
-                while start <= len(scope):  # one step for each new level; never recursion
-                    end = scope.find("/", start)
-                    end = len(scope) if end < 0 else end
-                    part = scope[:end]
-                    number = index.get(part)
-                    if number is None:
-                        number = index[part] = len(names)
-                        names.append(part)
-                        parents.append(parent)
-                    parent, start = number, end + 1
-                number = parent
+                new = []  # from the innermost level up to one that is known; never recursion
+                while number is None:
+                    new.append(path)
+                    path = path.rpartition("/")[0]
+                    number = index.get(path)
+                for path in reversed(new):
+                    parents.append(number)
+                    number = index[path] = len(names)
+                    names.append(path)
             home.append(number)
-        for i, op in enumerate(op_names):
-            inside = index.get(op)
-            if inside:
-                home[i] = inside
+        numbers = ops if ops is not None else dict(zip(op_names, range(len(home)), strict=True))
+        for scope in range(1, len(names)):
+            op_number = numbers.get(names[scope])
+            if op_number is not None:
+                home[op_number] = scope
         return cls(names, np.asarray(parents, np.int32), np.asarray(home, np.int32), index)
 
     @cached_property
-    def counts(self) -> NDArray[np.int64]:
+    def _preorder(self) -> tuple[Ints, Ints]:
+        """For each scope its place in preorder, and the place after its last descendant."""
+        parents = self.parents.tolist()
+        size = [1] * len(parents)
+        for i in range(len(parents) - 1, 0, -1):
+            size[parents[i]] += size[i]
+        start, following = [0] * len(parents), [1] * len(parents)
+        for i in range(1, len(parents)):
+            parent = parents[i]
+            start[i] = following[parent]
+            following[parent] += size[i]
+            following[i] = start[i] + 1
+        begin = np.asarray(start, np.int32)
+        return begin, begin + np.asarray(size, np.int32)
+
+    @cached_property
+    def order(self) -> Ints:
+        """All ops by scopes in preorder: those of a scope itself, then those below it, each in graph order."""
+        return np.argsort(self._preorder[0][self.home], kind="stable").astype(np.int32)
+
+    @cached_property
+    def _places(self) -> Ints:
+        """For each place in preorder, how many ops of `order` come before those of the scope there; and all."""
+        begin, _ = self._preorder
+        return _counted(begin[self.home], len(begin))
+
+    @cached_property
+    def spans(self) -> Ints:
+        """For each scope, where its ops begin and end in `order`, all levels below included."""
+        return self._places[np.stack(self._preorder, axis=1)]
+
+    @cached_property
+    def counts(self) -> Ints:
         """Number of ops in each scope, all levels below included."""
-        total = np.bincount(self.home, minlength=len(self.names)).astype(np.int64)
-        for i in range(len(self.names) - 1, 0, -1):
-            total[self.parents[i]] += total[i]
-        return total
+        return np.diff(self.spans, axis=1)[:, 0]
 
     @cached_property
-    def children(self) -> list[list[int]]:
-        """Child scopes of each scope, in order of first appearance."""
-        out: list[list[int]] = [[] for _ in self.names]
-        for i, parent in enumerate(self.parents.tolist()):
-            if parent >= 0:
-                out[parent].append(i)
-        return out
+    def _children(self) -> tuple[Ints, Ints]:
+        above = self.parents[1:]
+        return _counted(above, len(self.names)), (np.argsort(above, kind="stable") + 1).astype(np.int32)
 
-    @cached_property
-    def ops(self) -> list[list[int]]:
-        """Ops that live directly in each scope, in graph order."""
-        out: list[list[int]] = [[] for _ in self.names]
-        for op, scope in enumerate(self.home.tolist()):
-            out[scope].append(op)
-        return out
+    def children(self, scope: int) -> list[int]:
+        """Returns the child scopes of a scope, in order of first appearance."""
+        ends, below = self._children
+        found: list[int] = below[ends[scope] : ends[scope + 1]].tolist()
+        return found
 
-    def below(self, scope: int) -> NDArray[np.bool_]:
-        """Returns a mask over scopes: this one and all below it."""
-        inside = np.zeros(len(self.names), np.bool_)
-        inside[scope] = True
-        stack = list(self.children[scope])
-        while stack:
-            i = stack.pop()
-            inside[i] = True
-            stack.extend(self.children[i])
-        return inside
+    def ops(self, scope: int) -> list[int]:
+        """Returns the ops that live directly in a scope, in graph order."""
+        at = int(self._preorder[0][scope])
+        found: list[int] = self.order[self._places[at] : self._places[at + 1]].tolist()
+        return found
+
+    def below(self, scope: int) -> Ints:
+        """Returns the ops of a scope and of all scopes below it."""
+        a, b = self.spans[scope]
+        return self.order[a:b]
 
     def numbers(self, scope: str) -> list[int]:
         """Returns the numbers of the ops in `scope` and in all scopes below it, in graph order.
@@ -104,16 +132,19 @@ class Scopes:
             [0, 2]
         """
         number = self.index.get(scope.rstrip("/"))
-        stack, found = [] if number is None else [number], list[int]()
-        while stack:
-            at = stack.pop()
-            found += self.ops[at]
-            stack += self.children[at]
-        return sorted(found)
+        return [] if number is None else sorted(self.below(number).tolist())
 
     def mask(self, scope: str) -> NDArray[np.bool_]:
         """Returns a mask over ops: those in `scope` and in all scopes below it; all false for no such scope."""
+        out = np.zeros(len(self.home), np.bool_)
         number = self.index.get(scope.rstrip("/"))
-        if number is None:
-            return np.zeros(len(self.home), np.bool_)
-        return self.below(number)[self.home]
+        if number is not None:
+            out[self.below(number)] = True
+        return out
+
+
+def _counted(numbers: Ints, size: int) -> Ints:
+    """Returns for each number below `size` how often smaller ones are among these; and how many there are."""
+    out = np.zeros(size + 1, np.int32)
+    np.cumsum(np.bincount(numbers, minlength=size), out=out[1:])
+    return out

@@ -396,7 +396,7 @@ def _scope(graph: Graph, scope: str, asked: str) -> Mask:
 
 
 def _top(graph: Graph) -> str:
-    tops = sorted(graph.scopes.names[i] for i in graph.scopes.children[0])
+    tops = sorted(graph.scopes.names[i] for i in graph.scopes.children(0))
     if not tops:
         return "It has no name scopes at all; select by name instead"
     return f"Its outermost scopes are {few(map(repr, tops), 12)}"

@@ -79,44 +79,17 @@ class Tree:
         return self._summed(hashes[number] if graph.size else np.empty(0, np.uint64))
 
     def _summed(self, values: NDArray[_Number]) -> NDArray[_Number]:
-        """Sums values of ops over whole scopes, from the preorder of the tree."""
-        ordered = values[self._order]
+        """Sums values of ops over whole scopes."""
+        ordered = values[self.graph.scopes.order]
         sums = np.zeros(len(ordered) + 1, values.dtype)
         np.cumsum(ordered, out=sums[1:])
-        return sums[self._spans[:, 1]] - sums[self._spans[:, 0]]
-
-    @cached_property
-    def _preorder(self) -> tuple[Ints, Ints]:
-        """Returns for each scope its place in preorder and the place after its last descendant."""
-        scopes = self.graph.scopes
-        parents = scopes.parents.tolist()
-        size = [1] * len(parents)
-        for i in range(len(parents) - 1, 0, -1):
-            size[parents[i]] += size[i]
-        start, following = [0] * len(parents), [1] * len(parents)
-        for i in range(1, len(parents)):
-            parent = parents[i]
-            start[i] = following[parent]
-            following[parent] += size[i]
-            following[i] = start[i] + 1
-        begin = np.asarray(start, np.int32)
-        return begin, begin + np.asarray(size, np.int32)
-
-    @cached_property
-    def _order(self) -> Ints:
-        return np.argsort(self._preorder[0][self.graph.scopes.home], kind="stable").astype(np.int32)
-
-    @cached_property
-    def _spans(self) -> Ints:
-        begin, end = self._preorder
-        place = np.zeros(len(begin) + 1, np.int64)
-        np.cumsum(np.bincount(begin[self.graph.scopes.home], minlength=len(begin)), out=place[1:])
-        return np.stack([place[begin], place[end]], axis=1)
+        begin, end = self.graph.scopes.spans.T
+        found: NDArray[_Number] = sums[end] - sums[begin]
+        return found
 
     def ops_below(self, scope: int) -> Ints:
         """Returns the ops of a scope and of all scopes below it."""
-        a, b = self._spans[scope]
-        return self._order[a:b]
+        return self.graph.scopes.below(scope)
 
     def ops_of(self, item: Item, helpers: bool = True) -> Ints:
         """Returns the ops an item stands for; without helpers an op that owns a scope is the op alone."""
@@ -176,14 +149,14 @@ class Tree:
         graph, scopes = self.graph, self.graph.scopes
         shown = self.helpers.kind < TRAINING if bare else self.helpers.kind == 0
         items = []
-        for op in scopes.ops[scope]:
+        for op in scopes.ops(scope):
             if everything or shown[op]:
                 leaf = graph.names[op].rpartition("/")[2]
                 if graph.types[op] in VARIABLES:
                     items.append(Item("variable", graph.names[op], leaf, op, first=op, leaf=leaf))
                 else:
                     items.append(self._op(op, leaf, leaf))
-        for child in scopes.children[scope]:
+        for child in scopes.children(scope):
             opened = scopes.names[child] in self._frames
             if everything or opened or self.core[child] or (bare and self.drawable[child]):
                 items.append(self._scope(child))
@@ -239,8 +212,8 @@ class Tree:
             op = int(ops[kind[ops] == 0][0])
             return replace(self._op(op, graph.names[op][above:], leaf, (top,)), first=first)
         while True:
-            direct = any(kind[op] == 0 for op in scopes.ops[at])
-            busy = [c for c in scopes.children[at] if core[c]]
+            direct = any(kind[op] == 0 for op in scopes.ops(at))
+            busy = [c for c in scopes.children(at) if core[c]]
             if direct or len(busy) != 1 or scopes.names[busy[0]] in self._frames:
                 break
             at = busy[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.edges import Edges, joined, reversed_edges, side_by_side, stacked
+from graphsurgeon.graph.edges import Edges, reversed_edges, side_by_side, stacked
 
 SEEDS = [0, 1, 2]
 
@@ -53,7 +53,6 @@ def test_edges_put_together(seed):
     assert rows_of(stacked(a, b)) == one + other
     assert rows_of(stacked(a, b, a)) == one + other + one
     assert stacked(a) is a
-    assert rows_of(joined(a, b.ptr, b.node, b.port)) == one + other
     assert rows_of(side_by_side(a, b)) == [x + y for x, y in zip(one, other, strict=True)]
 
 
@@ -70,9 +69,3 @@ def test_control_edges_have_no_ports():
     edges = Edges.of(np.array([1, 1]), np.array([0, 2]), 3)
     assert edges.ends(1) == [(0, 0), (2, 0)]
     assert edges.ends(0) == edges.ends(2) == []
-
-
-@pytest.mark.parametrize("port", [2**31, 2**32, -(2**31) - 1])
-def test_the_number_of_an_output_that_does_not_fit_is_no_other_number(port):
-    with pytest.raises(OverflowError):
-        joined(None, [0, 0, 1], [0], [port])

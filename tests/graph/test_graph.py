@@ -158,3 +158,9 @@ def test_tensor_names_refused():
 def test_plain_helper_knows_its_outputs():
     g = plain(("a", "Const", []), ("n", "NoOp", []))
     assert [len(g.outputs(i)) for i in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize("port", [2**31, 2**32])
+def test_the_number_of_an_output_that_does_not_fit_is_no_other_number(port):
+    with pytest.raises(OverflowError):
+        Graph.of([("a", "Split", []), ("b", "Neg", [f"a:{port}"])])

@@ -11,8 +11,8 @@ def test_parents_come_before_children():
     assert s.parents.tolist() == [-1, 0, 1, 2, 0]
     assert s.home.tolist() == [3, 1, 0, 4]
     assert s.counts.tolist() == [4, 2, 1, 1, 1]
-    assert s.children == [[1, 4], [2], [3], [], []]
-    assert s.ops == [[2], [1], [], [0], [3]]
+    assert [s.children(i) for i in range(5)] == [[1, 4], [2], [3], [], []]
+    assert [s.ops(i) for i in range(5)] == [[2], [1], [], [0], [3]]
 
 
 def test_an_op_called_like_a_scope_lives_in_it():
@@ -32,7 +32,7 @@ def test_masks_take_whole_scopes_only():
 
 def test_no_ops():
     s = Scopes.of([])
-    assert (s.names, s.counts.tolist(), s.ops) == ([""], [0], [[]])
+    assert (s.names, s.counts.tolist(), s.ops(0), s.children(0)) == ([""], [0], [], [])
 
 
 def test_very_deep_names():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from string import ascii_letters, digits
 from typing import Any
@@ -63,9 +63,8 @@ def deadly(graph_def: Any, asked: str) -> OpenError | None:
     return None
 
 
-def refuse_names(nodes: Iterable[Any], asked: str) -> None:
-    """Refuses ops whose names TensorFlow does not take, or no memory can hold; raises OpenError."""
-    names = [node.name for node in nodes]
+def refuse_names(names: Sequence[str], asked: str) -> None:
+    """Refuses names of ops that TensorFlow does not take, or no memory can hold; raises OpenError."""
     odd = "".join(names).encode().translate(None, _LETTERS)  # all at once: ten times quicker than one by one
     wrong = () if not odd and _FIRST.issuperset({name[:1] for name in names}) else names
     for name in wrong:

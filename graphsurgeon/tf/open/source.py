@@ -355,8 +355,6 @@ def _from_served(
 
 def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
-    nodes = list(graph_def.node)  # while they are held, whoever asks for them gets these: protobuf makes them anew
-    refuse_names(nodes, asked)
     graph = fresh()
 
     def judge() -> OpenError | None:
@@ -367,6 +365,7 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
         read = written(graph_def, meta, asked=asked, owner=graph)
     except (OpenError, OverflowError) as error:
         raise (judge() or error) from error
+    refuse_names(read.names, asked)
     if may_reach_out(read):
         note(graph, [Origin(read)])
 
