@@ -347,7 +347,7 @@ def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]
             there = frame.f_locals
             if there.get("session" if ours else "self") is session:
                 elements = there.get("elements")
-                if {"target_list", "fetch_list"} <= there.keys():
+                if "target_list" in there and "fetch_list" in there:
                     elements = [*there["target_list"], *there["fetch_list"]]
                 found = frame, elements if found is None or elements is not None else found[1]
         if found is not None:
