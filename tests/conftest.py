@@ -72,6 +72,14 @@ def _time_for_layouts() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _loops_as_at_first() -> Iterator[None]:
+    """Loops and conds are of TensorFlow 2 at the start of each test, whatever the one before it left switched off."""
+    yield
+    if "tensorflow" in sys.modules:
+        sys.modules["tensorflow"].compat.v1.enable_control_flow_v2()
+
+
 class _NoTensorFlow:
     """An importer that refuses TensorFlow."""
 

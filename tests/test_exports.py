@@ -139,13 +139,13 @@ def test_nbconvert_without_the_saved_widgets_needs_no_network_either(notebook):
     state = embed.embed_data(views=[widget])["manager_state"]
     notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
     page, _ = HTMLExporter().from_notebook_node(notebook)
-    assert "html-manager" in page  # what the README warns of
+    assert "html-manager" in page  # what the page about the command line warns of
     options = Config(ClearMetadataPreprocessor={"enabled": True})
     page, _ = HTMLExporter(config=options).from_notebook_node(notebook)
     assert '<img alt="a title: 6 ops' in page
     assert "html-manager" not in page
     assert "widget-view" not in page
-    assert "--ClearMetadataPreprocessor.enabled=True" in (ROOT / "README.md").read_text()
+    assert "--ClearMetadataPreprocessor.enabled=True" in (ROOT / "docs" / "reference" / "command_line.md").read_text()
 
 
 def test_the_widget_is_one_module_without_addresses():

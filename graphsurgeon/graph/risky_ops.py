@@ -57,6 +57,7 @@ RISKY: dict[str, RiskyOp] = {
     **_of(WRITES, "opens a log of events", 1, "CreateSummaryFileWriter"),
     **_of(WRITES, "opens a database for events", 1, "CreateSummaryDbWriter"),
     **_of(WRITES, "writes a tensor to a file", "log_dir_path", "DumpTensor"),
+    **_of(WRITES, "writes the engines of TensorRT to a file", 1, "SerializeTRTResource"),
     **_of(WRITES, "writes statistics to a file", "output_file_path", "CalibrationStatisticsSaver"),
     **_of(
         WRITES, "sends a tensor to each of its URLs, which are files or hosts", "debug_urls",
@@ -93,6 +94,7 @@ RISKY: dict[str, RiskyOp] = {
     **_of(READS, "fills a table from a file", 1, "InitializeTableFromTextFile", "InitializeTableFromTextFileV2"),
     **_of(READS, "reads a vocabulary", "vocab_file", "FixedUnigramCandidateSampler", harmless=("",)),
     **_of(READS, "reads a corpus", "filename", "Skipgram"),
+    **_of(READS, "reads the engines of TensorRT from a file", 1, "InitializeTRTResource"),
     **_of(
         READS, "reads the description of messages from a file", "descriptor_source", "DecodeProtoV2", "EncodeProto",
         harmless=("", "bytes://", "local://"),
@@ -115,6 +117,7 @@ RISKY: dict[str, RiskyOp] = {
     **_of(CODE, "calls a function of a library by its name", "target_name", "XlaCustomCall"),
     **_of(CODE, "calls a function of a library by its name", "call_target_name", "XlaCustomCallV2"),
     **_of(CODE, "runs a graph that is written in a string, where nobody sees its ops", None, "DatasetFromGraph"),
+    **_of(CODE, "runs compiled code of TensorRT that is written in a string", None, "TRTEngineOp"),
     **_of(ENDS, "ends the process", None, "Abort"),
     **_of(ENDS, "can tell a worker to end", None, "WorkerHeartbeat"),
 }  # fmt: skip

@@ -119,6 +119,8 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     about = {"bubbles": True, "cancelable": True, "clientX": 200, "clientY": 200}
     page.locator(".gs-pane-source .gs-canvas").dispatch_event("contextmenu", about)  # beside all boxes
     page.get_by_role("menu", name="What is shown").wait_for()
+    page.keyboard.press("Control+a")
+    assert page.evaluate("() => getSelection().toString()") == ""
     page.keyboard.press("Escape")
     for place in (".gs-outline", ".gs-status-text", ".gs-title"):
         page.locator(place).first.click(button="right")

@@ -43,6 +43,7 @@ def named(cell: Any, name: str, what: str = ".gs-item") -> Any:
 def test_the_widgets_of_a_tutorial(page: Any, lab: Any, number: str) -> None:
     (file,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
     shutil.copy(file, lab.root / file.name)
+    shutil.copytree(file.parent / "images", lab.root / "images", dirs_exist_ok=True)
     opened = open_file(page, lab, file.name, timeout=240)
     page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
     indexes = page.evaluate(_WIDGETS)

@@ -343,6 +343,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   /** The other of two pictures of one graph moves as this one. */
   function linked(pane: Pane, was: Look): void {
     if (pane.name !== store.now.active || !acts.staged || !other(pane).size[0]) return;
+    panes.destination.seen();
     place(() => follow(other(pane), was, pane.view));
   }
 
@@ -452,11 +453,22 @@ export function mount(model: Model, host: HTMLElement): () => void {
   };
   for (const [name, call] of Object.entries(changed)) model.on(`change:${name}`, call);
 
+  const types = (target: EventTarget | null) => (target as HTMLElement).matches("input:not([type=radio]), textarea, select");
+
+  // the text around a picture is not selected, wherever in here the focus is: before a menu keeps its keys to itself
+  root.addEventListener(
+    "keydown",
+    e => {
+      if (!types(e.target) && (e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "a") e.preventDefault();
+    },
+    true,
+  );
+
   root.addEventListener("keydown", e => {
     const target = e.target as HTMLElement,
-      typing = target.matches("input:not([type=radio]), textarea, select");
+      typing = types(target);
     const action = actionOf(e);
-    if (!typing && (e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "a") handled(e); // the text around a picture is no selection
+    if (e.defaultPrevented) e.stopPropagation(); // what means something here means nothing to the notebook around it
     if (!action || (typing && action !== "escape" && action !== "apply")) return;
     // buttons and links keep their own Enter, Space and arrows
     const inDrawing = target === root || !!target.closest(".gs-canvas");

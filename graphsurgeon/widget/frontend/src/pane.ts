@@ -139,10 +139,10 @@ export class Pane {
     }
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
+    if (anew) this.#brought = follows && !back ? added : null;
     if (back) this.view.put(...back);
-    else if (added && follows) this.#brought = added;
-    else if (added) this.#framed = added;
-    else if (still) {
+    else if (added && !follows) this.#framed = added;
+    else if (still && !this.#brought) {
       const to = this.drawing.named(still.name)!.of;
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
     }
@@ -228,14 +228,18 @@ export class Pane {
     this.view.show(r, w, hh);
   }
 
-  /** Brings what is new into sight; whether it had to move for that. */
+  /** Brings what is new into sight, and again in a pane of another size until somebody looks elsewhere; whether it had
+   * to move for that. */
   bring(): boolean {
-    const r = this.#brought,
-      was = this.#stands();
+    const was = this.#stands();
     if (!this.#shown || !this.#width) return false;
-    this.#brought = null;
-    this.#within(r);
+    this.#within(this.#brought);
     return was !== this.#stands();
+  }
+
+  /** What is new was seen, and somebody looks elsewhere. */
+  seen(): void {
+    this.#brought = null;
   }
 
   /** Brings these into sight as soon as a scene shows them; the focus stays where it is. */
