@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .applied import Applied
 from .errors import PlanError, SelectionError, SurgeryError
-from .feeds import last_outputs, made_up, only_computes, placeholders
+from .feeds import asked_by_default, given, made_up, placeholders
 from .graph.draws import unseeded
 from .graph.first_difference import FirstDifference
+from .graph.graph import Graph
 from .graph.live import TFSession
-from .graph.names import outer_name, tensor_name
+from .graph.names import op_name, outer_name, tensor_name
+from .graph.pairs import attribute_bytes, pair
+from .graph.trace import refuse_no_tolerance
+from .plan.plan import Plan
 from .run import trace
 from .words import few
 
@@ -76,7 +81,7 @@ class Comparison:
 def compare(
     source: Any,
     copy: Any,
-    feeds: Mapping[Any, Any] | None = None,
+    feeds: Any = None,
     outputs: Iterable[Any] | None = None,
     *,
     session: TFSession | None = None,
@@ -91,12 +96,15 @@ def compare(
 
     Args:
         source: the editor of the original, or anything `open` takes; its `session()` runs it.
-        copy: what `apply` returned; its editor's `session()` runs it. Or another graph, as an editor or anything
-            `open` takes: tensors of the same name are compared.
-        feeds: source tensor -> array. Placeholders that are not given get random numbers of their dtype and shape,
-            one for each unknown dimension.
-        outputs: source tensors to compare; by default the outputs of what was copied, or of the graphs where these
-            are known and only compute. Where the plan made several copies of the source, each is compared.
+        copy: what `apply` returned; its editor's `session()` runs it. Where the plan changed the source instead of
+            copying from it, the source as it was before is the original. Or another graph, as an editor or anything
+            `open` takes: tensors of the same name are compared; of an op whose name the other graph does not have, with
+            the op there that stands in the same place.
+        feeds: source tensor, or argument of an opened function -> array; or the path of an ``.npz`` file of these.
+            Placeholders that are not given get random numbers of their dtype and shape, one for each unknown dimension.
+        outputs: source tensors to compare; by default the outputs of what was copied, or of the graphs: those that are
+            known, or all that nothing reads and that only computes. Where the plan made several copies of the source,
+            each is compared.
         session: a session of the original, instead of the editor's own.
         seed: of the random feeds.
         where: whether to say where numbers first part; a trace takes about three times as long as a run. Of several
@@ -132,19 +140,20 @@ def compare(
           instead of  y:0  float32 (2), min -2, max -1, mean -1.5, std 0.5
           apart by 1.5; in all 1 tensor of another value
     """
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.number)) or not tolerance >= 0:
-        wrong = "that is not a share of the largest value"
-        raise PlanError(f"compare(tolerance={tolerance!r})", wrong, "Give a number from 0 on, as tolerance=1e-5")
+    refuse_no_tolerance(tolerance, "compare")
     source = _editor(source)
+    if isinstance(copy, Plan):
+        instead = "Apply it first; or trace both: ed.trace(feeds).first_difference(ed.trace(feeds, plan=plan))"
+        raise PlanError("compare(plan)", "what a plan would make is not there yet", instead)
+    if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
+        source, copy = _changed(source, copy)
     parts: list[Applied | _Named] = [_Named(source, _editor(copy))] if not isinstance(copy, Applied) else [
         part for part in copy.parts if part.copies[0].source.owner is source.graph
     ] or [copy]  # fmt: skip
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
     wanted = None if several is None else [tensor_name(t) for t in several]
-    if feeds is not None and not isinstance(feeds, Mapping):
-        raise PlanError(f"compare(feeds={feeds!r})", "that is not a mapping", "Give {'x:0': array}")
-    given = {tensor_name(k): np.asarray(v) for k, v in (feeds or {}).items()}
-    for name in (*given, *(wanted or ())):
+    fed_here = given(source, feeds, "compare")
+    for name in wanted or ():
         source.snapshot.tensor(name, f"compare({name!r})")
     if session is not None and getattr(session, "graph", None) is not source.graph:
         wrong = "this is not a session of the original's graph"
@@ -156,7 +165,7 @@ def compare(
         names = _outputs(part) if wanted is None else wanted
         if not names:
             continue
-        fed = _fed(source, part, names, given, seed)
+        fed = _fed(source, part, names, fed_here, seed)
         found = _compared(part, names, fed, original)
         if where and first is None and not unknown and any(row.relative > tolerance for row in found):
             first, unknown = _parting(source, part, names, fed, original, tolerance)
@@ -182,11 +191,23 @@ class _Named:
         self.source, self.editor = source, editor
 
     def __contains__(self, name: str) -> bool:
-        return name.partition(":")[0] in self.editor.snapshot.index
+        return bool(self.called(name))
 
     def __getitem__(self, name: str) -> Any:
-        self.editor.snapshot.tensor(name, f"compare({name!r})")
-        return self.editor.tensor(name)
+        self.editor.snapshot.tensor(self.called(name) or name, f"compare({name!r})")
+        return self.editor.tensor(self.called(name))
+
+    def called(self, name: str) -> str:
+        """Returns the name of a tensor in the copy; empty where it is not there."""
+        op, colon, port = name.partition(":")
+        if op in self.editor.snapshot.index:
+            return name
+        return f"{self._places[op]}{colon}{port}" if op in self._places else ""
+
+    @cached_property
+    def _places(self) -> Mapping[str, str]:
+        """Op of the original -> the one in the same place of the copy."""
+        return same_places(self.source.snapshot, self.editor.snapshot)
 
     def session(self) -> Any:
         """Returns a session of the copy."""
@@ -195,15 +216,38 @@ class _Named:
     def outputs(self) -> list[str]:
         """Returns the outputs that both have: those that are known, or all that nothing reads and that only compute."""
         known = [name for name in self.source.opened.ends[1] if name in self]
-        if known:
-            return known
-        named = [name for name in last_outputs(self.source) if name in self]
-        computed = [name for name in named if only_computes(self.source, name)]
-        if len(computed) < len(named):
-            shown = few(map(repr, [*computed, *named]))
-            wrong = "some of what nothing reads sets variables or files when it runs"
-            raise PlanError("compare()", wrong, f"Name what is meant: outputs=[...], as {shown}")
-        return computed
+        return known or [name for name in asked_by_default(self.source, "compare()", "outputs") if name in self]
+
+
+def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
+    """Returns for each op its partner in another graph: of the same name, else in the same place."""
+    if ours.index.keys() <= theirs.index.keys():
+        return {name: name for name in ours.names}
+    found = pair(ours, theirs, "structure", meanings=(_role, _role)).tolist()
+    return {name: theirs.names[there] for name, there in zip(ours.names, found, strict=True) if there >= 0}
+
+
+def _role(value: Any) -> bytes:
+    """What an attribute says of the place of an op: a constant is of a dtype and shape, a call is of any function."""
+    kind = value.WhichOneof("value")
+    if kind == "tensor":
+        return attribute_bytes(value.tensor.tensor_shape) + bytes([value.tensor.dtype])
+    return b"function" if kind == "func" else attribute_bytes(value)
+
+
+def _changed(source: Editor, done: Applied) -> tuple[Editor, Editor]:
+    """The graph before a plan that changed it, and after it.
+
+    Raises:
+        PlanError: the plan was undone, or another was applied since: one of the two is not there any more.
+    """
+    after = _editor(done.session())
+    standing = [event.applied for event in source.history if not event.undone]
+    own = any(event.applied is done for event in source.history)
+    if after.graph is not done.graph or (own and standing[-1] is not done):
+        wrong = "it was undone, or another plan was applied since"
+        raise PlanError("compare(ed, done)", wrong, "Go there with ed.undo() and ed.redo(); or gs.compare(old, ed)")
+    return (source.before() if own else source), after
 
 
 def _fed(
@@ -211,11 +255,8 @@ def _fed(
 ) -> dict[str, Any]:
     """What the original is fed: what is given, and made up what is not."""
     needed = source.select(outputs=names, inputs=_cuts(copy, names) or None)
-    given, random = dict(feeds), np.random.RandomState(seed)
-    for name in [*needed.boundary.inputs, *placeholders(source, needed)]:
-        if name not in given:
-            given[name] = made_up(source, name, random, "compare")
-    return given
+    ends = [name for name in [*needed.boundary.inputs, *placeholders(source, needed)] if name not in feeds]
+    return {**feeds, **made_up(source, dict.fromkeys(ends), np.random.RandomState(seed), "compare")}
 
 
 def _compared(copy: Applied | _Named, names: list[str], fed: Mapping[str, Any], original: Any) -> list[Difference]:
@@ -238,12 +279,15 @@ def _parting(
         ours = trace(source, fed, names, session=original)
         graph = ours.graph
         random = [graph.names[op] for op in unseeded(graph)]
-        called = {} if isinstance(copy, _Named) else _called(source, copy, [*ours, *(f"{op}:0" for op in random)])
+        called = _called(source, copy, [*ours, *(f"{op}:0" for op in random)])
         drawn = {called[f"{op}:0"].partition(":")[0]: op for op in random if f"{op}:0" in called}
         fetches = [copy[name] for name in names]
         theirs = trace(editor, _moved(copy, fed), fetches, session=session, called=drawn)
     except SurgeryError as error:
         return None, f"they cannot be traced: {error}"
+    if isinstance(copy, _Named):  # what is inside of calls has its place, too
+        places = same_places(graph, theirs.graph)
+        called = {name: f"{places[op]}:{name.partition(':')[2]}" for name in ours if (op := op_name(name)) in places}
     found = ours.first_difference(theirs, tolerance, called)
     if found is not None:
         return found, ""
@@ -254,7 +298,7 @@ def _parting(
     return None, "; ".join(stopped) or alike
 
 
-def _called(source: Editor, copy: Applied, tensors: Iterable[str]) -> dict[str, str]:
+def _called(source: Editor, copy: Applied | _Named, tensors: Iterable[str]) -> dict[str, str]:
     """Tensor of a trace of the original -> its name in one of the copy, those inside of calls too."""
     index, found = source.snapshot.index, dict[str, str]()
     for tensor in tensors:

@@ -8,15 +8,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .errors import PlanError, SelectionError
+from .errors import NOTHING_NEAR, PlanError, SelectionError
+from .graph.arrays import can_be_made_up, loaded
 from .graph.contexts import EXITS
 from .graph.frames import ROOT, Frames
 from .graph.functions import CALLS, called_by, reachable
-from .graph.graph import Graph, Mask
+from .graph.graph import Graph, Mask, TensorInfo
 from .graph.names import tensor_name
+from .graph.packages import unknown_words
 from .graph.selection import Selection
 from .graph.traversal import forward
 from .graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
+from .plan.policies import READERS
 from .words import few
 
 
@@ -53,42 +56,91 @@ def given(editor: Runnable, feeds: Any, asked: str) -> dict[str, Any]:
         PlanError: that is not a mapping, or an array does not fit its tensor.
         SelectionError: there is no such tensor.
     """
+    graph = editor.snapshot
+    open_ends = np.flatnonzero(graph.typed(PLACEHOLDER_TYPES)).tolist()
+    ends = list(editor.inputs) or [f"{graph.names[op]}:0" for op in open_ends]
+    example = repr(ends[0] if ends else "x:0")
     if isinstance(feeds, (str, PathLike)):
-        try:
-            with np.load(feeds, allow_pickle=False) as held:
-                feeds = dict(held)
-        except (OSError, ValueError) as error:
-            wrong = f"it cannot be read as an .npz file of arrays: {error}"
-            raise PlanError(f"{asked}(feeds={str(feeds)!r})", wrong, "np.savez(path, **{'x:0': array})") from None
+        path = str(feeds)
+        feeds = loaded(path, f"{asked}(feeds={path!r})", f"np.savez(path, **{{{example}: array}})")
+        if not isinstance(feeds, dict):
+            wrong = "it holds one array, and does not say for which tensor"
+            raise PlanError(f"{asked}(feeds={path!r})", wrong, f"Give {{{example}: np.load({path!r})}}")
     if feeds is not None and not isinstance(feeds, Mapping):
-        raise PlanError(f"{asked}(feeds={feeds!r})", "that is not a mapping", "Give {'x:0': array}")
+        shown = repr(feeds) if isinstance(feeds, (bool, int, float)) else "..."
+        wrong = f"an object of type {type(feeds).__name__} is not a mapping"
+        raise PlanError(f"{asked}(feeds={shown})", wrong, f"Give {{{example}: array}}")
     arguments, found = editor.inputs, {}
     for key, value in (feeds or {}).items():
         name = arguments.get(key, key) if isinstance(key, str) else key
         name = tensor_name(name if not isinstance(name, str) or ":" in name else f"{name}:0")
-        editor.snapshot.tensor(name, f"{asked}({name!r})")
+        try:
+            graph.tensor(name, f"{asked}({name!r})")
+        except SelectionError as error:
+            if error.instead != NOTHING_NEAR or not ends:
+                raise
+            raise SelectionError(error.asked, error.wrong, f"What it can be fed: {few(map(repr, ends))}") from None
         found[name] = _fitting(editor, name, value, asked)
     return found
 
 
 def _fitting(editor: Runnable, name: str, value: Any, asked: str) -> Any:
     graph = editor.snapshot
-    info = graph.info(*graph.tensor(name))
-    array = np.asarray(value)
-    if info is not None and info.dtype not in ("string", "unknown") and array.dtype.kind not in "OSU":
-        array = np.asarray(value, _dtype(info.dtype, array.dtype))
-    if info is not None and info.shape is not None and not info.fits(array.shape):
-        wanted = ", ".join("?" if d is None else str(d) for d in info.shape)
-        wrong = f"the array has the shape {array.shape}, the tensor ({wanted}) of {info.dtype}"
-        raise PlanError(f"{asked}({name!r})", wrong, f"Give one of that shape, or random=0 for {name!r} too")
+    info, label = graph.info(*graph.tensor(name)), f"{asked}({name!r})"
+    try:
+        array = np.asarray(value)
+    except (NotImplementedError, TypeError, ValueError):
+        if isinstance(value, (list, tuple)):
+            wrong, instead = "what is in the list is not of one shape", "Give rows of the same length"
+        else:
+            wrong, instead = f"an object of type {type(value).__name__} is not an array", "Give numbers, or an array"
+        raise PlanError(label, wrong, instead) from None
+    if info is None:
+        return array
+    array = _cast(array, info, label)
+    if info.shape is not None and not info.fits(array.shape):
+        wrong = f"the array has the shape {array.shape}, the tensor {_said(info)}"
+        made = f", or random=0 for {name!r} too" if asked == "trace" and can_be_made_up(info) else ""
+        raise PlanError(label, wrong, f"Give one of that shape{made}")
     return array
 
 
-def _dtype(name: str, other: Any) -> Any:
+def _said(info: TensorInfo) -> str:
+    dims = "..." if info.shape is None else ", ".join("?" if d is None else str(d) for d in info.shape)
+    return f"({dims}) of {info.dtype}"
+
+
+def _cast(array: Any, info: TensorInfo, label: str) -> Any:
+    """An array in the dtype of its tensor; refused where that would change what it says."""
+    text = array.dtype.kind in "SU" or (
+        array.dtype.kind == "O" and all(isinstance(one, (str, bytes)) for one in array.ravel().tolist())
+    )
+    if info.dtype == "string":
+        if text:
+            return array
+        raise PlanError(label, "that is not text, and the tensor is of string", "Give texts, as ['a', 'b']")
     try:
-        return np.dtype(name)
-    except TypeError:  # bfloat16 and others that NumPy has no name for
-        return other
+        wanted = np.dtype(info.dtype)
+    except TypeError:  # bfloat16 and others that NumPy has no name for, handles, what nobody knows
+        return array
+    instead = f"Give numbers of {info.dtype}"
+    if text or array.dtype.kind == "O":
+        what = "text" if text else f"no array of numbers (there is {type(array.ravel().tolist()[0]).__name__} in it)"
+        raise PlanError(label, f"that is {what}, and the tensor is {_said(info)}", instead)
+    if array.dtype == wanted:
+        return array
+    imaginary = array.dtype.kind == "c" and wanted.kind != "c"
+    plain = array.real if imaginary else array
+    with np.errstate(all="ignore"):
+        cast = plain.astype(wanted)
+    other = np.zeros(array.shape, np.bool_)
+    if imaginary:
+        other |= array.imag != 0
+    if wanted.kind in "iub":
+        other |= cast != plain
+    if other.any():
+        raise PlanError(label, f"{array[other].ravel()[0]!s} is no value of {info.dtype}", instead)
+    return cast
 
 
 def placeholders(editor: Runnable, needed: Selection) -> list[str]:
@@ -97,38 +149,52 @@ def placeholders(editor: Runnable, needed: Selection) -> list[str]:
     return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
 
-def missing(editor: Runnable, names: Iterable[str], asked: str) -> PlanError:
-    """Returns the error that some tensors must be fed."""
-    graph, told = editor.snapshot, []
+def missing(editor: Runnable, names: Iterable[str], asked: str, why: str = "") -> PlanError:
+    """Returns the error that some tensors must be fed.
+
+    Args:
+        editor: of the graph.
+        names: the tensors.
+        asked: the request, for messages.
+        why: why they cannot be made up; empty where they can.
+    """
+    graph, told, names = editor.snapshot, [], list(names)
     for name in names:
         info = graph.info(*graph.tensor(name))
         dims = ", ".join("?" if d is None else str(d) for d in info.shape) if info and info.shape is not None else "..."
         told.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
-    first = told[0].partition(" ")[0]
+    feeds = ", ".join([f"{name!r}: array" for name in names[:3]] + ["..."] * (len(names) > 3))
     verb = "needs a feed" if len(told) == 1 else "need feeds"
-    return PlanError(f"{asked}()", f"{few(told)} {verb}", f"Give feeds={{{first}: array}}, or random=0 to make them up")
+    instead = f"Give feeds={{{feeds}}}" + (", or random=0 to make them up" if not why else "")
+    return PlanError(f"{asked}()", f"{few(told)} {verb}{why and ': '}{why}", instead)
 
 
-def made_up(editor: Runnable, name: str, random: Any, asked: str) -> Any:
-    """Returns a random array for a tensor, one for each unknown size.
+def made_up(editor: Runnable, names: Iterable[str], random: Any, asked: str) -> dict[str, Any]:
+    """Returns random arrays for tensors, one for each unknown size.
 
     Args:
         editor: of the graph.
-        name: the tensor.
+        names: the tensors.
         random: a `numpy.random.RandomState`.
         asked: the request, for messages.
 
     Raises:
-        PlanError: its dtype or its rank does not say enough.
+        PlanError: the dtype or the rank of some does not say enough; all of these are named.
     """
-    tensor = editor.tensor(name)
-    dtype = tensor.dtype.base_dtype
-    if tensor.shape.rank is None or not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
-        raise PlanError(f"{asked}()", f"{name!r} ({dtype.name}) needs a feed", f"Give it: feeds={{{name!r}: array}}")
-    shape = [1 if d is None else d for d in tensor.shape.as_list()]
-    if dtype.is_floating:
-        return random.standard_normal(shape).astype(dtype.as_numpy_dtype)
-    return random.randint(0, 2, shape).astype(dtype.as_numpy_dtype)
+    tensors = {name: editor.tensor(name) for name in names}
+    lost = [name for name, tensor in tensors.items() if not _makes(tensor.dtype.base_dtype, tensor.shape.rank)]
+    if lost:
+        raise missing(editor, lost, asked, "only numbers of a known rank are made up")
+    found = {}
+    for name, tensor in tensors.items():
+        dtype, shape = tensor.dtype.base_dtype, [1 if d is None else d for d in tensor.shape.as_list()]
+        drawn = random.standard_normal(shape) if dtype.is_floating else random.randint(0, 2, shape)
+        found[name] = np.asarray(drawn).astype(dtype.as_numpy_dtype)
+    return found
+
+
+def _makes(dtype: Any, rank: int | None) -> bool:
+    return rank is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
 
 
 def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
@@ -162,6 +228,31 @@ def last_outputs(editor: Runnable) -> list[str]:
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 
+def asked_by_default(editor: Runnable, asked: str, instead: str) -> list[str]:
+    """Returns the tensors that are asked for where nobody says which: all that nothing reads and that only computes.
+
+    Left out is what Python adds for each variable, and what sets variables or files.
+
+    Args:
+        editor: of the graph.
+        asked: the request, for messages.
+        instead: the argument that names some, for messages.
+
+    Raises:
+        PlanError: there is none.
+    """
+    graph, last = editor.snapshot, last_outputs(editor)
+    computed = [name for name in last if only_computes(editor, name)]
+    found = [name for name in computed if graph.types[graph.tensor(name)[0]] not in _LOOKS]
+    if found:
+        return found
+    words = [unknown_words(graph, editor.select(outputs=name).mask) for name in last]
+    wrong = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
+    if any(words):
+        wrong = f"what nothing reads needs {next(filter(None, words))}"
+    raise PlanError(asked, wrong, f"Name what is meant: {instead}=[...], as {few(map(repr, last)) or 'an op'}")
+
+
 def only_computes(editor: Runnable, name: str) -> bool:
     """Returns whether what a tensor needs computes only: sets no variable, writes no file, also in what it calls."""
     from .tf.private.graphs import op_definition
@@ -175,6 +266,8 @@ def only_computes(editor: Runnable, name: str) -> bool:
     return not any(_acts(op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
 
 
+#: What Python adds for each variable, and nobody asked for.
+_LOOKS = frozenset({*READERS, "VarIsInitializedOp", "IsVariableInitialized"})
 #: Ops that run functions, which are looked into.
 _RUN = CALLS | {"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
 #: Ops that TensorFlow calls stateful, and that only give what is there, check it or tell it.

@@ -11,12 +11,11 @@ import numpy as np
 from .errors import PlanError, SelectionError
 from .feeds import (
     Runnable,
+    asked_by_default,
     given,
     in_the_open,
-    last_outputs,
     made_up,
     missing,
-    only_computes,
     placeholders,
     refuse_no_seed,
 )
@@ -32,7 +31,6 @@ from .graph.traversal import backward, forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
 from .isolated import isolated_trace
 from .plan.plan import Plan
-from .plan.policies import READERS
 from .values import Values
 from .words import few
 
@@ -75,8 +73,6 @@ class Traceable(Runnable, Protocol):
         """Writes the graph with its values."""
 
 
-#: What Python adds for each variable, and nobody asked for.
-_LOOKS = frozenset({*READERS, "VarIsInitializedOp", "IsVariableInitialized"})
 _TABLE, _CALLING = "HashTable", frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 #: These hand on what they get; where they wait for nothing else, their numbers are those of what they get.
 _HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
@@ -122,8 +118,8 @@ def trace(
     asked = "trace"
     refuse_no_seed(random, asked)
     refuse_no_seed(seed, asked, "seed")
-    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory <= 0):
-        raise PlanError(f"trace(memory={memory!r})", "that is no number of bytes", "As for 200 MB: memory=200 << 20")
+    _refuse_no_limit(timeout=timeout, rounds=rounds, watch=watch, memory=memory)
+    editor.graph  # noqa: B018  # a graph that can only be looked at says so here
     if plan is not None:
         editor, session = _tried(editor, plan, session), None
     chosen = None if ops is None else _chosen(editor, ops)
@@ -135,7 +131,7 @@ def trace(
     if open_ends and random is None:
         raise missing(editor, open_ends, asked)
     draw = np.random.RandomState(random)
-    fed |= {name: made_up(editor, name, draw, asked) for name in open_ends}
+    fed |= made_up(editor, open_ends, draw, asked)
     from .tf.run.gate import reaches_out, refuse_untrusted
 
     if reaches_out(editor.graph) if isolated is None else isolated:
@@ -147,6 +143,28 @@ def trace(
         return _run(
             editor, needed, wanted, fed, _How(session, timeout, rounds, watch, seed, called or {}, memory, chosen)
         )
+
+
+def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> None:
+    """Refuses limits of a run that are none.
+
+    Raises:
+        PlanError: one is no limit.
+    """
+
+    def at_least(value: Any, least: float, kinds: Any) -> bool:
+        return isinstance(value, kinds) and not isinstance(value, bool) and value >= least
+
+    whole = (int, np.integer)
+    if timeout is not None and not (at_least(timeout, 0, (*whole, float, np.floating)) and timeout):
+        raise PlanError(f"trace(timeout={timeout!r})", "that is no time", "Give seconds, as timeout=60")
+    if not at_least(rounds, 1, whole):
+        raise PlanError(f"trace(rounds={rounds!r})", "that is no number of rounds", "Give 1 or more, as rounds=1000")
+    if watch is not None and not callable(watch):
+        wrong, instead = "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"
+        raise PlanError(f"trace(watch={watch!r})", wrong, instead)
+    if memory is not None and not at_least(memory, 1, whole):
+        raise PlanError(f"trace(memory={memory!r})", "that is no number of bytes", "As for 200 MB: memory=200 << 20")
 
 
 def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:
@@ -223,14 +241,11 @@ def _wanted(editor: Traceable, fetches: Any) -> list[str]:
         known = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
         if known:
             return known
-        last = last_outputs(editor)
-        computed = [name for name in last if only_computes(editor, name)]
-        looks = [name for name in computed if graph.types[graph.tensor(name)[0]] in _LOOKS]
-        if len(computed) > len(looks):
-            return [name for name in computed if name not in looks]
-        wrong = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
-        raise PlanError("trace()", wrong, f"Name what is meant: fetches=[...], as {few(map(repr, last)) or 'an op'}")
+        return asked_by_default(editor, "trace()", "fetches")
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
+    if not several:
+        asked = f"trace(fetches={fetches!r})"
+        raise PlanError(asked, "nothing is asked for", "Name a tensor or an op, or leave it out")
     found = []
     for one in several:
         name = _now(editor, editor.outputs[one]) if isinstance(one, str) and one in editor.outputs else one
@@ -398,7 +413,14 @@ def _scratch(
         held = True
     about: dict[str, Any] = {"unmapped": "placeholder", "control": "drop", "collections": "keep", "names": names}
     plan = scratch.plan().copy(needed, values=values if held else None, **about)
-    scratch.apply(plan)
+    try:
+        scratch.apply(plan)
+    except PlanError as error:  # in the words of the copy, which nobody asked for
+        if not error.asked.startswith("copy("):
+            raise
+        instead = error.instead.partition(", or choose variables=")[0]
+        more = "; or feed what reads it: feeds={...}" if instead != error.instead else ""
+        raise type(error)("trace()", error.wrong, instead + more) from None
     closed: set[str] = set()
     while True:
         plain, flow = _calls(scratch.snapshot, closed, [scratch.outputs.get(name, name) for name in wanted])

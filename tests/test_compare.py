@@ -80,7 +80,7 @@ def test_a_feed_that_cannot_be_made_up():
         tf.strings.length(tf1.placeholder(tf.string, [None], name="text"), name="n")
     ed = gs.open(graph)
     done = ed.apply(ed.plan().copy(ed.select(), to="c"))
-    with refuses(gs.PlanError, "'text:0' (string) needs a feed", "feeds={'text:0': array}"):
+    with refuses(gs.PlanError, "'text:0' (string (?)) needs a feed", "feeds={'text:0': array}"):
         gs.compare(ed, done)
     assert gs.compare(ed, done, feeds={"text:0": [b"abc"]})
 
@@ -112,8 +112,8 @@ def scaled(scale):
 
 def test_two_graphs_are_compared_by_names(tmp_path):
     a, b = gs.open(scaled(2.0)), gs.open(scaled(3.0))
-    with refuses(PlanError, "compare(): some of what nothing reads sets variables", "outputs=[...], as 'y:0', 'z:0'"):
-        gs.compare(a, b)
+    every = gs.compare(a, b, {"x:0": [[1.0, 2.0]]})  # what sets the variable is no output
+    assert [row.output for row in every.rows] == ["y:0", "z:0"]
     outcome = gs.compare(a, b, {"x:0": [[1.0, 2.0]]}, outputs=["y:0", "z:0"])
     assert [(row.output, row.absolute) for row in outcome.rows] == [("y:0", 2.0), ("z:0", 0.0)]
     assert gs.compare(a, scaled(2.0), outputs="y:0")
@@ -126,14 +126,78 @@ def test_two_graphs_are_compared_by_names(tmp_path):
 
 def test_what_cannot_be_compared_is_told():
     ed = gs.open(tiny())
-    with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "ed.find("):
+    with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "be fed: 'x:0', 'k:0'"):
         gs.compare(ed, ed, {"nosuch:0": 1})
+    with refuses(SelectionError, "compare('nosuch:0'): there is no tensor 'nosuch:0'", "ed.find("):
+        gs.compare(ed, ed, outputs="nosuch:0")
+    with refuses(PlanError, "compare('x:0'): that is text", "Give numbers of float32"):
+        gs.compare(ed, ed, {"x:0": "one"})
     with refuses(SelectionError, "compare('y:3'): op 'y' (Square) has 1 output", "It has 'y:0'"):
         gs.compare(ed, ed, outputs="y:3")
-    with refuses(PlanError, "compare(feeds=3): that is not a mapping", "Give {'x:0': array}"):
+    with refuses(PlanError, "compare(feeds=3)", "an object of type int is not a mapping", "Give {'x:0': array}"):
         gs.compare(ed, ed, 3)
+    with refuses(PlanError, "compare(plan): what a plan would make is not there yet", "ed.trace(feeds, plan=plan)"):
+        gs.compare(ed, ed.plan())
+    with tf.Graph().as_default() as graph:
+        tf1.get_variable("w", initializer=1.0).assign_add(1.0)
+    with refuses(PlanError, "compare(): all that nothing reads sets variables", "outputs=[...], as"):
+        gs.compare(graph, graph)
     with refuses(OpenError, "open(3): an object of type int cannot be opened as a graph", "Give a tf.Graph"):
         gs.compare(ed, 3)
+
+
+def test_feeds_are_those_of_a_trace(tmp_path):
+    function = tf.function(lambda v: tf.exp(v, name="up")).get_concrete_function(tf.TensorSpec([2], name="v"))
+    assert gs.compare(function, function, {"v": [1, 2]})
+    ed = gs.open(scaled(2.0))
+    np.savez(tmp_path / "feeds.npz", **{"x:0": np.ones([1, 2])})
+    assert gs.compare(ed, scaled(4.0), tmp_path / "feeds.npz", outputs="y:0").rows[0].absolute == 2.0
+
+
+def test_ops_of_other_names_are_compared_in_the_same_places():
+    def made(scope, scale):
+        @tf.function
+        def inner(v):
+            return tf.multiply(v, scale, name="product")
+
+        with tf.Graph().as_default() as graph, tf.name_scope(scope):
+            x = tf1.placeholder(tf.float32, [2], name="x")
+            tf.tanh(inner(tf.exp(x, name="up")), name="y")
+        return graph
+
+    assert gs.compare(made("a", 2.0), made("b", 2.0), {"a/x:0": [0.1, 0.2]})
+    outcome = gs.compare(made("a", 2.0), made("b", 3.0), {"a/x:0": [0.1, 0.2]})
+    assert [row.output for row in outcome.rows] == ["a/y:0"]
+    found = outcome.first_difference
+    assert (found.note.mean, found.other.mean) == (2.0, 3.0)
+    assert found.op.startswith("a/")
+    assert found.other.tensor.startswith("b/")
+
+
+# -- a plan that changed the graph ------------------------------------------------------------------
+
+
+def test_what_a_plan_changed_is_compared_with_what_was_before():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        tf.negative(tf.nn.relu(x, name="act"), name="y")
+    ed, feeds = gs.open(graph), {"x:0": [-1.0, 2.0]}
+    done = ed.apply(ed.plan().bypass("act"))
+    for source in (ed, graph):  # the editor that has changed, and what it was opened from
+        outcome = gs.compare(source, done, feeds)
+        assert [(row.output, row.absolute) for row in outcome.rows] == [("y:0", 1.0)]
+        assert outcome.first_difference.op == "y"
+    later = ed.apply(ed.plan().rename("y", "z"))
+    assert gs.compare(ed, later, feeds).first_difference is None
+    gone = "compare(ed, done): it was undone, or another plan was applied since"
+    for source in (ed, graph):
+        with refuses(PlanError, gone, "ed.undo() and ed.redo()", "gs.compare(old, ed)"):
+            gs.compare(source, done, feeds)
+    ed.undo()
+    assert gs.compare(ed, done, feeds).rows[0].absolute == 1.0
+    ed.undo()
+    with refuses(PlanError, gone):
+        gs.compare(ed, done, feeds)
 
 
 def test_a_session_of_another_graph_is_refused():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.errors import PlanError
+from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.feeds import given, last_outputs, made_up, only_computes
 from tests.graphs import tf1
 from tests.refusal import refuses
@@ -21,15 +22,111 @@ def test_an_array_takes_the_dtype_of_its_tensor():
         given(gs.open(graph), {"x:0": [1, 2]}, "trace")
 
 
+@pytest.fixture(scope="module")
+def fed():
+    with tf.Graph().as_default() as graph:
+        tf1.placeholder(tf.float32, [None, 2], name="x")
+        tf1.placeholder(tf.int32, [], name="n")
+        tf1.placeholder(tf.complex64, [], name="c")
+        tf1.placeholder(tf.bool, [2], name="flags")
+        tf1.placeholder(tf.string, [None], name="words")
+        tf1.placeholder(tf.bfloat16, [2], name="half")
+        tf1.placeholder(tf.float32, name="any")
+    return gs.open(graph)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "dtype"),
+    [
+        ("x", [[1, 2]], np.float32),
+        ("n", 3.0, np.int32),
+        ("n", True, np.int32),
+        ("n", 3 + 0j, np.int32),
+        ("c", 1 + 2j, np.complex64),
+        ("c", 0.1, np.complex64),
+        ("flags", [0, 1.0], np.bool_),
+        ("half", np.array([1, 2], np.float64), tf.bfloat16.as_numpy_dtype),
+        ("any", [], np.float32),
+    ],
+)
+def test_what_says_the_same_in_the_dtype_of_its_tensor_is_taken(fed, name, value, dtype):
+    array = given(fed, {name: value}, "trace")[f"{name}:0"]
+    assert array.dtype == dtype
+    assert np.array_equal(array, np.asarray(value, array.dtype if name == "c" else None))
+
+
+def test_texts_are_taken_as_they_are(fed):
+    for texts in (["a", "b"], np.array([b"a"]), np.array([b"a", "b"], object)):
+        assert given(fed, {"words": texts}, "trace")["words:0"].tolist() == list(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong", "instead"),
+    [
+        ("n", 2.5, "2.5 is no value of int32", "Give numbers of int32"),
+        ("n", float("nan"), "nan is no value of int32", "Give numbers of int32"),
+        ("n", 2**40, "1099511627776 is no value of int32", "Give numbers of int32"),
+        ("n", 1j, "1j is no value of int32", "Give numbers of int32"),
+        ("n", [None], "no array of numbers (there is NoneType in it), and the tensor is () of int32", "of int32"),
+        ("flags", [1, 2], "2 is no value of bool", "Give numbers of bool"),
+        ("x", [[1j, 2]], "1j is no value of float32", "Give numbers of float32"),
+        ("x", [["1", "2"]], "that is text, and the tensor is (?, 2) of float32", "Give numbers of float32"),
+        ("x", [[1, 2], [3]], "what is in the list is not of one shape", "Give rows of the same length"),
+        ("x", tf.keras.Input([2]), "an object of type KerasTensor is not an array", "Give numbers, or an array"),
+        ("x", [1, 2], "the shape (2,), the tensor (?, 2) of float32", "one of that shape, or random=0 for 'x:0' too"),
+        ("words", 3, "that is not text, and the tensor is of string", "Give texts, as ['a', 'b']"),
+        ("words", "a", "the array has the shape (), the tensor (?) of string", "Give one of that shape."),
+    ],
+)
+def test_what_would_say_something_else_is_refused(fed, name, value, wrong, instead):
+    with refuses(PlanError, f"trace('{name}:0')", wrong, instead):
+        given(fed, {name: value}, "trace")
+
+
+def test_a_name_that_is_none_is_told_what_can_be_fed(fed):
+    with refuses(SelectionError, "no op is called 'pictures'", "What it can be fed: 'x:0', 'n:0', 'c:0'"):
+        given(fed, {"pictures": 1}, "trace")
+    with refuses(SelectionError, "no op is called 'wods'", "Did you mean 'words'?"):
+        given(fed, {"wods": 1}, "trace")
+    with refuses(SelectionError, "no op is called 'pictures'", "Nothing there has a similar name"):
+        given(gs.open(tf.Graph()), {"pictures": 1}, "trace")
+
+
+def test_what_is_no_mapping_is_refused(fed, tmp_path):
+    for thing, shown, kind in ((3, "3", "int"), ([[1, 2]], "...", "list"), (np.zeros(9), "...", "ndarray")):
+        wrong = f"trace(feeds={shown}): an object of type {kind} is not a mapping"
+        with refuses(PlanError, wrong, "Give {'x:0': array}"):
+            given(fed, thing, "trace")
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    with refuses(PlanError, "it holds one array, and does not say for which tensor", "Give {'x:0': np.load("):
+        given(fed, tmp_path / "one.npy", "trace")
+
+
+def test_what_nobody_can_ask_for_says_why(tmp_path):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        tf.identity(tf.exp(x, name="y"), name="z")
+    proto = graph.as_graph_def()
+    next(node for node in proto.node if node.name == "y").op = "Addons>Parse"
+    (tmp_path / "odd.pb").write_bytes(proto.SerializeToString())
+    ed = gs.open(tmp_path / "odd.pb")
+    wrong = "what nothing reads needs 1 op of a type that TensorFlow does not know here, 'Addons>Parse'"
+    with refuses(PlanError, "trace()", wrong, "Name what is meant: fetches=[...], as 'z:0'"):
+        ed.feeds_needed()
+    assert list(ed.feeds_needed("x:0")) == ["x:0"]
+
+
 def test_what_is_made_up_has_dtype_and_shape():
     with tf.Graph().as_default() as graph:
         tf1.placeholder(tf.int64, [None, 2], name="x")
         tf1.placeholder(tf.float32, name="any")
+        tf1.placeholder(tf.string, [None], name="text")
     ed, random = gs.open(graph), np.random.RandomState(0)
-    made = made_up(ed, "x:0", random, "trace")
+    made = made_up(ed, ["x:0"], random, "trace")["x:0"]
     assert (made.shape, made.dtype) == ((1, 2), np.int64)
-    with refuses(PlanError, "'any:0' (float32) needs a feed"):
-        made_up(ed, "any:0", random, "trace")
+    why = "'any:0' (float32 (...)), 'text:0' (string (?)) need feeds: only numbers of a known rank are made up"
+    with refuses(PlanError, why, "Give feeds={'any:0': array, 'text:0': array}."):
+        made_up(ed, ["any:0", "x:0", "text:0"], random, "trace")
 
 
 def test_what_is_in_a_branch_is_no_output():

@@ -339,13 +339,15 @@ def test_what_cannot_be_run_is_refused_with_what_to_type():
         ed.trace({"x:0": [1.0, 2.0, 3.0]})
     with refuses(SelectionError, "trace('z:0')", "'z'"):
         ed.trace({"z": 1.0})
-    with refuses(PlanError, "trace(feeds=3)", "not a mapping"):
+    with refuses(PlanError, "trace(feeds=3)", "not a mapping", "Give {'x:0': array}"):
         ed.trace(3)
+    with refuses(PlanError, "trace(fetches=[]): nothing is asked for", "Name a tensor or an op, or leave it out"):
+        ed.trace(random=0, fetches=[])
     with refuses(SelectionError, "trace(fetches='nope:0')"):
         ed.trace(random=0, fetches="nope:0")
     with refuses(SelectionError, "trace(random='x')", "not a seed"):
         ed.trace(random="x")
-    with refuses(PlanError, "'words:0' (string) needs a feed"):
+    with refuses(PlanError, "'words:0' (string (...)) needs a feed"):
         ed.trace(random=0, fetches="words:0")
     for wrong, said in ((True, "that is not a seed"), (1.5, "that is not a seed"), (-1, "between 0 and 4294967295")):
         for argument in ("random", "seed"):
@@ -356,6 +358,52 @@ def test_what_cannot_be_run_is_refused_with_what_to_type():
         w.assign_add(1.0)
     with refuses(PlanError, "trace()", "sets variables or files", "fetches=[...]"):
         gs.open(graph).trace()
+
+
+def test_all_that_needs_a_feed_is_named_at_once():
+    with tf.Graph().as_default() as graph:
+        x, n, words = (tf1.placeholder(dtype, [None], name=dtype.name) for dtype in (tf.float32, tf.int32, tf.string))
+        with tf.control_dependencies([words]):
+            tf.add(x, tf.cast(n, tf.float32), name="y")
+    ed = gs.open(graph)
+    wrong = "'float32:0' (float32 (?)), 'int32:0' (int32 (?)), 'string:0' (string (?)) need feeds."
+    with refuses(PlanError, wrong, "Give feeds={'float32:0': array, 'int32:0': array, 'string:0': array}, or random=0"):
+        ed.trace(fetches="y:0")
+    wrong = "'string:0' (string (?)) needs a feed: only numbers of a known rank are made up"
+    with refuses(PlanError, wrong, "Give feeds={'string:0': array}."):
+        ed.trace(fetches="y:0", random=0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "wrong", "instead"),
+    [
+        ({"timeout": -1}, "that is no time", "Give seconds, as timeout=60"),
+        ({"timeout": 0}, "that is no time", "Give seconds, as timeout=60"),
+        ({"timeout": "1"}, "that is no time", "Give seconds, as timeout=60"),
+        ({"timeout": float("nan")}, "that is no time", "Give seconds, as timeout=60"),
+        ({"rounds": 0}, "that is no number of rounds", "Give 1 or more, as rounds=1000"),
+        ({"rounds": 1.5}, "that is no number of rounds", "Give 1 or more, as rounds=1000"),
+        ({"rounds": True}, "that is no number of rounds", "Give 1 or more, as rounds=1000"),
+        ({"watch": 3}, "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"),
+        ({"memory": 0.5}, "that is no number of bytes", "memory=200 << 20"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(limit, wrong, instead):
+    ((name, value),) = limit.items()
+    with refuses(PlanError, f"trace({name}={value!r}): {wrong}", instead):
+        gs.open(towers()).trace({"x:0": [1.0, 2.0]}, **limit)
+
+
+def test_a_variable_without_a_value_is_named_in_the_words_of_a_run():
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", initializer=1.0, use_resource=True)
+        tf.negative(w, name="y")
+    with tf1.Session(graph=graph) as session:
+        ed = gs.open(session)
+        instead = "session.run(variable.initializer); or feed what reads it: feeds={...}."
+        with refuses(PlanError, "trace(): variable 'w' has no value in the session given", instead):
+            ed.trace()
+        assert ed.trace({ed.op("y").inputs[0].name: 3.0}).results == {"y:0": -3.0}
 
 
 def test_an_op_without_a_kernel_is_named_and_the_rest_runs():

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import PlanError
+from .graph import TensorInfo
 
 _PARTS = "::"
 
@@ -59,3 +63,34 @@ def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
         else:
             found[name] = array.view(np.dtype(kind)).reshape(array.shape[:-1]) if kind else array
     return found
+
+
+def loaded(path: Any, asked: str, instead: str) -> Any:
+    """Returns the array of an ``.npy`` file, or those of an ``.npz`` file by name.
+
+    Args:
+        path: the file.
+        asked, instead: the request and the way out, for messages.
+
+    Raises:
+        PlanError: it is neither, or cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:  # NumPy leaves one open that is no archive
+            held = np.load(file, allow_pickle=False)
+            return dict(held) if hasattr(held, "files") else held
+    except OSError as error:
+        wrong = f"the file cannot be read: {error.strerror or error}"
+    except (ValueError, EOFError, BadZipFile):
+        wrong = "that is not a file of arrays of numbers or texts, as NumPy writes them (.npz)"
+    raise PlanError(asked, wrong, instead)
+
+
+def can_be_made_up(info: TensorInfo) -> bool:
+    """Returns whether a tensor can be given random numbers: its rank is known, and it holds numbers.
+
+    Example:
+        >>> can_be_made_up(TensorInfo("float32", (None, 2))), can_be_made_up(TensorInfo("string", ()))
+        (True, False)
+    """
+    return info.shape is not None and info.dtype.startswith(("float", "bfloat", "int", "uint", "bool"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +50,12 @@ class FirstDifference:
 
 
 def first_difference(
-    graph: Graph, ours: Notes, theirs: Notes, names: Mapping[str, str], tolerance: float
+    graph: Graph,
+    ours: Notes,
+    theirs: Notes,
+    names: Mapping[str, str],
+    tolerance: float,
+    unsaid: Container[str] = (),
 ) -> FirstDifference | None:
     """Returns the first tensor, in the order of computing, that differs by more than a tolerance; None without any.
 
@@ -59,6 +64,7 @@ def first_difference(
         ours, theirs: tensor -> what it held, by round, in each run.
         names: tensor of the one -> its name in the other, where that is another.
         tolerance: how far two tensors may be apart, in parts of the largest absolute value of the first.
+        unsaid: ops that are named only where no other differs.
 
     Example:
         >>> from .noted import noted
@@ -77,7 +83,8 @@ def first_difference(
             if other is not None and (apart := difference(note, other)) > tolerance:
                 op = graph.tensor(name)[0]
                 turned = graph.types[op] in TURNING  # it hands on what the round before has made
-                found.append(((note.rounds[:1], place[op] if not turned else -1, note.rounds), note, other, apart))
+                when = (note.rounds[:1], place[op] if not turned else -1, note.rounds)
+                found.append(((graph.names[op] in unsaid, *when), note, other, apart))
                 break
     if not found:
         return None

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import OpenError, SelectionError, did_you_mean
+from ..errors import OpenError, PlanError, SelectionError, one_of
 from ..words import counted, few
 from .arrays import packed, unpacked
 from .first_bad import FirstBad, first_bad
@@ -34,6 +35,7 @@ NUMBERS = ("ms", "bytes", *_NUMBER)
 _COLUMNS = ("dtype", "shape", "min", "max", "mean", "std", "zeros", "nan", "infinite", "seconds", "bytes")
 _ROW = (*_COLUMNS, "rounds", "device")
 _TEXTS, _HEADS = ("tensor", "dtype", "shape", "device"), {"seconds": "us", "bytes": "memory"}
+_KEYS = {head: key for key, head in _HEADS.items()}  # a column may be asked for by what stands above it, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +188,18 @@ class Trace:
             other: the other run: of another checkpoint, dtype, machine or graph, or after a plan.
             tolerance: how far two tensors may be apart, in parts of the largest absolute value.
             names: tensor of this run -> its name in the other, where it has another.
+
+        Raises:
+            SelectionError: the other is not a trace.
+            PlanError: the tolerance is none.
         """
+        asked = "trace.first_difference"
+        _refuse_no_trace(other, asked)
+        refuse_no_tolerance(tolerance, asked)
         names = names or {}
         theirs = {**other.by_tensor, **_handed_on(other)}
         ours = {name: notes for name, notes in _handed_on(self).items() if names.get(name, name) not in other.handed_on}
-        return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance)
+        return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance, self.added)
 
     def differences(self, other: Trace, names: Mapping[str, str] | None = None) -> dict[str, float]:
         """Returns for each op that both runs have how far its outputs are apart, at most: to colour a picture by.
@@ -202,7 +211,11 @@ class Trace:
         Returns:
             op of this run -> the difference, in parts of the largest absolute value; infinity for other shapes or other
             counts of what is not finite.
+
+        Raises:
+            SelectionError: the other is not a trace.
         """
+        _refuse_no_trace(other, "trace.differences")
         return differences(self.by_tensor, other.by_tensor, names or {})
 
     def rows(self) -> list[dict[str, Any]]:
@@ -231,13 +244,14 @@ class Trace:
         Raises:
             SelectionError: there is no such column.
         """
-        rows, chosen = self.rows(), [columns] if isinstance(columns, str) else list(columns) or list(_COLUMNS)
+        by, columns = _KEYS.get(by, by), [columns] if isinstance(columns, str) else columns
+        rows, chosen = self.rows(), [_KEYS.get(key, key) for key in columns] or list(_COLUMNS)
         sortable = [key for key in _ROW if key not in ("shape", "dtype", "device")]
         for asked, keys, known in (("by", [by] if by else [], sortable), ("columns", chosen, _ROW)):
             for key in keys:
                 if key not in known:
                     wrong = f"there is no column {key!r}" + " to sort by" * (key in _ROW)
-                    raise SelectionError(f"trace.table({asked}={key!r})", wrong, did_you_mean(key, known))
+                    raise SelectionError(f"trace.table({asked}={key!r})", wrong, one_of(key, known))
         if by:
             rows.sort(key=lambda row: -math.inf if math.isnan(row[by]) else row[by], reverse=True)
         shown = ["tensor", *chosen]
@@ -304,7 +318,7 @@ class Trace:
         """Writes it to a file that `Trace.load` reads: a NumPy archive (``.npz``), without pickled objects.
 
         Args:
-            path: the file; it is written whole or not at all.
+            path: the file; it is written whole or not at all, and its folder is made where there is none.
         """
         graph = self.graph
         about = {
@@ -322,6 +336,7 @@ class Trace:
         arrays |= packed(self.results, "result") | packed(self.feeds, "feed")
         archive = io.BytesIO()
         np.savez_compressed(archive, **arrays)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, archive.getvalue())
 
     @classmethod
@@ -352,6 +367,24 @@ class Trace:
             raise OpenError(asked, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
         held = (about["same"], about["stopped"], about["untold"], frozenset(about["added"]))
         return cls(graph, notes, costs, results, fed, *held)
+
+
+def refuse_no_tolerance(tolerance: Any, asked: str) -> None:
+    """Refuses what is no share of the largest value.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.number)) or not tolerance >= 0:
+        wrong = "that is not a share of the largest value"
+        raise PlanError(f"{asked}(tolerance={tolerance!r})", wrong, "Give a number from 0 on, as tolerance=1e-5")
+
+
+def _refuse_no_trace(other: Any, asked: str) -> None:
+    if not isinstance(other, Trace):
+        wrong = f"an object of type {type(other).__name__} is not a trace"
+        instead = "Run it first: ed.trace(feeds); or compare graphs: gs.compare(a, b)"
+        raise SelectionError(f"{asked}(other)", wrong, instead)
 
 
 def _handed_on(trace: Trace) -> dict[str, tuple[Noted, ...]]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError, SelectionError, SurgeryError
+from ..graph.arrays import can_be_made_up, loaded
 from ..graph.graph import TensorInfo, shape_text
 from ..graph.names import outer_name
 from ..view.paint import Paint
@@ -25,7 +26,6 @@ from .tried import attempt, compared, open_ends
 
 _NAMES = 8
 """So many names of the notebook are offered for a feed."""
-_MADE = ("float", "bfloat", "int", "uint", "bool")
 
 
 def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict[str, Any]]:
@@ -44,7 +44,7 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
         needed = stage.source.feeds_needed(asked.get("fetches"))
     feeds = []
     for name, info in needed.items():
-        known = info is not None and info.shape is not None and info.dtype.startswith(_MADE)
+        known = info is not None and can_be_made_up(info)
         sizes = [1 if size is None else size for size in info.shape or ()] if known and info is not None else []
         feeds.append({
             "tensor": name,
@@ -229,18 +229,14 @@ def feed_of(tensor: str, text: str) -> Any:
 
 
 def _from_file(tensor: str, path: Path, asked: str) -> Any:
-    try:
-        held = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise PlanError(asked, f"the file cannot be read: {error}", "np.save(path, array)") from None
-    if not hasattr(held, "files"):
+    held = loaded(path, asked, "np.save(path, array)")
+    if not isinstance(held, dict):
         return held
-    with held:
-        for name in (tensor, tensor.partition(":")[0], *(held.files if len(held.files) == 1 else ())):
-            if name in held.files:
-                return held[name]
-        raise PlanError(asked, f"the file has no array of that name, but {few(map(repr, held.files))}",
-                        f"np.savez(path, **{{{tensor!r}: array}})")  # fmt: skip
+    for name in (tensor, tensor.partition(":")[0], *(held if len(held) == 1 else ())):
+        if name in held:
+            return held[name]
+    wrong = f"the file has no array of that name, but {few(map(repr, held))}"
+    raise PlanError(asked, wrong, f"np.savez(path, **{{{tensor!r}: array}})")
 
 
 def _fitting(info: TensorInfo | None) -> list[str]:

@@ -8,7 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from graphsurgeon.graph.arrays import packed, unpacked
+from graphsurgeon.errors import PlanError
+from graphsurgeon.graph.arrays import can_be_made_up, loaded, packed, unpacked
+from graphsurgeon.graph.graph import TensorInfo
+from tests.refusal import refuses
 
 VALUES = {
     "number:0": np.float32(2.5),
@@ -40,3 +43,36 @@ def test_a_value_comes_back_as_it_was(name):
 def test_texts_come_back_as_bytes():
     back = unpacked(packed({"a": np.array(["x", "yz"])}, "feed"), "feed")
     assert back["a"].tolist() == [b"x", b"yz"]
+
+
+def test_arrays_of_files(tmp_path):
+    np.save(tmp_path / "one.npy", np.arange(3))
+    np.savez(tmp_path / "two.npz", a=np.arange(2), b=np.array(["x"]))
+    assert loaded(tmp_path / "one.npy", "", "").tolist() == [0, 1, 2]
+    assert {name: held.tolist() for name, held in loaded(tmp_path / "two.npz", "", "").items()} == {
+        "a": [0, 1],
+        "b": ["x"],
+    }
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    asked, instead = "trace(feeds='a.npz')", "np.savez(path, x=array)"
+    np.savez(tmp_path / "whole.npz", a=np.arange(1000))
+    whole = (tmp_path / "whole.npz").read_bytes()
+    spoilt = {"none": b"", "text": b"x,y", "cut": whole[:400], "zip": b"PK\x03\x04" + bytes(60)}
+    for name, data in spoilt.items():
+        (tmp_path / name).write_bytes(data)
+        with refuses(PlanError, asked, "that is not a file of arrays of numbers or texts", instead):
+            loaded(tmp_path / name, asked, instead)
+    np.save(tmp_path / "objects.npy", np.array([{}, None], object), allow_pickle=True)
+    with refuses(PlanError, asked, "that is not a file of arrays of numbers or texts", instead):
+        loaded(tmp_path / "objects.npy", asked, instead)
+    with refuses(PlanError, asked, "the file cannot be read: No such file or directory", instead):
+        loaded(tmp_path / "nothing.npz", asked, instead)
+
+
+def test_what_can_be_made_up():
+    known = [("float16", ()), ("bfloat16", (None,)), ("uint8", (2,)), ("bool", ())]
+    unknown = [("float32", None), ("string", ()), ("resource", ()), ("complex64", (2,)), ("qint8", ())]
+    assert all(can_be_made_up(TensorInfo(*one)) for one in known)
+    assert not any(can_be_made_up(TensorInfo(*one)) for one in unknown)

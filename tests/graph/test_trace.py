@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from graphsurgeon.errors import OpenError, SelectionError
+from graphsurgeon.errors import OpenError, PlanError, SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.noted import Cost, Noted
 from graphsurgeon.graph.trace import Trace
@@ -68,6 +68,35 @@ def test_the_table_shows_the_columns_that_are_asked_for(trace):
         trace.table(columns=["zeros", "shpe"])
 
 
+def test_a_column_is_asked_for_by_its_head_too(trace):
+    assert trace.table(by="us", columns=["us", "memory"]) == trace.table(by="seconds", columns=["seconds", "bytes"])
+    assert trace.table(columns="memory") == trace.table(columns=["bytes"])
+    with refuses(SelectionError, "trace.table(columns='q')", "no column 'q'", "There is 'dtype', 'shape', 'min'"):
+        trace.table(columns=["q"])
+
+
+def test_what_is_no_trace_is_not_compared(trace):
+    for compare in (trace.first_difference, trace.differences):
+        wrong = f"trace.{compare.__name__}(other): an object of type dict is not a trace"
+        with refuses(SelectionError, wrong, "Run it first: ed.trace(feeds)"):
+            compare({})
+    for tolerance in (-1, "small", True, float("nan")):
+        with refuses(PlanError, f"(tolerance={tolerance!r})", "not a share of the largest value", "tolerance=1e-5"):
+            trace.first_difference(trace, tolerance)
+
+
+def test_an_op_that_the_run_has_added_is_named_where_no_other_differs():
+    graph = Graph.of([("x", "Placeholder", []), ("ours", "Neg", ["x"]), ("y", "Exp", ["ours"])])
+
+    def run(y: float) -> Trace:
+        notes = (held("x:0", 1.0), held("ours:0", y), held("y:0", y))
+        return Trace(graph, notes, added=frozenset({"ours"}))
+
+    assert run(2.0).first_difference(run(3.0)).op == "y"
+    alone = [Trace(graph, (held("ours:0", y),), added=frozenset({"ours"})) for y in (2.0, 3.0)]
+    assert alone[0].first_difference(alone[1]).op == "ours"
+
+
 def test_numbers_for_a_picture(trace):
     assert trace.numbers() == {"y": 0.002, "x": 0.0}
     assert trace.numbers("bytes") == {"y": 64.0, "x": 0.0}
@@ -89,6 +118,8 @@ def test_it_is_kept_in_a_file(trace, tmp_path):
     again = Trace.load(tmp_path / "a.npz")
     assert (again.rows(), again.untold, again.same) == (trace.rows(), trace.untold, trace.same)
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
+    trace.save(tmp_path / "new" / "folder" / "a.npz")
+    assert Trace.load(tmp_path / "new" / "folder" / "a.npz").rows() == trace.rows()
     with refuses(OpenError, "Trace.load(", "there is no such file", "trace.save(path)"):
         Trace.load(tmp_path / "b.npz")
     (tmp_path / "c.npz").write_bytes(b"not an archive")

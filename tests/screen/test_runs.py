@@ -219,8 +219,11 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
         feed_of("x:0", '__import__("os")')
     with refuses(PlanError, "'holder' of the notebook has no 'y'", "Give the name of an array"):
         feed_of("x:0", "holder.y")
-    with refuses(PlanError, "the file cannot be read", "np.save(path, array)"):
+    with refuses(PlanError, "the file cannot be read: No such file", "np.save(path, array)"):
         feed_of("x:0", str(tmp_path / "none.npy"))
+    (tmp_path / "text.npy").write_text("1 2 3")
+    with refuses(PlanError, "that is not a file of arrays of numbers or texts", "np.save(path, array)"):
+        feed_of("x:0", str(tmp_path / "text.npy"))
     with refuses(PlanError, "the file has no array of that name, but 'x:0', 'y'", "np.savez(path, **{'z:0': array})"):
         feed_of("z:0", str(tmp_path / "two.npz"))
 
@@ -230,6 +233,8 @@ def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
     state = screen.state
     with refuses(PlanError, "trace('a:0')", "the array has the shape (3,), the tensor (2) of float32"):
         screen.run({"a:0": "[1, 2, 3]"})
+    with refuses(PlanError, "trace('a:0')", "that is text, and the tensor is (2) of float32"):
+        screen.run({"a:0": "'one'"})
     assert screen.state.ran is None
     assert screen.state.paint == state.paint
     with refuses(SelectionError, "run(feeds=['a:0'])", "is not an object of texts", "Call it as run("):
