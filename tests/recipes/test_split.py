@@ -85,7 +85,8 @@ def test_a_proof_that_needs_a_feed_says_so():
         tf.add(tf.strings.to_number(text, name="number"), 1.0, name="y")
     ed = gs.open(graph)
     assert refusal(gs.PlanError, gs.recipes.split_at, ed, "number:0", "y:0") == (
-        "split_at(): the proof cannot run: 'text:0' (string ()) needs a feed: only numbers of a known rank are made up.\n"
+        "split_at(): the proof cannot run: 'text:0' (string ()) needs a feed: "
+        "only numbers of a known rank are made up.\n"
         "Give feeds={'text:0': array}; or verify=False."
     )
     assert gs.recipes.split_at(ed, "number:0", "y:0", feeds={"text:0": "3"}).first.outputs == {"number": "number:0"}
