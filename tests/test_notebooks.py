@@ -20,6 +20,9 @@ WRITE = runpy.run_path(str(ROOT / "tools" / "write_references.py"))
 #: The notebooks that begin and end as all should.
 HEADED = {
     "00_start_here",
+    "01_the_first_cut",
+    "03_clone_with_variables",
+    "05_tf2_and_keras",
 }
 
 
@@ -63,7 +66,7 @@ def frame_faults(notebook: Any) -> list[str]:
     used = re.findall(r"`[\w.]+`", head.partition("**You use:**")[2].partition("\n")[0])
     if len(used) != 3:
         said.append(f"its header names {len(used)} methods, not three")
-    if sum(text.count("**Next:**") for text in texts) != 1 or not re.search(r"\n\*\*Next:\*\* .*\.$", texts[-1]):
+    if sum(text.count("**Next:**") for text in texts) != 1 or not re.search(r"^\*\*Next:\*\* .*\.\Z", texts[-1], re.M):
         said.append("it does not end with one Next")
     return said
 
@@ -146,6 +149,10 @@ def cell(source: str = "1", count: int | None = 1, outputs: list[Any] | None = N
         ),
         ([cell(outputs=[nbformat.v4.new_output("stream", text="equal\nFalse\n")])], "code cell 1 prints False"),
         ([cell(outputs=[nbformat.v4.new_output("execute_result", {"text/plain": "False"})])], "cell 1 prints False"),
+        (
+            [cell(outputs=[nbformat.v4.new_output("stream", text="Not yet. Click.\n")])],
+            "cell 1 says that a step by hand",
+        ),
         ([cell(outputs=[nbformat.v4.new_output("error", ename="ValueError", evalue="")])], "cell 1 ends in ValueError"),
     ],
 )

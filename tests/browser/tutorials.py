@@ -71,6 +71,25 @@ class Reader:
         self.cell.locator(".gs").get_by_role("button", name=name, exact=True).first.click()
         self.settle()
 
+    def tab(self, name: str) -> None:
+        """Opens a tab of the plan; its name may have a count behind it."""
+        self.cell.get_by_role("tab", name=name).click()
+        self.settle()
+
+    def choose(self, field: str, option: str) -> None:
+        """Chooses an entry of a menu field."""
+        self.cell.get_by_label(field, exact=True).select_option(option)
+        self.settle()
+
+    def fill(self, field: str, text: str) -> None:
+        """Types a text into a field."""
+        self.cell.get_by_label(field, exact=True).fill(text)
+
+    def enter(self, field: str, text: str) -> None:
+        """Types a text into a field, and Enter."""
+        self.fill(field, text)
+        self.press("Enter")
+
     def settle(self) -> None:
         """Waits until the kernel has answered, and the page has drawn it."""
         answered(self.page)
@@ -86,6 +105,27 @@ def _marks_of_00(reader: Reader) -> None:
     reader.press("i")
     reader.click("features/pool2")
     reader.press("o")
+
+
+def _marks_of_01(reader: Reader) -> None:
+    reader.click("images")
+    reader.press("i")
+    reader.click("features/flat")
+    reader.press("o")
+
+
+def _leak_of_01(reader: Reader) -> None:
+    reader.tab("Boundary")
+    reader.button("Add as input rate:0")
+
+
+def _preview_of_01(reader: Reader) -> None:
+    reader.fill("Scope to copy to", "encoder")
+    reader.button("Copy")
+    reader.enter("Tensor or value that feeds images:0", "photos:0")
+    reader.enter("Tensor or value that feeds rate:0", "0.0")
+    reader.button("Let what reads \u2026 read it")
+    reader.click("finder/stand_in", "destination")
 
 
 def _apply(reader: Reader) -> None:
@@ -104,6 +144,30 @@ def _search_of_12(reader: Reader) -> None:
     reader.settle()
 
 
+def _copy_of_03(reader: Reader) -> None:
+    reader.click("words")
+    reader.press("i")
+    reader.unfold("net/head/")
+    reader.click("net/head/logits")
+    reader.press("o")
+    reader.fill("Scope to copy to", "customer")
+    reader.button("Copy")
+    reader.enter("Tensor or value that feeds words:0", "their_words:0")
+
+
+def _variables_of_03(reader: Reader) -> None:
+    reader.tab("Variables")
+    reader.choose("What becomes of net/vectors", "share")
+
+
+def _marks_of_05(reader: Reader) -> None:
+    reader.click("pictures")
+    reader.press("i")
+    reader.unfold("~sorter_1/block_3/")
+    reader.click("sorter_1/block_3_add_1/Add")
+    reader.press("o")
+
+
 #: Notebook -> its steps, in their order.
 TUTORIALS: dict[str, Steps] = {
     "00": {
@@ -113,6 +177,14 @@ TUTORIALS: dict[str, Steps] = {
         "apply": _apply,
         "undo": lambda reader: reader.button("Undo (Ctrl+Z)"),
     },
+    "01": {
+        "mark": _marks_of_01,
+        "leak": _leak_of_01,
+        "preview": _preview_of_01,
+        "apply": _apply,
+    },
+    "03": {"copy": _copy_of_03, "variables": _variables_of_03},
+    "05": {"mark": _marks_of_05},
     "12": {"search": _search_of_12},
 }
 
@@ -153,7 +225,7 @@ def walk(page: Any, lab: Any, number: str, images: Path | None = None) -> None:
             assert said.startswith("Not yet. "), said
             _by_hand(page, shown, steps[step], images and images / f"{number}_{step}.png")
             said = page.evaluate(_RUN, index)
-        assert said == _text(cell), f"cell {index} of {file.name}"
+        assert said == _text(cell), f"cell {index} of {file.name} says {said}"
         if any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
             shown = index
     assert not left, f"no cell of {file.name} has the tags of the steps {left}"
