@@ -19,6 +19,7 @@ from ..words import counted, few
 from .arrays import packed, unpacked
 from .first_bad import FirstBad, first_bad
 from .first_difference import FirstDifference, differences, first_difference
+from .frames import order
 from .graph import Graph
 from .names import op_name, tensor_name
 from .noted import Cost, Noted
@@ -44,7 +45,7 @@ class Trace:
 
     Args:
         graph: what ran: the part of the graph that was needed, with its calls in the open.
-        notes: what the tensors held, in the order in which they were computed.
+        notes: what the tensors held, in the order in which it was noted.
         costs: op -> what it cost.
         results: tensor that was asked for -> its value.
         feeds: tensor that was fed -> the array.
@@ -219,9 +220,18 @@ class Trace:
         return differences(self.by_tensor, other.by_tensor, names or {})
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op."""
-        rows = []
-        for name, notes in self.by_tensor.items():
+        """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op.
+
+        What an op reads stands before what it gives; numbers themselves are noted as they come, of some ops at once.
+        """
+        rows, place, graph = [], order(self.graph), self.graph
+
+        def at(tensor: str) -> tuple[int, int]:
+            op, port = graph.tensor(tensor)
+            return place[op], port
+
+        for name in sorted(self.by_tensor, key=at):
+            notes = self.by_tensor[name]
             note, cost = self[name], self.costs.get(name.partition(":")[0])
             rows.append({
                 "tensor": name, "dtype": note.dtype, "shape": note.shape, "rounds": len(notes) if note.rounds else 0,
@@ -233,7 +243,7 @@ class Trace:
         return rows
 
     def table(self, by: str = "", limit: int = 20, columns: Iterable[str] = ()) -> str:
-        """Returns the tensors as text, in the order in which they were computed.
+        """Returns the tensors as text, each after those that it is computed from.
 
         Args:
             by: the column to sort by, largest first: ``"seconds"``, ``"bytes"``, ``"max"`` ...

@@ -68,6 +68,13 @@ def test_the_table_shows_the_columns_that_are_asked_for(trace):
         trace.table(columns=["zeros", "shpe"])
 
 
+def test_what_an_op_reads_stands_before_what_it_gives():
+    graph = Graph.of([("y", "Split", ["x"]), ("x", "Placeholder", []), ("z", "Neg", ["y:1"])])
+    notes = [held(name, 1.0) for name in ("z:0", "y:1", "y:0", "x:0")]  # as several threads may note them
+    told = [row["tensor"] for row in Trace(graph, tuple(notes)).rows()]
+    assert told == ["x:0", "y:0", "y:1", "z:0"]
+
+
 def test_a_column_is_asked_for_by_its_head_too(trace):
     assert trace.table(by="us", columns=["us", "memory"]) == trace.table(by="seconds", columns=["seconds", "bytes"])
     assert trace.table(columns="memory") == trace.table(columns=["bytes"])
