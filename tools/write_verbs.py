@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from graphsurgeon.screen.keys import KEYS
-from graphsurgeon.screen.verbs import COLOURS, MODE, PANE, POLICY, STAGE, TRAINING, UNMAPPED, VERBS, Kind
+from graphsurgeon.screen.verbs import COLOURS, MODE, PANE, POLICY, STAGE, TRAINING, UNMAPPED, VERBS, WAITS, Kind
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
@@ -16,7 +16,7 @@ NOTEBOOK = ROOT / "notebooks" / "00_start_here.ipynb"
 _TABLE = re.compile(r"^\|.*?\|$(?:\n^\|.*\|$)*", re.MULTILINE)
 ALIASES = {
     "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
-    "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE,
+    "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE, "Waits": WAITS,
 }  # fmt: skip
 """Kinds that have a name of their own in TypeScript."""
 _PAGE = """# All verbs of the screen

@@ -15,7 +15,7 @@ from ..graph.names import tensor_name
 from ..graph.selection import Query, Selection
 from ..words import counted, few
 from .marks import Marks, ops_of
-from .shown import boundary_shown, boundary_text
+from .shown import boundary_shown, boundary_text, leaked
 from .stage import Stage
 from .state import State
 
@@ -123,11 +123,15 @@ def include(stage: Stage, state: State, tensor: str) -> State:
     """Takes what computes a leak into the region, up to the boundary inputs.
 
     Args:
-        tensor: the name of the tensor that leaks.
+        tensor: the name of the tensor that leaks; or ``^op``, for an op that the region waits for.
     """
-    marks = state.marks.without(tensor)
-    stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), f"include({tensor!r})")
-    return _marked(stage, state, replace(marks, included=(*marks.included, tensor_name(tensor))))
+    marks, asked = state.marks.without(tensor), f"include({tensor!r})"
+    if waited := tensor.startswith("^"):
+        stage.around(stage.source.snapshot, [tensor[1:]]).graph.find(tensor[1:], asked)
+    else:
+        stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), asked)
+    name = tensor if waited else tensor_name(tensor)
+    return _marked(stage, state, replace(marks, included=(*marks.included, name)))
 
 
 def swap_boundary(stage: Stage, state: State) -> State:
@@ -166,4 +170,4 @@ def _marked(stage: Stage, state: State, marks: Marks) -> State:
     region, problem = stage.region(state)
     if region is None:
         return state.saying(problem, "warn" if problem else "info")
-    return state.saying(boundary_text(marks, region), "warn" if region.boundary.leaks else "info")
+    return state.saying(boundary_text(marks, region), "warn" if leaked(region) else "info")

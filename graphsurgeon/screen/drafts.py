@@ -23,19 +23,24 @@ from .stage import Stage
 from .state import State
 
 
-def copy(stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder") -> State:
+def copy(
+    stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder", control: str = "auto"
+) -> State:
     """Adds a copy of the region (or of what is selected) to the plan, under `to` or a free scope.
 
     Args:
         to: the scope of the copy. Default: a free one.
         unmapped: what becomes of boundary inputs that nothing feeds, as in `Plan.copy`.
+        control: what becomes of control inputs from outside, as in `Plan.copy`; ``auto``: they are kept in the same
+            graph, and dropped in another.
     """
     plan, region = stage.draft(state), stage.region(state)[0]
     chosen = stage.selection(state) if region is None else region
     if not chosen:
         raise PlanError("copy()", "there is nothing to copy", "Mark boundary tensors, or select boxes first")
     scope = to or free_name("copy", plan.after().taken)
-    control = None if stage.same else "drop"
+    if control == "auto":
+        control = "keep" if stage.same else "drop"
     values = stage.source if stage.source.values.known else None
     plan = plan.copy(chosen, to=scope, unmapped=unmapped, control=control, values=values)
     return planned(stage, state, plan, _copied(plan, scope, len(chosen)))

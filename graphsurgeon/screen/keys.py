@@ -77,6 +77,8 @@ KEYS = (
     Key("try", ("t",), "t", "try the plan: run what it would make, in a copy, and compare", "run"),
     Key("stages", ("d",), "d", "before the plan, after it, both beside one another, panned and zoomed as one",
         "set_stage"),
+    Key("change", ("z",), "z, Shift+Z", "next and previous change of the plan"),
+    Key("change_before", ("Shift+Z",)),
     Key("fit", ("f",), "f", "fit the picture"),
     Key("full", ("Shift+F",), "Shift+F", "take the full window, and give it back"),
     Key("in", ("+", "="), "+, \u2212, 0", "zoom; also Ctrl+wheel"),

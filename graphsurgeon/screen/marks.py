@@ -24,7 +24,7 @@ class Marks:
 
     Args:
         inputs, outputs: the boundary.
-        included: tensors that enter it, and what computes them is part of the region.
+        included: tensors that enter it, and what computes them is part of the region; ``^op``: what it waits for.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -49,8 +49,8 @@ class Marks:
         return less if name in less.outputs else replace(less, outputs=(*less.outputs, name))
 
     def without(self, tensor: Any) -> Marks:
-        """Returns marks without this tensor."""
-        name = tensor_name(tensor)
+        """Returns marks without this tensor, or without ``^op``, which is waited for."""
+        name = tensor if str(tensor).startswith("^") else tensor_name(tensor)
         return Marks(*(tuple(t for t in some if t != name) for some in (self.inputs, self.outputs, self.included)))
 
     @property

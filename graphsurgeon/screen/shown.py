@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..graph.graph import Graph, Ints
 from ..graph.names import op_name, under
 from ..graph.selection import Selection
+from ..graph.sizes import size_text, variable_bytes
+from ..graph.variables import VariableInfo
 from ..plan.effect import Effect
 from ..plan.fault import Fault
 from ..plan.plan import Plan
@@ -70,7 +72,7 @@ def boundary_shown(
     if region is not None:
         crossing = region.boundary
         shown["ops"] = len(region)
-        shown["leaked"] = len(crossing.leaks) + len(crossing.control_inputs)
+        shown["leaked"] = leaked(region)
         shown["leaks"] = [{"tensor": leak.tensor, "text": str(leak)} for leak in crossing.leaks[:_MOST]]
         shown["control_leaks"] = [
             {"tensor": b, "text": f"{a} must run after {b}"} for a, b in crossing.control_inputs[:_MOST]
@@ -83,11 +85,15 @@ def boundary_shown(
     return shown
 
 
+def leaked(region: Selection) -> int:
+    """Returns how much enters a region that its boundary does not name: tensors, and what is waited for."""
+    return len(region.boundary.leaks) + len(region.boundary.control_inputs)
+
+
 def boundary_text(marks: Marks, region: Selection) -> str:
     """Returns the boundary in one line."""
-    leaks = len(region.boundary.leaks)
     ends = f"{len(marks.inputs)} in, {len(marks.outputs)} out"
-    return f"Boundary: {ends}, {counted(len(region), 'ops')}, {counted(leaks, 'leaks')}"
+    return f"Boundary: {ends}, {counted(len(region), 'ops')}, {counted(leaked(region), 'leaks')}"
 
 
 def receipt(effect: Effect) -> str:
@@ -112,10 +118,15 @@ def _variable_rows(copied: Copied, preview: Preview) -> list[dict[str, str]]:
         )  # fmt: skip
         rows.append((sub.info, *end))
     rows.sort(key=lambda row: copied.source.index[row[0].op])
-    return [
-        {"name": name, "was": info.op, "dtype": info.dtype, "shape": info.shape, "policy": policy, "values": values}
-        for info, name, policy, values in rows
-    ]
+    return [_variable_row(info, name, policy, values) for info, name, policy, values in rows]
+
+
+def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> dict[str, str]:
+    size = variable_bytes(info)
+    return {
+        "name": name, "was": info.op, "dtype": info.dtype, "shape": info.shape,
+        "size": size_text(size) if size else "", "policy": policy, "values": values,
+    }  # fmt: skip
 
 
 def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
@@ -123,10 +134,7 @@ def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
     graph = step.selection.graph
     inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
               if step.selection.mask[graph.index[v.op]]]  # fmt: skip
-    return [
-        {"name": under(step.to, v.op), "was": v.op, "dtype": v.dtype, "shape": v.shape, "policy": how, "values": ""}
-        for v, how in inside
-    ]
+    return [_variable_row(v, under(step.to, v.op), how, "") for v, how in inside]
 
 
 def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) -> list[dict[str, Any]]:
@@ -170,15 +178,15 @@ def plan_shown(plan: Plan, applied: str) -> dict[str, Any]:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
             kind = copied.turned.get(number, copied.source.types[number])
             new.append({"name": name, "was": copied.source.names[number], "op": kind})
-    made = {id(copied.step): copied for copied in effect.copies}
+    made = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed what it made
     variables = []
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
-            found = made.get(id(step))
+            found = made.get(_key(step))
             rows = _variables_asked(step) if found is None else _variable_rows(found, preview)
             variables += [{"step": number, **row} for row in rows]
     inputs = [row for number, step in enumerate(plan.steps) if isinstance(step, CopyStep)
-              for row in _input_rows(number, step, made.get(id(step)), plan)]  # fmt: skip
+              for row in _input_rows(number, step, made.get(_key(step)), plan)]  # fmt: skip
     return {
         "inputs": inputs[:_MOST],
         "scopes": {str(n): step.to for n, step in enumerate(plan.steps) if isinstance(step, CopyStep)},
@@ -199,6 +207,10 @@ def plan_shown(plan: Plan, applied: str) -> dict[str, Any]:
         "ready": bool(plan.awake().steps) and not faults,
         "applied": applied,
     }
+
+
+def _key(step: CopyStep) -> tuple[int, str]:
+    return id(step.selection), step.to
 
 
 def _fault(fault: Fault) -> dict[str, Any]:

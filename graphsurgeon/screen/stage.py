@@ -17,7 +17,7 @@ from ..errors import SelectionError
 from ..graph.calls import Calls, Expanded
 from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
-from ..graph.selection import Selection
+from ..graph.selection import Selection, select
 from ..plan.closure import needed
 from ..plan.plan import Plan
 from ..plan.steps import CopyStep, MutedStep, bare
@@ -207,8 +207,12 @@ class Stage:
             return None, "Mark an output: the region is what lies between" if marks.inputs else ""
         try:
             region = between = self.source.select(inputs=marks.inputs or None, outputs=marks.outputs)
-            for tensor in marks.included:
-                region = region | self.source.select(outputs=tensor)
+            for one in marks.included:
+                region = region | (
+                    select(region.graph, name=[one[1:]]).ancestors()
+                    if one.startswith("^")
+                    else self.source.select(outputs=one)
+                )
             if not region.mask[[op for op, _ in between.inputs]].any():  # its leaks are still those of the boundary
                 region = replace(region, inputs=between.inputs, outputs=between.outputs)
             return region, ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..plan.plan import CONTROL
 from .leave import FORMATS
 from .ran import MEASURES
 
@@ -147,6 +148,7 @@ YES_OR_NO = Kind("true or false", lambda value: isinstance(value, bool), "boolea
 PANE = _one_of("source", "destination")
 MODE = _one_of("set", "add", "toggle")
 UNMAPPED = _one_of("placeholder", "keep", "include", "refuse")
+WAITS = _one_of("auto", *CONTROL)
 DIRECTION = _one_of("TB", "LR", "auto")
 ASSIGN = _one_of("copy", "leave")
 EXTERNAL = _one_of("keep", "refuse")
@@ -248,7 +250,7 @@ _ALL = (
     _edit("add_leak", "make a leak a boundary input", _tensor, gesture="button"),
     # the plan
     _edit("copy", "copy the region, or what is selected", _scope, Arg("unmapped", UNMAPPED, "placeholder"),
-          gesture="menu", key="c"),
+          Arg("control", WAITS, "auto"), gesture="menu", key="c"),
     _look("takers", "say which inputs could read a tensor", _tensor, _pane, gesture="drag from a port or an edge",
           key="m", answers="Takers"),
     _edit("connect", "let an input of an op read a tensor", _tensor, _to, Arg("input", COUNT, 0),

@@ -98,7 +98,7 @@ def table(page: Any, tab: str) -> list[list[str]]:
         page.get_by_role("tab", name=tab).click()
     answered(page)
     return page.locator(".gs-panel tbody tr").evaluate_all(
-        "rows => rows.map(r => [...r.cells].map(c => c.querySelector('select')?.value ?? c.textContent))"
+        "rows => rows.map(r => [...r.cells].map(c => c.querySelector('select, input')?.value ?? c.textContent))"
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
+from math import prod
 from typing import Any
 
 import pytest
 
+from graphsurgeon.graph.sizes import size_text
 from tests.browser.hands import IMPORTS, answered, apply, box, fit, painted, shot, table
 from tests.lab import open_notebook
 from tests.until import until
@@ -106,8 +109,9 @@ def check_preview(page: Any, notebook: Any) -> None:
 
     rows = table(page, "Variables")
     assert sorted(row[0] for row in rows) == notebook.ask("sorted(v.name for v in ed.draft.effect.variables)")
-    assert {(row[3], row[4]) for row in rows} == {("copy", "current value")}
-    assert all(row[0] == "copy/" + row[1] and row[2].startswith("float32 (") for row in rows)
+    assert {(row[4], row[5]) for row in rows} == {("copy", "current value")}
+    for name, was, (dtype, shape), size in ((row[0], row[1], row[2].split(" ", 1), row[3]) for row in rows):
+        assert (name, dtype, size) == (f"copy/{was}", "float32", size_text(4 * prod(literal_eval(shape))))
     change_a_policy(page, notebook, rows[0][1])
     names = [row[0] for row in table(page, "New ops")]
     assert sorted(names) == notebook.ask("sorted(ed.draft.effect.new_names)")

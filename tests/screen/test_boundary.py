@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tensorflow as tf
+
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
 from tests.graphs import tiny
 from tests.refusal import refuses
-from tests.screen.screens import opened, row_of_ops, traits
+from tests.screen.screens import opened, row_of_ops, tf1, traits
 
 
 def test_marking_is_selecting():
@@ -107,3 +109,40 @@ def test_boundaries_near_what_is_selected():
     assert traits(screen)["boundary"] == marked
     with refuses(SelectionError, "mark_input('nix:0')"):
         screen.set_boundary(["nix"], [])
+
+
+def waiting():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        done = tf.identity(tf1.placeholder(tf.float32, name="other"), name="done")
+        with tf.control_dependencies([done]):
+            y = tf.negative(x, name="y")
+        tf.exp(y, name="z")
+    screen = gs.open(graph).screen
+    screen.mark_input("x:0")
+    screen.mark_output("z:0")
+    return screen
+
+
+def waits(screen, name):
+    after = screen.draft.after()
+    return [after.names[op] for op in after.control.row(after.index[name]).tolist()]
+
+
+def test_what_a_region_waits_for_is_copied_too_kept_or_dropped():
+    screen = waiting()
+    assert traits(screen)["boundary"]["control_leaks"] == [{"tensor": "done", "text": "y must run after done"}]
+    assert screen.state.status.text == "Boundary: 1 in, 1 out, 2 ops, 1 leak"
+    for control, told in (("keep", ["done"]), ("drop", []), ("auto", ["done"])):
+        screen.copy(control, control=control)
+        assert waits(screen, f"{control}/y") == told
+    screen.include("^done")
+    shown = traits(screen)["boundary"]
+    assert (shown["control_leaks"], shown["included"]) == ([], ["^done"])
+    screen.copy("whole")
+    assert waits(screen, "whole/y") == ["whole/done"]
+    screen.unmark("^done")
+    assert len(traits(screen)["boundary"]["control_leaks"]) == 1
+    with refuses(SelectionError, "include('^nix')"):
+        screen.include("^nix")

@@ -23,3 +23,14 @@ def test_scopes_are_found_by_name_but_not_the_place_of_an_op_s_helpers():
     ops = [("y/axis", "Const", []), ("y", "Sum", ["y/axis"]), ("net/y/a", "Neg", ["y"]), ("net/y/b", "Neg", ["y"])]
     assert [(hit["name"], hit["op"]) for hit in scope_hits(Graph.of(ops), "Y")] == [("net/y/", "2 ops")]
     assert scope_hits(Graph.of(ops), " ") == []
+
+
+def test_variables_have_sizes_and_the_names_that_a_later_step_gives_them():
+    ed = gs.open(model("resource", None).graph)
+    plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables="initial")
+    plan = plan.rename("t/net/w", to="t/net/mine")
+    told = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_shown(plan, "")["variables"]]
+    assert told == [
+        ("net/w", "t/net/mine", "24 bytes", "initial value"),
+        ("net/b", "t/net/b", "12 bytes", "initial value"),
+    ]

@@ -12,7 +12,7 @@ import type { Search } from "./search";
 import { edgeTitle } from "./shapes";
 import type { StatusBar } from "./statusbar";
 import type { Store, TwoEnds } from "./store";
-import type { Mode, PaneName, Unmapped, Verbs } from "./verbs";
+import type { Mode, PaneName, Verbs } from "./verbs";
 import type { Box, Edge, Group, Model } from "./types";
 
 type Second = Exclude<TwoEnds, "connect">;
@@ -44,6 +44,7 @@ export interface Parts {
   search: Search;
   room: Room;
   /** shows before, after or both */ stages(): void;
+  /** goes to the next change of the plan, or with -1 to the one before */ changes(by: 1 | -1): void;
 }
 
 export class Actions {
@@ -236,11 +237,11 @@ export class Actions {
   }
 
   /** Copies the region, or what is selected; without either, the box that keys mean. By key, one says next what feeds it. */
-  async copy(to: string | null, unmapped: Unmapped, byKey = false): Promise<void> {
+  async copy(how: Verbs["copy"], byKey = false): Promise<void> {
     const { source } = this.p.panes,
       of = source.current?.of;
     if (byKey && !this.p.model.get("boundary").ops && !this.selected.source.size && of) this.select(source, [of.name], "set");
-    if ((await this.send("copy", { to, unmapped })) === null) return;
+    if ((await this.send("copy", how)) === null) return;
     const { faults, inputs } = this.p.model.get("plan");
     this.p.plan.show(faults.length ? "problems" : inputs?.length ? "mapping" : "steps");
     if (byKey && !faults.length) this.p.plan.focusMapping();

@@ -1,5 +1,6 @@
 // Puts the parts of the screen together and keeps them in step with the model.
 import { Api, type Ask } from "./api";
+import { Changes } from "./changes";
 import { count, counted, h, handled, hasFocus, painted } from "./dom";
 import { actionOf, Hands } from "./hands";
 import { Inspector } from "./inspector";
@@ -101,7 +102,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     renamed: name => hands.edits.attrs.rename(name),
   });
   const plan = new PlanBar(id, ask, {
-    copied: (to, unmapped, byKey) => void acts.copy(to, unmapped, byKey),
+    copied: (how, byKey) => void acts.copy(how, byKey),
     picked: (ask, take) => acts.pick(ask, take),
     edited: step => void hands.edits.attrs.step(step),
     applied: () => acts.apply(),
@@ -175,11 +176,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
       search,
       room: space,
       stages: () => stage(),
+      changes: by => steps.step(by, true),
     }),
-    { acts } = hands;
+    { acts } = hands,
+    steps = new Changes(acts, lookAt);
   store.listen(highlight);
 
-  const dock = h("div", { class: "gs-dock" });
+  const dock = h("div", { class: "gs-dock" }),
+    right = h("div", { class: "gs-right" }, inspector.element);
   const main = h(
     "div",
     { class: "gs-main" },
@@ -187,11 +191,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
     h(
       "div",
       { class: "gs-panes" },
-      paneTabs,
+      h("div", { class: "gs-pane-bar" }, paneTabs, steps.element),
       hands.lens.element,
       h("div", { class: "gs-pane-row" }, panes.source.element, panes.destination.element),
     ),
-    inspector.element,
+    right,
   );
   root.append(top.element, main, plan.element, status.element, space.grip, over.element, popup.layer);
 
@@ -211,7 +215,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Selections, marks and the start of a connection: all that changes without a new scene. */
   function highlight(): void {
-    const { selected, armed, edge, faded, takers, tool, picking } = store.now;
+    const { selected, armed, edge, faded, takers, tool, picking, change } = store.now;
     top.tool(tool);
     hands.lens.update();
     for (const pane of [panes.source, panes.destination]) {
@@ -220,6 +224,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       pane.drawing.only(hands.lens.names(pane));
       pane.drawing.offer(here ? takers.boxes : null);
       pane.drawing.select(selected[pane.name]);
+      pane.drawing.point(change?.pane === pane.name ? change.name : null);
       pane.drawing.mark(
         pane.name === "source" ? (store.now.tried ?? model.get("boundary")) : null,
         armed?.pane === pane.name ? armed.box : null,
@@ -249,6 +254,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       now = shownStage(),
       had = [...paneTabs.children].indexOf(document.activeElement!);
     root.classList.toggle("gs-staged", staged);
+    steps.update();
     const tab = (text: string, on: boolean, press: () => void) =>
       h("button", { class: "gs-tab", "aria-pressed": String(on), on: { click: press } }, text);
     paneTabs.setAttribute("aria-label", staged ? "Before and after the plan" : "Panes");
@@ -277,6 +283,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
   function shownStage(): StageName {
     if (wide() && !store.now.alone) return "both";
     return store.now.active === "source" ? "before" : "after";
+  }
+
+  /** Makes a pane the one that is meant; where it is not seen, it is shown in the place of the other. */
+  function lookAt(name: PaneName): void {
+    const seen = wide() && !store.now.alone;
+    if (seen || store.now.active === name) return activate(name);
+    if (acts.staged) stage(name === "source" ? "before" : "after");
+    else activate(name);
   }
 
   /** Shows the graph before the plan, after it, or both; without a stage the next one. What is seen stays in its place. */
@@ -354,6 +368,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     store.set({ sides: now });
     for (const [name, on] of Object.entries(now)) root.classList.toggle(`gs-no-${name}`, !on);
     top.sides(now);
+    search.dock(now.inspector ? right : null);
     for (const pane of [panes.source, panes.destination]) pane.map.put(now.outline ? dock : pane.canvas);
     place(() => {
       panes.source.resized();

@@ -75,7 +75,7 @@ export class Carry {
           [text, good] = words(last);
         if (!good) status.say(text, "warn");
         else if (edge) this.acts.ask("insert_copy", { names, on: edge.tensors[0]!, to: null, pane: same ? "destination" : pane.name });
-        else if (region) void this.acts.copy(null, "placeholder");
+        else if (region) void this.acts.copy({ to: null, unmapped: "placeholder", control: "auto" });
         else void this.#planned(this.acts.send("duplicate", { names, pane: pane.name, to: null, keep: false }));
       },
       end: () => {

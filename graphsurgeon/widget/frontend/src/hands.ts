@@ -174,6 +174,8 @@ export class Hands {
       try: () => void this.runs.ask("plan"),
       full: () => p.room.fill(),
       stages: () => p.stages(),
+      change: () => p.changes(1),
+      change_before: () => p.changes(-1),
       fit: pane => pane.fit(),
       in: zoom(1.25),
       out: zoom(1 / 1.25),

@@ -5,8 +5,8 @@ export type Action =
   | "input" | "output" | "boundary" | "around" | "lens" | "isolate" | "between" | "why" | "near" | "copy" | "hold"
   | "cut" | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute"
   | "edit" | "undo" | "redo" | "apply" | "save" | "search" | "hit" | "hit_before" | "seen" | "train" | "run" | "try"
-  | "stages" | "fit" | "full" | "in" | "out" | "actual" | "producer" | "consumer" | "back" | "forward" | "views"
-  | "view" | "map" | "menu" | "escape" | "help";
+  | "stages" | "change" | "change_before" | "fit" | "full" | "in" | "out" | "actual" | "producer" | "consumer"
+  | "back" | "forward" | "views" | "view" | "map" | "menu" | "escape" | "help";
 
 /** Action, its keys, how they are written, what they do. */
 export const KEYS: [Action, string[], string?, string?][] = [
@@ -56,6 +56,8 @@ export const KEYS: [Action, string[], string?, string?][] = [
   ["run", ["x"], "x", "run the graph on a feed: numbers, shapes, times, the first NaN"],
   ["try", ["t"], "t", "try the plan: run what it would make, in a copy, and compare"],
   ["stages", ["d"], "d", "before the plan, after it, both beside one another, panned and zoomed as one"],
+  ["change", ["z"], "z, Shift+Z", "next and previous change of the plan"],
+  ["change_before", ["Shift+Z"]],
   ["fit", ["f"], "f", "fit the picture"],
   ["full", ["Shift+F"], "Shift+F", "take the full window, and give it back"],
   ["in", ["+", "="], "+, −, 0", "zoom; also Ctrl+wheel"],

@@ -52,7 +52,7 @@ export class Pane {
   #returning = false;
   #active: string | null = null;
   #anchor: string | null = null;
-  #goal: { name: string; focus: boolean } | null = null;
+  #goal: { name: string; focus: boolean; read: boolean } | null = null;
   /** What should come to the middle as soon as the pane has a size. */
   #framed: Rect | null = null;
   /** What is new, and should come into sight. */
@@ -175,9 +175,9 @@ export class Pane {
     if (x !== undefined && y !== undefined && k) queueMicrotask(() => this.view.put(x, y, k));
   }
 
-  /** Goes to `name` as soon as a scene shows it. */
-  goTo(name: string, focus: boolean): void {
-    this.#goal = { name, focus };
+  /** Goes to `name` as soon as a scene shows it; `read`: so near that it can be read. */
+  goTo(name: string, focus: boolean, read = focus): void {
+    this.#goal = { name, focus, read };
   }
 
   /** Looks whether the goal is there now. */
@@ -185,7 +185,7 @@ export class Pane {
     const item = this.#goal && this.drawing.named(this.#goal.name);
     if (!this.#goal || !item) return;
     // what one goes to can be read there
-    if (this.#goal.focus && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
+    if (this.#goal.read && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
     this.focus(item, true, this.#goal.focus);
     this.#goal = null;
   }

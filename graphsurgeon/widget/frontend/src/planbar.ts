@@ -3,7 +3,7 @@ import { button, copyButton, count, field, figure, fill, h, handled, hasFocus, m
 import type { Ask } from "./api";
 import { icon } from "./icons";
 import { problems, tables } from "./plantabs";
-import type { Unmapped } from "./verbs";
+import type { Unmapped, Verbs, Waits } from "./verbs";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Wrote } from "./types";
 
@@ -11,7 +11,7 @@ const LOST = "The kernel is gone, and the plan is not: run the cell again, then 
   LEFT = "The kernel that this plan was made with is gone. Run the code in a cell, or forget it.";
 
 export interface PlanEvents {
-  copied(to: string | null, unmapped: Unmapped, byKey: boolean): void;
+  copied(how: Verbs["copy"], byKey: boolean): void;
   /** asks for a tensor of the picture */ picked(ask: string, take: (tensor: string) => void): void;
   /** asks for other arguments of a step */ edited(step: number): void;
   applied(): void;
@@ -138,8 +138,8 @@ export class PlanBar {
         id: "boundary",
         text: "Boundary",
         n: boundary.inputs.length + boundary.outputs.length,
-        warn: boundary.leaks.length > 0,
-        body: () => tables.boundary(boundary, this.ask),
+        warn: boundary.leaks.length + boundary.control_leaks.length > 0,
+        body: () => tables.boundary(boundary, this.ask, plan.same !== false, control => this.copy(false, control)),
       },
       ...(faults || warnings
         ? [
@@ -164,7 +164,7 @@ export class PlanBar {
         : []),
       { id: "steps", text: "Steps", n: plan.steps.length, body: () => tables.steps(plan, this.ask, this.events.edited) },
       { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.ask) },
-      { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan) },
+      { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.ask) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
       { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code, plan.history ?? 0, this.#lost ? LOST : "") },
     ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && plan.history) || !empty) as Tab[];
@@ -214,8 +214,8 @@ export class PlanBar {
     this.show("boundary", true);
   }
 
-  copy(byKey = false): void {
-    this.events.copied(this.#scope.value.trim() || null, this.#unmapped.value as Unmapped, byKey);
+  copy(byKey = false, control: Waits = "auto"): void {
+    this.events.copied({ to: this.#scope.value.trim() || null, unmapped: this.#unmapped.value as Unmapped, control }, byKey);
   }
 
   /** Goes to what feeds the last copy first. */

@@ -3,7 +3,7 @@ import { button, count, field, figure, h, muted } from "./dom";
 import { kindsOf } from "./places";
 import type { Ask } from "./api";
 import { icon } from "./icons";
-import type { Policy } from "./verbs";
+import type { Policy, Waits } from "./verbs";
 import type { Boundary, Plan, TensorText } from "./types";
 
 const POLICIES: Record<Policy, string> = {
@@ -22,7 +22,7 @@ const MODES = {
 const CURES = 4;
 
 export const tables = {
-  boundary(b: Boundary, ask: Ask): HTMLElement {
+  boundary(b: Boundary, ask: Ask, same: boolean, copy: (control: Waits) => void): HTMLElement {
     if (!b.inputs.length && !b.outputs.length && !b.leaks.length && !b.control_leaks.length) return muted("No tensor is marked.");
     const rows = (list: TensorText[], kind: "in" | "out" | "leak", sign: string, act?: (t: string) => Node) =>
       list.map((t, i) =>
@@ -49,17 +49,36 @@ export const tables = {
           press: () => ask("include", { tensor: t }),
         }),
       );
+    const wait = (op: string) =>
+      button({
+        text: "Copy it too",
+        kind: "small",
+        label: `Copy ${op} too, with all that it needs`,
+        "aria-label": `Copy it too: ${op}`,
+        press: () => ask("include", { tensor: `^${op}` }),
+      });
+    const waits: [Waits, string][] = [
+      ["keep", "Copy it, waiting for the originals"],
+      ["drop", "Copy it, waiting for nothing"],
+    ];
+    const held = waits
+      .slice(same ? 0 : 1)
+      .map(([control, text]) => button({ text, kind: "small", label: text, press: () => copy(control) }));
     return h(
       "ul",
       { class: "gs-rows" },
       ...rows(b.leaks, "leak", "\u26a0 leak", add),
       ...rows(
-        (b.included ?? []).map(tensor => ({ tensor, text: `${tensor} is copied with what computes it` })),
+        (b.included ?? []).map(tensor => ({
+          tensor,
+          text: `${tensor} is copied with what ${tensor[0] === "^" ? "it needs" : "computes it"}`,
+        })),
         "in",
         "+",
         drop,
       ),
-      ...rows(b.control_leaks, "leak", "\u26a0 control"),
+      ...rows(b.control_leaks, "leak", "\u26a0 control", wait),
+      b.control_leaks.length > 0 && h("li", {}, h("span", { class: "gs-muted" }, "The region"), ...held),
       ...rows(b.inputs, "in", "\u25b7 in", drop),
       ...rows(b.outputs, "out", "\u25c1 out", drop),
     );
@@ -181,10 +200,12 @@ export const tables = {
 
   variables(plan: Plan, ask: Ask): HTMLElement {
     if (!plan.variables.length) return muted("The plan touches no variables.");
+    const own = (p: string) => p !== "share" && p !== "replace";
     const rows = plan.variables.map(v => [
-      v.name,
+      own(v.policy) ? named(v.name, ask) : v.name,
       v.was,
       `${v.dtype} ${v.shape}`,
+      v.size,
       choice(v.policy, `What becomes of ${v.was}`, p => ask("set_policy", { step: v.step, variable: v.was, policy: p })),
       v.values,
     ]);
@@ -199,16 +220,16 @@ export const tables = {
       "div",
       {},
       plan.variables.length > 1 && h("p", {}, h("label", { class: "gs-muted" }, "All without a choice of their own: ", all)),
-      table(["New", "Was", "Type", "Policy", "Values"], rows),
+      table(["New", "Was", "Type", "Size", "Policy", "Values"], rows),
       more((plan.rows ?? 0) - rows.length),
     );
   },
 
-  names(plan: Plan): HTMLElement {
+  names(plan: Plan, ask: Ask): HTMLElement {
     if (!plan.new.length) return muted("The plan makes no new ops.");
     const made = table(
       ["New", "Was", "Op"],
-      plan.new.map(n => [n.name, n.was, n.op]),
+      plan.new.map(n => [named(n.name, ask), n.was, n.op]),
     );
     return h("div", {}, made, more(plan.counts.ops - plan.new.length));
   },
@@ -232,6 +253,14 @@ function entered(value: string, label: string, hint: string, done: (text: string
     e.preventDefault();
     if (input.value.trim() !== value) done(input.value.trim());
   });
+  return input;
+}
+
+/** The name of what the plan makes, which can be another. */
+function named(name: string, ask: Ask): HTMLInputElement {
+  const input = entered(name, `Name of ${name}`, "name", to => ask("rename", { old: name, to }));
+  input.classList.add("gs-as-text");
+  input.title = name;
   return input;
 }
 

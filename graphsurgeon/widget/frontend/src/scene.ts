@@ -150,6 +150,12 @@ export class Drawing {
     this.#hull(this.scene);
   }
 
+  /** Points at one box that is looked at. */
+  point(name: string | null): void {
+    const at = name === null ? undefined : this.named(name);
+    for (const item of this.items.values()) item.g.classList.toggle("gs-at", item === at);
+  }
+
   /** Highlights the selected boxes; called at once on a click, before Python hears of it. */
   select(names: ReadonlySet<string>): void {
     const selected = new Set([...names].map(name => this.named(name)));

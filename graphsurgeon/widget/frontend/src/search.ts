@@ -1,6 +1,6 @@
-// The search box with its list of hits, of both panes; it stays until it is put away.
+// The search box with its list of hits, of both panes; it stays until it is put away, above the inspector, which it does not cover.
 import { Refused } from "./api";
-import { bring, field, figure, fill, h, handled } from "./dom";
+import { bring, button, count, field, figure, fill, h, handled } from "./dom";
 import { icon } from "./icons";
 import type { PaneName } from "./verbs";
 import type { Found } from "./types";
@@ -32,7 +32,27 @@ export class Search {
   });
   readonly #list = h("div", { class: "gs-hits", role: "listbox", "aria-label": "Search results", hidden: true });
   readonly #note = h("div", { class: "gs-hits-note", hidden: true });
-  readonly #drop = h("div", { class: "gs-drop", hidden: true }, this.#list, this.#note);
+  readonly #total = h("span", { class: "gs-muted" });
+  readonly #drop = h(
+    "div",
+    { class: "gs-drop", hidden: true },
+    h(
+      "div",
+      { class: "gs-hits-head" },
+      this.#total,
+      button({
+        icon: icon("close"),
+        label: "Put the hits away (Esc)",
+        kind: "quiet",
+        press: () => {
+          this.clear();
+          this.leave();
+        },
+      }),
+    ),
+    this.#list,
+    this.#note,
+  );
   readonly element: HTMLElement;
   #hits: Shown[] = [];
   #at = 0;
@@ -40,6 +60,7 @@ export class Search {
   #asked = "";
   #answered = ""; // what the hits are of
   #marked: PaneName[] = [];
+  #docked = false;
 
   constructor(
     id: string,
@@ -60,7 +81,7 @@ export class Search {
     this.#input.addEventListener("focus", () => this.#unroll(this.#hits.length > 0));
     this.#input.addEventListener("blur", () =>
       window.setTimeout(() => {
-        if (document.activeElement !== this.#input) this.#unroll(false);
+        if (document.activeElement !== this.#input && !this.#docked) this.#unroll(false);
       }, 150),
     );
   }
@@ -69,6 +90,15 @@ export class Search {
     this.#input.focus();
     this.#input.select();
   }
+  /** Where the list stays and covers nothing; without a place it hangs below the search field while that is used. */
+  dock(place: HTMLElement | null): void {
+    if (!!place === this.#docked) return;
+    this.#docked = !!place;
+    this.#drop.classList.toggle("gs-docked", this.#docked);
+    (place ?? this.element)[place ? "prepend" : "append"](this.#drop);
+    this.#unroll(this.#hits.length > 0 && (this.#docked || document.activeElement === this.#input));
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
   }
@@ -137,6 +167,7 @@ export class Search {
     this.#hits = told.flatMap(({ pane, hits }) => hits.map(hit => ({ pane, name: hit.name, op: hit.op })));
     this.#at = 0;
     let i = 0;
+    fill(this.#total, count(total, "hit"));
     fill(
       this.#list,
       ...told.flatMap(({ title, hits }) => [
@@ -193,7 +224,7 @@ export class Search {
     if (!hit) return;
     this.#at = i;
     this.#point();
-    if (keyboard) this.#unroll(false);
+    if (keyboard && !this.#docked) this.#unroll(false);
     this.reveal(hit, keyboard);
     if (keyboard) this.leave();
   }

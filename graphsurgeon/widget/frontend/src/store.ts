@@ -32,6 +32,8 @@ export interface ViewState {
   picking: { ask: string; take(tensor: string): void } | null;
   /** The edge that the inspector shows. */
   edge: Edge | null;
+  /** The change of the plan that is looked at. */
+  change: { pane: PaneName; name: string } | null;
   /** Entries of the legend that fade, ahead of Python's answer; null when Python's is right. */
   faded: string[] | null;
   /** What all that is selected now looks like: what was selected before it was looked for. */
@@ -54,6 +56,7 @@ export class Store {
     tool: "select",
     picking: null,
     edge: null,
+    change: null,
     faded: null,
     alike: null,
     active: "source",

@@ -183,7 +183,7 @@ export interface Plan {
   /** How many variables there are in truth: the list may end before. */
   rows?: number;
   new: { name: string; was: string; op: string }[];
-  variables: { step: number; name: string; was: string; dtype: string; shape: string; policy: string; values: string }[];
+  variables: { step: number; name: string; was: string; dtype: string; shape: string; size: string; policy: string; values: string }[];
   connections: { from: string; to: string; text: string; was?: string }[];
   mode?: "append" | "materialise";
   also_copied?: string[];

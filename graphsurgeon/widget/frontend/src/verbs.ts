@@ -7,6 +7,7 @@ export type Training = "away" | "beside" | "scopes";
 export type ColourBy = "bytes" | "device" | "difference" | "dtype" | "family" | "magnitude" | "ms" | "not finite" | "scope" | "structure" | "zeros";
 export type Policy = "copy" | "freeze" | "initial" | "share";
 export type StageName = "after" | "before" | "both";
+export type Waits = "auto" | "drop" | "include" | "keep" | "refuse";
 
 /** Verb -> its arguments. */
 export interface Verbs {
@@ -58,7 +59,7 @@ export interface Verbs {
   suggest_boundaries: Record<string, never>;
   set_boundary: { inputs: string[]; outputs: string[] };
   add_leak: { tensor: string };
-  copy: { to: string | null; unmapped: Unmapped };
+  copy: { to: string | null; unmapped: Unmapped; control: Waits };
   takers: { tensor: string; pane: PaneName };
   connect: { tensor: string; to: string; input: number };
   adapters: { tensor: string; to: string; input: number };

@@ -71,7 +71,7 @@ test("typing in a field is not a command", () => {
   expect(model.verbs).toEqual([]);
   field.value = "grafted";
   key(field, "Enter");
-  expect(model.verbs).toEqual([["copy", { to: "grafted", unmapped: "placeholder" }]]);
+  expect(model.verbs).toEqual([["copy", { to: "grafted", unmapped: "placeholder", control: "auto" }]]);
 });
 
 test("after a copy by hand its steps are shown; after one that is refused nothing is", async () => {

@@ -329,7 +329,7 @@ test("a box is dragged to the other pane, which copies it; onto an edge, which i
   mouse(canvas(), "move", { clientX: 300, clientY: 50 });
   expect(tip()).toBe("\u2713 copy the region to d");
   drop(300, 50);
-  expect(model.verbs.at(-1)).toEqual(["copy", { to: null, unmapped: "placeholder" }]);
+  expect(model.verbs.at(-1)).toEqual(["copy", { to: null, unmapped: "placeholder", control: "auto" }]);
 });
 
 test("what is selected is held, pasted, duplicated and cut by the keys that people know", () => {

@@ -28,13 +28,15 @@ test.each([
   [" ", { ctrlKey: true }, "toggle"],
   ["ArrowDown", {}, "down"],
   ["I", {}, "input"],
+  ["z", {}, "change"],
+  ["Z", { shiftKey: true }, "change_before"],
 ])("%s %o is %s", (key, more, action) => expect(press(key, more)).toBe(action));
 
 test.each([
   ["s", { ctrlKey: true }],
   ["i", { altKey: true }],
-  ["z", { shiftKey: true }],
-  ["z", {}],
+  [";", { shiftKey: true }],
+  [";", {}],
 ])("%s %o is left alone", (key, more) => {
   expect(press(key, more)).toBe(null);
 });

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import { changes } from "../src/changes";
 import { fresh } from "../src/places";
 import { Drawing } from "../src/scene";
 import { fitted, measure } from "../src/text";
 import { View } from "../src/view";
+import type { Mark } from "../src/types";
 import { box, edge, group, NO_BOUNDARY, scene } from "./fake";
 
 const NEW = { state: "new" } as const;
@@ -79,4 +81,32 @@ test("texts are as wide as the layout took them to be, where it knows their char
   expect(measure("\u6c34", 12)).toBeNull();
   expect(fitted("\u6c34", 12)).toEqual({});
   expect(fitted("ab", 10)).toEqual({ textLength: 11.12, lengthAdjust: "spacingAndGlyphs" });
+});
+
+const stands = (name: string, y: number, state: Mark = "") => box(name, { y, state });
+
+test("a frame that is new in whole is one change; what only follows is none while there are others; the order is that of the flow", () => {
+  const after = scene(
+    [
+      stands("late", 300, "changed"),
+      stands("copy/a", 100, "new"),
+      stands("copy/b", 150, "new"),
+      stands("shaped", 200, "shape"),
+      stands("was", 0, "orphan"),
+    ],
+    [],
+    [group("copy/", { state: "new", y: 80 })],
+  );
+  const before = scene([stands("gone", 50, "removed"), stands("late", 300)]);
+  const all = changes([
+    { pane: "destination", scene: after },
+    { pane: "source", scene: before },
+  ]);
+  expect(all.map(c => [c.name, c.pane])).toEqual([
+    ["gone", "source"],
+    ["copy/", "destination"],
+    ["late", "destination"],
+  ]);
+  const shapes = changes([{ pane: "destination", scene: scene([stands("b", 9, "shape"), stands("a", 0, "shape")]) }]);
+  expect(shapes.map(c => c.name)).toEqual(["a", "b"]);
 });

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { Drawing } from "../src/scene";
 import { Minimap } from "../src/minimap";
 import { View } from "../src/view";
-import { box, group, NO_PLAN, scene } from "./fake";
+import { box, group, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
 import { click, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() => {
@@ -165,7 +165,7 @@ test("a plan that is taken back or applied is not offered again", () => {
 });
 
 test("tabs and lists say how many there are, not how many came", () => {
-  const row = { step: 0, name: "v", was: "v", dtype: "float32", shape: "(2,)", policy: "copy", values: "" };
+  const row = { step: 0, name: "v", was: "v", dtype: "float32", shape: "(2,)", size: "8 bytes", policy: "copy", values: "" };
   start();
   model.put({ plan: { ...PLAN, variables: [row, row], rows: 376, counts: { ...NO_PLAN.counts, ops: 900, connections: 300 } } });
   expect(tab("Variables")!.textContent).toBe("Variables376");
@@ -174,4 +174,36 @@ test("tabs and lists say how many there are, not how many came", () => {
   click(tab("New ops")!);
   model.put({ boundary: { ...model.get("boundary"), inputs: [{ tensor: "a:0", text: "a:0" }], ops: 5, leaked: 231, leaks: [] } });
   expect(host.querySelector(".gs-tag-leak")!.textContent).toContain("231 leaks");
+});
+
+test("what a region waits for has its choices as buttons, and what a plan makes takes another name in its row", () => {
+  const waits = { ...NO_BOUNDARY, ops: 2, leaked: 1, control_leaks: [{ tensor: "done", text: "y must run after done" }] },
+    held = () => [...host.querySelectorAll<HTMLElement>(".gs-panel li .gs-button")].map(b => b.textContent);
+  start({ boundary: waits, plan: { ...NO_PLAN, same: true } });
+  click(tab("Boundary")!);
+  expect(held()).toEqual(["Copy it too", "Copy it, waiting for the originals", "Copy it, waiting for nothing"]);
+  click(button("Copy it too: done"));
+  expect(model.verbs.at(-1)).toEqual(["include", { tensor: "^done" }]);
+  click([...host.querySelectorAll(".gs-panel .gs-button")].find(b => b.textContent === "Copy it, waiting for nothing")!);
+  expect(model.verbs.at(-1)).toEqual(["copy", { to: null, unmapped: "placeholder", control: "drop" }]);
+  model.put({ plan: { ...NO_PLAN, same: false } }); // no op of another graph can be waited for
+  expect(held()).toEqual(["Copy it too", "Copy it, waiting for nothing"]);
+
+  const row = (name: string, policy: string) => ({
+    step: 0,
+    name,
+    was: "v",
+    dtype: "float32",
+    shape: "(2,)",
+    size: "8 bytes",
+    policy,
+    values: "",
+  });
+  model.put({ plan: { ...PLAN, rows: 2, variables: [row("t/v", "copy"), row("v", "share")] } });
+  click(tab("Variables")!);
+  const names = [...host.querySelectorAll<HTMLInputElement>(".gs-panel .gs-as-text")];
+  expect(names.map(n => n.value)).toEqual(["t/v"]); // one that is shared keeps its name
+  names[0]!.value = "t/mine";
+  key(names[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["rename", { old: "t/v", to: "t/mine" }]);
 });

@@ -47,6 +47,23 @@ test("both panes are searched; a hit that is clicked is gone to, and the list st
   expect([host.querySelector<HTMLElement>(".gs-hits")!.hidden, document.activeElement]).toEqual([false, input()]);
 });
 
+test("the list stands above the inspector and stays when the picture is used; without an inspector it hangs below the field", async () => {
+  two({ same: false });
+  await find("a", ["a"], ["z"]);
+  const drop = () => host.querySelector<HTMLElement>(".gs-drop")!,
+    press = (name: string) => click(host.querySelector(`button[title="${name}"]`)!);
+  expect(drop().parentElement).toBe(host.querySelector(".gs-inspector")!.parentElement);
+  key(input(), "Enter");
+  item("a").focus();
+  await new Promise(done => setTimeout(done, 200));
+  expect([drop().hidden, drop().querySelector(".gs-hits-head")!.textContent]).toEqual([false, "1 hit"]);
+  press("Inspector");
+  expect([drop().parentElement!.className, drop().hidden]).toEqual(["gs-search", true]);
+  press("Inspector");
+  press("Put the hits away (Esc)");
+  expect([drop().hidden, input().value, host.querySelectorAll(".gs-hit-box").length]).toEqual([true, "", 0]);
+});
+
 test("what a preview has of its source is listed once", async () => {
   two({ same: true });
   await find("a", ["a", "n/b"], ["a", "n/b", "z"]);

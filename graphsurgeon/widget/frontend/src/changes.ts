@@ -1,0 +1,106 @@
+// Changes: going through what a plan does to the graph, one place after another.
+import type { Actions } from "./actions";
+import { button, fill, h } from "./dom";
+import { icon } from "./icons";
+import type { Pane } from "./pane";
+import { centre, holds } from "./places";
+import type { Box, Group, Mark, Scene } from "./types";
+import type { PaneName } from "./verbs";
+
+const WORDS: Record<Exclude<Mark, "">, string> = {
+  new: "is new",
+  changed: "is changed",
+  removed: "is removed",
+  orphan: "is left without a role",
+  conflict: "has a fault",
+  shape: "gives another shape",
+};
+
+/** One place that a plan changes. */
+export interface Change {
+  pane: PaneName;
+  name: string;
+  state: Exclude<Mark, "">;
+}
+
+/** What is changed in a picture; a frame of which all is new, or goes, counts once. */
+function changed(scene: Scene): (Box | Group)[] {
+  const whole = scene.groups.filter(g => g.state === "new" || g.state === "removed"),
+    all = [...whole, ...scene.boxes.filter(b => b.state && b.state !== "orphan")];
+  const own = all.filter(of => !whole.some(g => g.name !== of.name && holds(g.name, of.name)));
+  // a shape that follows from a change is lit, and a place of its own only where nothing else is there
+  const first = own.filter(of => of.state !== "shape");
+  return first.length ? first : own;
+}
+
+/** What is changed in these pictures, along the flow; what several show counts once, in the first of them. */
+export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
+  const known = new Set<string>();
+  return shown
+    .flatMap(({ pane, scene }) =>
+      changed(scene).map(of => {
+        const [x, y] = centre(of);
+        return { pane, name: of.name, state: of.state as Change["state"], at: scene.direction === "LR" ? [x, y] : [y, x] };
+      }),
+    )
+    .filter(({ name }) => !known.has(name) && known.add(name))
+    .sort((a, b) => a.at[0]! - b.at[0]! || a.at[1]! - b.at[1]!)
+    .map(({ pane, name, state }) => ({ pane, name, state }));
+}
+
+export class Changes {
+  readonly #told = h("span", { class: "gs-muted gs-change-at" });
+  readonly element: HTMLElement;
+
+  constructor(
+    private readonly acts: Actions,
+    /** Makes a pane the one that is seen and meant. */
+    private readonly show: (pane: PaneName) => void,
+  ) {
+    const step = (by: 1 | -1, name: "back" | "forward", label: string) =>
+      button({ icon: icon(name), label, kind: "quiet", press: () => this.step(by, false) });
+    this.element = h(
+      "div",
+      { class: "gs-changes", role: "group", "aria-label": "Changes" },
+      step(-1, "back", "Previous change (Shift+Z)"),
+      this.#told,
+      step(1, "forward", "Next change (z)"),
+    );
+  }
+
+  /** What the plan changes, in all pictures: what it makes first. */
+  get #all(): Change[] {
+    const { destination, source } = this.acts.p.panes;
+    return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));
+  }
+
+  /** Says how many changes there are, and which one is looked at. */
+  update(): void {
+    const all = this.#all,
+      at = this.#at(all);
+    this.element.hidden = !all.length;
+    fill(this.#told, at < 0 ? `${all.length} ${all.length === 1 ? "change" : "changes"}` : `${at + 1} of ${all.length}`);
+  }
+
+  #at(all: Change[]): number {
+    const { change } = this.acts.p.store.now;
+    return change ? all.findIndex(one => one.name === change.name && one.pane === change.pane) : -1;
+  }
+
+  /** Goes to the next change, or with -1 to the one before; `keyboard`: the keys mean it from then on. */
+  step(by: 1 | -1, keyboard: boolean): void {
+    const { store, status, panes } = this.acts.p,
+      all = this.#all,
+      at = this.#at(all);
+    if (!all.length) return status.say("The plan changes nothing that this picture shows.", "warn");
+    const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
+      change = all[next]!;
+    this.show(change.pane);
+    store.set({ change });
+    const pane: Pane = panes[change.pane];
+    pane.goTo(change.name, keyboard, true);
+    pane.arrive();
+    this.update();
+    status.say(`Change ${next + 1} of ${all.length}: ${change.name.replace(/^~/, "").slice(0, 80)} ${WORDS[change.state]}.`);
+  }
+}
