@@ -58,7 +58,7 @@ class Editor:
     Attributes:
         opened: what was opened.
         values: what the variables hold.
-        changes: who is told of each apply, undo and redo.
+        changes: who hears of each apply, undo and redo.
     """
 
     def __init__(
@@ -967,8 +967,8 @@ class Editor:
         Returns:
             a `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
             `tf.saved_model.save`. The graph and its session stay as they are. Reference variables become resource
-            variables, and tables filled from constants come along. A tape has no gradient through a ``while_loop`` of
-            TF1: such a function runs, but not under a tape. Updates of moving averages that belong to what it
+            variables; tables filled from constants are also copied. A tape has no gradient through a ``while_loop``
+            of TF1: such a function runs, but not under a tape. Updates of moving averages that belong to what it
             computes and that no output needs do not run, and a warning names them. Keras does not see its variables:
             in a Keras model, use `keras_layer`.
 

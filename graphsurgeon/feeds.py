@@ -139,7 +139,7 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
     if wanted.kind in "iub":
         other |= cast != plain
     if other.any():
-        raise PlanError(label, f"{array[other].ravel()[0]!s} is no value of {info.dtype}", instead)
+        raise PlanError(label, f"{array[other].ravel()[0]!s} is not a value of {info.dtype}", instead)
     return cast
 
 
@@ -198,7 +198,7 @@ def _makes(dtype: Any, rank: int | None) -> bool:
 
 
 def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
-    """Refuses what is no seed of random numbers; None is none at all.
+    """Refuses what is not a seed of random numbers; None is none at all.
 
     Raises:
         SelectionError: it is not a whole number that TensorFlow has room for.

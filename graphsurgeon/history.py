@@ -292,7 +292,7 @@ def _layers_after(
 
 
 class Changes:
-    """Who is told of each apply, undo and redo."""
+    """Who hears of each apply, undo and redo."""
 
     def __init__(self) -> None:
         self._watchers: list[weakref.WeakMethod[Callable[[], None]]] = []
@@ -327,11 +327,11 @@ class Timeline:
         opened: what was opened.
         snapshot: an earlier snapshot of it, if there is one: only what has been added since is read.
         follows: see `Log`.
-        changes: those who are told already, where there are some.
+        changes: those who hear of it already, where there are some.
 
     Attributes:
         log: what was done.
-        changes: who is told of it.
+        changes: who hears of it.
     """
 
     def __init__(

@@ -92,7 +92,7 @@ def copy_to_graph(
     """Copies an op, tensor or variable and all it needs into another graph; or computes it again in its own.
 
     What it needs are its inputs, its control inputs, and the ops that an op was made for: gradients know these, so a
-    training op brings its loss along, and the copies know their like among each other.
+    training op comes with its loss, and the copies know their like among each other.
 
     Args:
         org_instance: a `tf.Operation`, `tf.Tensor` or `tf.Variable`; a training op brings the whole model along.

@@ -82,7 +82,7 @@ _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": 
 
 @dataclass(frozen=True)
 class _How:
-    """How a run is made, as `trace` was told."""
+    """How a run is made, as `trace` was asked for it."""
 
     session: Any
     timeout: float | None
@@ -149,7 +149,7 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
     """Refuses limits of a run that are none.
 
     Raises:
-        PlanError: one is no limit.
+        PlanError: one is not a limit.
     """
 
     def at_least(value: Any, least: float, kinds: Any) -> bool:
@@ -157,14 +157,14 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
 
     whole = (int, np.integer)
     if timeout is not None and not (at_least(timeout, 0, (*whole, float, np.floating)) and timeout):
-        raise PlanError(f"trace(timeout={timeout!r})", "that is no time", "Give seconds, as timeout=60")
+        raise PlanError(f"trace(timeout={timeout!r})", "that is not a time", "Give seconds, as timeout=60")
     if not at_least(rounds, 1, whole):
-        raise PlanError(f"trace(rounds={rounds!r})", "that is no number of rounds", "Give 1 or more, as rounds=1000")
+        raise PlanError(f"trace(rounds={rounds!r})", "that is not a number of rounds", "Give 1 or more, as rounds=1000")
     if watch is not None and not callable(watch):
         wrong, instead = "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"
         raise PlanError(f"trace(watch={watch!r})", wrong, instead)
     if memory is not None and not at_least(memory, 1, whole):
-        raise PlanError(f"trace(memory={memory!r})", "that is no number of bytes", "As for 200 MB: memory=200 << 20")
+        raise PlanError(f"trace(memory={memory!r})", "that is not a number of bytes", "As for 200 MB: memory=200 << 20")
 
 
 def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:

@@ -57,7 +57,7 @@ def summary(
         orphans: names of ops left without a role.
         warnings: what to know.
         serving: the signatures of the file, and which of them the graph is.
-        layers: its Keras layers: its ends are told by their names.
+        layers: its Keras layers: its ends are given by their names.
         results: of a function, names of the tensors that it returns: what else nobody reads there is no output of it.
         added: names of the ops that plans have added: of them each is an output that nobody reads.
     """

@@ -377,15 +377,15 @@ def test_all_that_needs_a_feed_is_named_at_once():
 @pytest.mark.parametrize(
     ("limit", "wrong", "instead"),
     [
-        ({"timeout": -1}, "that is no time", "Give seconds, as timeout=60"),
-        ({"timeout": 0}, "that is no time", "Give seconds, as timeout=60"),
-        ({"timeout": "1"}, "that is no time", "Give seconds, as timeout=60"),
-        ({"timeout": float("nan")}, "that is no time", "Give seconds, as timeout=60"),
-        ({"rounds": 0}, "that is no number of rounds", "Give 1 or more, as rounds=1000"),
-        ({"rounds": 1.5}, "that is no number of rounds", "Give 1 or more, as rounds=1000"),
-        ({"rounds": True}, "that is no number of rounds", "Give 1 or more, as rounds=1000"),
+        ({"timeout": -1}, "that is not a time", "Give seconds, as timeout=60"),
+        ({"timeout": 0}, "that is not a time", "Give seconds, as timeout=60"),
+        ({"timeout": "1"}, "that is not a time", "Give seconds, as timeout=60"),
+        ({"timeout": float("nan")}, "that is not a time", "Give seconds, as timeout=60"),
+        ({"rounds": 0}, "that is not a number of rounds", "Give 1 or more, as rounds=1000"),
+        ({"rounds": 1.5}, "that is not a number of rounds", "Give 1 or more, as rounds=1000"),
+        ({"rounds": True}, "that is not a number of rounds", "Give 1 or more, as rounds=1000"),
         ({"watch": 3}, "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"),
-        ({"memory": 0.5}, "that is no number of bytes", "memory=200 << 20"),
+        ({"memory": 0.5}, "that is not a number of bytes", "memory=200 << 20"),
     ],
 )
 def test_a_limit_that_is_none_is_refused(limit, wrong, instead):

@@ -53,7 +53,8 @@ def stage(source: Path) -> None:
     shutil.copytree(ROOT / "notebooks" / "images", source / "tutorials" / "images")
     (source / "tutorials.md").write_text(gallery(source))
     for name, page in (("CHANGELOG", "changes"), ("CONTRIBUTING", "contributing")):
-        shutil.copy(ROOT / f"{name}.md", source / f"{page}.md")
+        text = (ROOT / f"{name}.md").read_text()
+        (source / f"{page}.md").write_text(text.replace("](docs/", "]("))  # here they stand beside these pages
     for page in source.rglob("*.md"):
         text = page.read_text()
         new = _PARAMETERS.sub(lambda found: parameters(*found.groups()), text)

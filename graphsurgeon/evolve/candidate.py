@@ -247,7 +247,7 @@ class Assembly:
         from ..tf.run.growth import empty
 
         # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before: all
-        # ancestors would be kept for good, and told of at greater length with each generation. So its editor goes.
+        # ancestors would be kept for good, and described at greater length with each generation. So its editor goes.
         editor = Editor(Opened(empty(self._like.graph, self._like.inputs), "candidate"))
         plan = editor.plan()
         for number, (piece, names) in enumerate(self._pieces):

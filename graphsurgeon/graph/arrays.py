@@ -76,7 +76,7 @@ def loaded(path: Any, asked: str, instead: str) -> Any:
         PlanError: it is neither, or cannot be read.
     """
     try:
-        with open(path, "rb") as file:  # NumPy leaves one open that is no archive
+        with open(path, "rb") as file:  # NumPy leaves one open that is not an archive
             held = np.load(file, allow_pickle=False)
             return dict(held) if hasattr(held, "files") else held
     except OSError as error:

@@ -218,7 +218,7 @@ def _loop_fault(
     ins = list(dict.fromkeys((int(graph.data.node[at]), int(graph.data.port[at])) for at in graph.data.ptr[enters]))
     ins = [tensor for tensor in ins if loop[tensor[0]] != number]
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
-    # Constants and variables come along by themselves; an end that is read inside is that of an inner loop.
+    # Constants and variables are also copied; an end that is read inside is that of an inner loop.
     ins = [tensor for tensor in ins if fed[tensor[0]]] or ins
     read = [i for i in ends if not whole[graph.consumers.row(i)].all()]
     ends = read or [i for i in ends if not len(graph.consumers.row(i))]

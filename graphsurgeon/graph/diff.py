@@ -15,7 +15,7 @@ from .edges import Edges, Ints, stacked
 from .graph import Graph, TensorInfo
 from .pairs import NAMING, Meaning, attribute_bytes, attributes, pair
 
-#: Kinds of changes, in the order in which they are told.
+#: Kinds of changes, in the order in which they are listed.
 KINDS = ("type", "input", "control", "attribute", "device", "output")
 _TITLES = {
     "type": "another type", "input": "rewired", "control": "control inputs", "attribute": "attributes",

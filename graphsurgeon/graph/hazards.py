@@ -56,7 +56,7 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
 
     Args:
         graph: the snapshot to look at.
-        mask: ops of interest: only rows that hold one of them are told; the whole row counts. Default: all rows.
+        mask: ops of interest: only rows that hold one of them are listed; the whole row counts. Default: all rows.
 
     Example:
         >>> row = [(f"i{n}", "Identity", [f"i{n - 1}" if n else "x"]) for n in range(20_001)]

@@ -75,7 +75,7 @@ class Told:
         return Told([*self._parts, *more], self._known)
 
     def cut(self, stay: NDArray[np.integer], size: int) -> Told:
-        """Returns what is told of a graph that has only some of the ops.
+        """Returns what is known of a graph that has only some of the ops.
 
         Args:
             stay: their numbers, rising.

@@ -51,7 +51,7 @@ class Layer:
     """
 
     name: str
-    class_name: str  # told by tf/functions/layer_calls.py (live), tf/open/keras_files.py, tf/open/saved_layers.py
+    class_name: str  # given by tf/functions/layer_calls.py (live), tf/open/keras_files.py, tf/open/saved_layers.py
     path: str
     calls: tuple[Call, ...] = ()
     variables: tuple[str, ...] = ()
@@ -463,7 +463,7 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
         classes: path of a layer, as ``encoder/dense`` -> its class. One that has no scope is left out.
 
     Returns:
-        the layers, in the order of their first ops; all the calls of one are told as one.
+        the layers, in the order of their first ops; all the calls of one are listed as one.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("net/d/y", "Neg", ["x"]), ("z", "Identity", ["net/d/y"])])
@@ -543,7 +543,7 @@ def named_owners(names: Mapping[str, str]) -> list[Owner]:
 
     Args:
         names: variable op -> the name that it was made with. Where two have the same, they are of two that cannot be
-            told apart, and nobody is said to hold them.
+            distinguished, and nobody is said to hold them.
 
     Example:
         >>> [(one.path, one.variables) for one in named_owners({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
@@ -629,7 +629,7 @@ def _read_in(inside: Calls, owner: Owner) -> list[tuple[Part, str]]:
 def _scope_like(part: Part, reader: int, like: Sequence[str]) -> str:
     """The innermost scope of an op that ends with parts like some, or with a number behind; empty where there is none.
 
-    Ops of a loop's body are called as the loop is, too: that it is one is no part of the name, and neither is what is
+    Ops of a loop's body are called as the loop is, too: that it is one is not part of the name, and neither is what is
     around the loop a scope in it.
     """
     names = part.graph.names[reader].split("/")[:-1]

@@ -63,7 +63,7 @@ class Noted:
 
     @property
     def nans(self) -> int:
-        """How many elements are no numbers."""
+        """How many elements are not numbers."""
         return int(self._number(_NAN))
 
     @property

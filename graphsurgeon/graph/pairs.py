@@ -133,7 +133,7 @@ class _Surroundings:
         labels = [_labels(graph, known, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
         starts = [_mixed(label.astype(np.uint64)) for label in labels]
         there = np.flatnonzero(place >= 0)
-        # Partners have a hash of their own, so that what stands beside them is told from all else.
+        # Partners have a hash of their own, so that what stands beside them differs from all else.
         own = _mixed(np.arange(len(there), dtype=np.uint64) + np.uint64(1 << 40))
         starts[0][there], starts[1][place[there]] = own, own
         self.a, self.b = (

@@ -65,7 +65,7 @@ class Pending:
         return self.filled or self.hopeless or self._told
 
     def judge(self) -> None:
-        """Finds out whether it is hopeless, as far as that can be told before; callable from any thread."""
+        """Finds out whether it is hopeless, as far as that can be known before; callable from any thread."""
         with self._lock:
             if self._judge is not None:
                 danger, self._judge = self._judge(), None

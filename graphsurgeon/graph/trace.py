@@ -380,7 +380,7 @@ class Trace:
 
 
 def refuse_no_tolerance(tolerance: Any, asked: str) -> None:
-    """Refuses what is no share of the largest value.
+    """Refuses what is not a share of the largest value.
 
     Raises:
         PlanError: it is none.

@@ -14,7 +14,7 @@ from .faults import WrongValue, as_values, expected
 
 
 class TensorMap(MutableMapping[Any, Any]):
-    """A dict with tensors as keys, told apart by identity: those of function graphs cannot be hashed."""
+    """A dict with tensors as keys, distinguished by identity: those of function graphs cannot be hashed."""
 
     def __init__(self, pairs: Any = ()) -> None:
         self._held: dict[int, tuple[Any, Any]] = {}
@@ -98,7 +98,7 @@ class Names(Mapping[str, str]):
         return name
 
     def __getitem__(self, key: str) -> str:
-        """Returns the name; of an op outside the view, that comes along with it, too."""
+        """Returns the name; of an op outside the view that is also copied, too."""
         if key not in self._known:
             info = self._info
             op, colon, port = key.partition(":")

@@ -390,7 +390,7 @@ def concatenate_unique(la: list[Any], lb: Any) -> list[Any]:
 
 
 def _key(item: Any) -> Any:
-    # Tensors of function graphs cannot be hashed; all others are told apart by identity anyway.
+    # Tensors of function graphs cannot be hashed; all others are distinguished by identity anyway.
     return (id(item), elements.Tensor) if isinstance(item, elements.Tensor) else item
 
 

@@ -62,7 +62,7 @@ def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[F
 
 
 def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
-    """Faults of a copy that can be told from its step alone.
+    """Faults of a copy that show in its step alone.
 
     Args:
         step: the step.

@@ -1,4 +1,4 @@
-"""Closure: the ops that must come along with a copy, and why."""
+"""Closure: the ops that must also be copied, and why."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def close(
     work = _Closing(graph, mask.copy(), cuts, policy)
     if unmapped == "include" or control == "include":
         work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _ASKED)
-    while True:  # what comes along may bring more along
+    while True:  # what is also copied may need more
         count = len(work.done), int(np.count_nonzero(work.mask))
         work.variables()
         work.contexts(control == "include")

@@ -144,7 +144,7 @@ class Verdict:
 
     Args:
         faults: what it has against it.
-        inferred: op after the plan -> its outputs, where what its original was told is no longer true.
+        inferred: op after the plan -> its outputs, where the known shapes of its original are no longer true.
         reshaped: op of the base, by its number after the plan -> its outputs, where other sizes are known of them.
     """
 

@@ -36,7 +36,7 @@ def refines(new: Shape, old: Shape) -> bool:
 def unsure(effect: Effect) -> Mask:
     """Returns a mask over the ops after a plan: those whose outputs may have other shapes than their originals'.
 
-    What TensorFlow was told of a tensor (`set_shape`) holds of a copy as long as all that the copy is computed from
+    What the program said of a tensor (`set_shape`) holds of a copy as long as all that the copy is computed from
     is what the original's was, or something narrower.
     """
     after, gone = effect.after, effect.base.mask(sorted(effect.removed))
@@ -49,7 +49,7 @@ def unsure(effect: Effect) -> Mask:
         _mark(start, after, effect.base, stay, place, 0)
     for copied in effect.copies:
         place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
-        # A placeholder in the place of a resource is told what the resource holds.
+        # A placeholder in the place of a resource is given what the resource holds.
         fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
         first = effect.first if effect.mode == "append" else 0
         _mark(start, after, copied.source, copied.ops, place, first, fed)
@@ -193,7 +193,7 @@ class Foreseen:
         return self(number) if known is None else known
 
     def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
-        """What TensorFlow infers where an original was told what is not true of what the plan makes of it."""
+        """What TensorFlow infers where the known shapes of an original are not true of what the plan makes of it."""
         effect = self._whole
         if effect is None:
             return {}
@@ -207,5 +207,5 @@ class Foreseen:
         return effect.verdict.inferred if self._narrower else {}
 
     def _original(self, number: int) -> bool:
-        """Whether the shapes of an op are told from those of an original: one that is new has only its own."""
+        """Whether the shapes of an op are taken from those of an original: one that is new has only its own."""
         return self._effect.mode != "append" or number >= self._effect.first

@@ -98,7 +98,7 @@ class Plan:
         """Adds a copy of a selection, of this graph or another, under a name scope.
 
         Args:
-            selection: the ops to copy; what their variables need comes along.
+            selection: the ops to copy; what their variables need is also copied.
             to: the scope: every op is called ``to/`` plus its old name. Empty: the old names.
             inputs: tensor of the source -> tensor of the destination that takes its place.
             unmapped: what to do with entering tensors that `inputs` does not name: ``refuse`` the plan,

@@ -250,7 +250,7 @@ def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda |
                 made = ast.parse(f"({text[start:end]})", mode="eval").body
             except (SyntaxError, ValueError):
                 continue
-            # More may have come along: the next argument, a loop over it. Of those inside one another, the innermost.
+            # More may have been found: the next argument, a loop over it. Of those inside one another, the innermost.
             found = [n for n in ast.walk(made) if isinstance(n, ast.Lambda)]
             fitting = [n for n in found if _holds(_place(n.body, text[:start], first), places)]
             if fitting:

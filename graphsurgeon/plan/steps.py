@@ -275,7 +275,7 @@ def renamed_by(step: RenameStep, name: str) -> str:
     return name if lead is None else dict(step.names)[lead] + op[len(lead) :] + colon + port
 
 
-#: Fields that hold words: what they say is no name.
+#: Fields that hold words: what they say is not a name.
 _WORDS = frozenset({
     "assign", "attributes", "by", "collections", "constants", "control", "device", "external", "options", "seeds",
     "side", "unmapped", "variables", "wish", "word", "words",

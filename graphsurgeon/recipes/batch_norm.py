@@ -185,7 +185,7 @@ def _why(found: Subject) -> tuple[str, str]:
         return f"{name!r} normalises by the statistics of the batch", instead
     for tensor in [*found.reads(op)[1:], *found.reads(before)[1:2]]:
         if constant(found, tensor) is None:
-            wrong = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is no constant"
+            wrong = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is not a constant"
             return wrong, "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
     if graph.types[before] not in _WEIGHTED:
         wrong = f"{name!r} reads {graph.names[before]!r} ({graph.types[before]}), which has no weights"

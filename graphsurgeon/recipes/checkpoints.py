@@ -56,7 +56,7 @@ def rename_checkpoint(checkpoint: Any, path: Any, names: Mapping[str, str] | App
         there = stored_names(checkpoint, asked)
         names = {old: new for old, new in names.plan.effect.renamed.items() if old in there}
     if not isinstance(names, Mapping) or not names:
-        wrong = "it says no name" if isinstance(names, Mapping) else f"{names!r} is no mapping"
+        wrong = "it says no name" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
         raise PlanError(asked, wrong, "Type names={'old': 'new'}, of variables or scopes of the checkpoint")
     return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, asked)
 

@@ -126,7 +126,7 @@ def _wish(found: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
     graph = found.graph
     op, port = graph.tensor(name)
     if graph.types[op] not in PLACEHOLDER_TYPES or port:
-        wrong = f"{name!r} is given by an op of type {graph.types[op]}, and is no placeholder"
+        wrong = f"{name!r} is given by an op of type {graph.types[op]}, and is not a placeholder"
         raise found.refused(wrong, f"Let it be fed first: gs.recipes.strip_training(ed, outputs, inputs={name!r})")
     old = graph.info(op, port) or TensorInfo("float32", None)
     new = old.shape if shape is None else _shape(found, name, shape)
@@ -141,7 +141,7 @@ def _kind(found: Subject, dtype: Any) -> str:
     try:
         return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
     except TypeError as error:
-        raise found.refused(f"{dtype!r} is no dtype", "Type one as dtype='uint8'") from error
+        raise found.refused(f"{dtype!r} is not a dtype", "Type one as dtype='uint8'") from error
 
 
 def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
@@ -149,7 +149,7 @@ def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
     try:
         return tuple(None if size in (None, -1) else _size(size) for size in listed)
     except (TypeError, ValueError) as error:
-        wrong = f"{shape!r} is no shape for {name!r}"
+        wrong = f"{shape!r} is not a shape for {name!r}"
         raise found.refused(wrong, "Type one as shape=[None, 224, 224, 3]; None is a size that is not fixed") from error
 
 

@@ -86,7 +86,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     found = subject(ed, "set_signature()")
     graph = found.graph
     if not isinstance(ed, Editor):
-        raise found.refused("a plan is no model yet", "Give the editor, after ed.apply(plan)")
+        raise found.refused("a plan is not a model yet", "Give the editor, after ed.apply(plan)")
     wanted = results(ed, outputs, found)
     fed = tensors(graph, inputs, found.asked)
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []

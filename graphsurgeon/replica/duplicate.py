@@ -67,7 +67,7 @@ def duplicate(
         every: how many calls of `Replica.step`, or runs under `Replica.hook`, make one update.
         tau: how far an update goes: 1 copies, 0.005 moves a two-hundredth of the way (a target network).
         inputs, unmapped, control, variables: as in `Plan.copy`. Tensors that enter the selection are kept in the
-            graph of the original, and become placeholders in another one, unless told otherwise. Variables under
+            graph of the original, and become placeholders in another one, unless asked otherwise. Variables under
             ``initial`` start from their initial values, whatever the original has, and follow from the first update on.
         trainable: the variables of the duplicate are among those that an optimizer trains by itself, if their originals
             are. Default: they only follow.

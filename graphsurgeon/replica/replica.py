@@ -78,7 +78,7 @@ class Replica:
         weakref.finalize(self, _release, self._observed)
         self._live_in(session)
         self._start(initial)
-        self._count = 0  # what it begins with is no update
+        self._count = 0  # what it begins with is not an update
 
     # -- looking and running --------------------------------------------------------------------------
 

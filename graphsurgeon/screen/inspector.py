@@ -22,7 +22,7 @@ from .numbers import numbers
 from .subject import Facts, Subject
 
 _MOST = 60
-"""So many names of a list are told; the list's total says how many there are."""
+"""So many names of a list are shown; the list's total says how many there are."""
 _KINDS = 8
 _IDLE = ("Const", "NoOp", "Identity")
 _FLOPS_OF = 2000
@@ -36,7 +36,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
         tree: the graph, with its hidden helpers.
         name: an op, a scope with a slash at the end, or a series key.
         facts: what there is to know of ops.
-        calls: the calls of the graph, at any depth; None: those that the tree shows are not told.
+        calls: the calls of the graph, at any depth; None: those that the tree shows are left out.
 
     Returns:
         plain data; ``python`` is how to get at it, ``histogram`` the values of a constant, ``value`` whether there is

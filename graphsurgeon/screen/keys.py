@@ -95,4 +95,4 @@ KEYS = (
     Key("escape", ("Escape",), "Esc", "cancel, clear", "cancel"),
     Key("help", ("?",), "?", "this list"),
 )  # fmt: skip
-"""All keys of the page, in the order in which people are told of them."""
+"""All keys of the page, in the order in which people read them."""

@@ -24,7 +24,7 @@ from .numbers import FEW
 MEASURES = (*NUMBERS, "difference")
 """What boxes can be coloured by once the graph has run."""
 _TOP = 8
-"""So many of the ops that cost the most are told."""
+"""So many of the ops that cost the most are listed."""
 _ALL = ("ms", "bytes")
 
 

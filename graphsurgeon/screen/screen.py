@@ -211,7 +211,7 @@ class Screen:
         return state.saying(told[0], "warn") if told else state
 
     def _changed(self) -> None:
-        if not self._acting:  # a verb that changes the graph is told of once, when it is done
+        if not self._acting:  # a verb that changes the graph is reported once, when it is done
             for callback in list(self._callbacks):
                 callback()
 

@@ -1,4 +1,4 @@
-"""Shown: what the page is told of boundary, plan and outline, as plain data."""
+"""Shown: what the page is given of boundary, plan and outline, as plain data."""
 
 from __future__ import annotations
 

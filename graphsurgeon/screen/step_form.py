@@ -117,7 +117,7 @@ FIELDS: dict[type, tuple[Field, ...]] = {
         Field("to", "Op that reads it", OP),
         Field("input", "Input", COUNT),
     ),
-    steps.RerouteStep: (Field("old", "What reads", TENSORS), Field("to", "Shall read", TENSORS)),
+    steps.RerouteStep: (Field("old", "What reads", TENSORS), Field("to", "Will read", TENSORS)),
     steps.SwapStep: (Field("a", "Consumers of", TENSORS), Field("b", "And of", TENSORS)),
     steps.DetachStep: (Field("ops", "Ops", OPS), Field("side", "What is cut", _one_of(*SIDES))),
     steps.InsertStep: (
@@ -130,7 +130,7 @@ FIELDS: dict[type, tuple[Field, ...]] = {
     steps.RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Stitch what is left", YES_OR_NO)),
     steps.SetStep: (Field("ops", "Ops", OPS), Field("device", "Device", TEXT), Field("attributes", "Value", VALUE)),
     steps.OrderStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
-    steps.RerouteOrderStep: (Field("old", "What waits for", OP), Field("to", "Shall wait for", OPS)),
+    steps.RerouteOrderStep: (Field("old", "What waits for", OP), Field("to", "Will wait for", OPS)),
     steps.RenameStep: (Field("names", "New name", NAME, makes=True),),
     steps.ReplaceStep: (
         Field("by", "Op type", NAME),
@@ -169,7 +169,7 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
         elif isinstance(step, steps.RenameStep):
             value = value[0][1] if len(value) == 1 else None
         if value is None or value == () != getattr(step, "until", None) or callable(value):
-            continue  # it was not given, or it is no text
+            continue  # it was not given, or it is not a text
         if isinstance(step, steps.InsertStep) and field.name == "name" and not isinstance(value, str):
             continue
         out.append({"name": field.name, "label": label, "value": field.kind.shown(value), "choices": known})
@@ -185,7 +185,7 @@ def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[St
         asked: the request, for messages.
 
     Raises:
-        PlanError: it has no such argument, or a text is no value of it.
+        PlanError: it has no such argument, or a text is not a value of it.
 
     Example:
         >>> with_arguments(steps.UnrollStep("loop", 2), {"times": "3"}, "edit_step(0)")

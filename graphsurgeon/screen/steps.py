@@ -48,7 +48,7 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
 
 
 def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
-    """Lets a step of the plan do nothing, in its place, until it is told to again.
+    """Lets a step of the plan do nothing, in its place, until it is switched on again.
 
     Args:
         step: which step, from 0.

@@ -17,7 +17,7 @@ from .stage import Stage
 from .state import State
 
 _MOST = 24
-"""So many inputs of a box are told; of a fold those that fit first."""
+"""So many inputs of a box are listed; of a fold those that fit first."""
 _JUDGED = 300
 """So many inputs of a box are looked at."""
 

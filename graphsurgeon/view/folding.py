@@ -28,7 +28,7 @@ APART = 8
 CROWD = 48
 """More items than this on one level are folded into sections."""
 BUSY = 24
-"""More items than this on one level, and siblings that are told apart by nothing and chains are folded, too."""
+"""More items than this on one level, and siblings that nothing distinguishes and chains are folded, too."""
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.DOTALL)
 _AGAIN = re.compile(r"(.*?)(\d{1,9})_", re.DOTALL)

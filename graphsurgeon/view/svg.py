@@ -59,7 +59,7 @@ def to_svg(
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
         '<svg'
     """
-    # of what is drawn: dtypes and shapes of tensors are told on the page alone
+    # of what is drawn: dtypes and shapes of tensors are shown on the page alone
     drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
     mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend)

@@ -20,7 +20,7 @@ HUB = 4
 CROSSROADS = 10
 """From so many edges on, those of any box are drawn faint."""
 TENSORS = 8
-"""Most tensor names told of one edge."""
+"""Most tensor names given for one edge."""
 
 
 def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int]:

@@ -53,7 +53,7 @@ class Turns:
                 work, done = self._works.popleft()
             try:
                 work()
-            except Exception:  # it is told of as of any thread, and the next one has its turn
+            except Exception:  # it is reported as of any thread, and the next one has its turn
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
             finally:
                 done.set()

@@ -63,7 +63,7 @@ def test_an_inner_result_that_is_wanted_stays():
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("variables", "'bn' needs 'gamma/read:0' (Identity), which is no constant"),
+        ("variables", "'bn' needs 'gamma/read:0' (Identity), which is not a constant"),
         ("training", "'bn' normalises by the statistics of the batch"),
         ("first", "'bn' reads 'x' (Placeholder), which has no weights"),
         ("read twice", "others read 'conv' too, or an inner result of 'bn'"),

@@ -94,7 +94,7 @@ def test_a_checkpoint_of_objects_is_written_for_a_saver(tmp_path):
         ({"net/v": "x"}, "the checkpoint has nothing called 'net/v'"),
         ({"net/w": "net/b"}, "'net/b', 'net/w' would both be called 'net/b'.\nGive them different names."),
         ({}, "it says no name.\nType names={'old': 'new'}"),
-        ("net", "'net' is no mapping.\nType names="),
+        ("net", "'net' is not a mapping.\nType names="),
     ],
 )
 def test_names_that_mean_nothing_are_refused(tmp_path, names, why):

@@ -114,7 +114,7 @@ def test_a_plan_has_no_signature():
     ed = network()
     plan = gs.recipes.add_output(ed, "block/a:0", "features")
     said = refusal(gs.PlanError, gs.recipes.set_signature, plan, "features:0")
-    assert said == "set_signature(): a plan is no model yet.\nGive the editor, after ed.apply(plan)."
+    assert said == "set_signature(): a plan is not a model yet.\nGive the editor, after ed.apply(plan)."
 
 
 @pytest.mark.parametrize(

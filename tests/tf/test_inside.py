@@ -273,7 +273,7 @@ def test_by_hand_what_is_no_cond_is_refused_with_what_is_one(flow):
     reads_fault(screen, "x:0 is float32", "Name what a Switch, If or Case asks")
     screen.undo()
     screen.unroll("y", 2)
-    reads_fault(screen, "'y' is no loop", "The loops are 'loop'")
+    reads_fault(screen, "'y' is not a loop", "The loops are 'loop'")
 
 
 def reads_fault(screen, *parts):

@@ -117,7 +117,7 @@ def test_what_cannot_be_unrolled():
     plain = gs.open(graph_of(nested, "v1")).plan()
     inner = plain.unroll("loop/while", 2).check()[0]
     reads(inner, "'loop/while/LoopCond' is inside of another loop, or of a cond", "Unroll the loop around it first")
-    reads(plain.unroll("x", 2).check()[0], "'x' is no loop, nor a part of one", "The loops are 'loop/LoopCond'")
+    reads(plain.unroll("x", 2).check()[0], "'x' is not a loop, nor a part of one", "The loops are 'loop/LoopCond'")
     reads(plain.unroll("nothing", 2).check()[0], "no op is called 'nothing'")
     late = plain.set_attr("loop/LoopCond", "_m", 1).unroll("loop", 2)
     reads(late.check()[0], "'loop/LoopCond' is made or changed by this plan", "Apply these steps first")

@@ -104,7 +104,7 @@ def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below
 
 
 def built(so_far: Tally, op: int) -> bool:
-    """Returns whether an op was built for the plan, as what a call gave way to, and is no part of a variable."""
+    """Returns whether an op was built for the plan, as what a call gave way to, and is not part of a variable."""
     return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
 
 

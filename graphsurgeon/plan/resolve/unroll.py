@@ -73,7 +73,7 @@ def _meant(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
         return found[0].asks, found[0]
     names = [graph.names[loop.asks] for loop in found or loops]
     names += [] if found else [graph.names[i] for i in np.flatnonzero(graph.typed(_WHILE)).tolist()]
-    wrong = f"there are {len(found)} loops in it" if found else f"{name!r} is no loop, nor a part of one"
+    wrong = f"there are {len(found)} loops in it" if found else f"{name!r} is not a loop, nor a part of one"
     if number is None and not found and name.strip("/") not in graph.scopes.index:
         graph.find(name, request)
     raise PlanError(request, wrong, f"The loops are {few(map(repr, names), 6)}" if names else "This graph has no loops")

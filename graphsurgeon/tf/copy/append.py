@@ -162,7 +162,7 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
 def _imported(
     graph: TFGraph, graph_def: Any, tensors: Any, controls: Any, within: str, told: list[Any]
 ) -> dict[str, TFOp]:
-    """Imports nodes, some of which are told shapes; without these, where they contradict what TensorFlow infers."""
+    """Imports nodes, some of which are given shapes; without these, where they contradict what TensorFlow infers."""
     try:
         return import_nodes(graph, graph_def, tensors, controls, within=within)
     except Exception:

@@ -36,7 +36,7 @@ def compiled(
     Args:
         effect: what to write.
         graph: the destination.
-        library: the functions that come along.
+        library: the functions that are also copied.
         frozen: name of a constant -> the value of the variable it freezes; None for a trial: any value does.
         gradients: for each copy, source op number -> the gradient that the new op is registered with.
 
@@ -73,8 +73,8 @@ def compiled(
 def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
     """Writes the static shapes of originals into nodes that others read whose shapes TensorFlow is to infer anew.
 
-    What was told of a tensor (`set_shape`) is in no node, and what reads it can only know of it while it is imported.
-    All other shapes are set on the copies afterwards, which costs less.
+    What the program said of a tensor (`set_shape`) is in no node, and what reads it can only know of it while it is
+    imported. All other shapes are set on the copies afterwards, which costs less.
 
     Args:
         effect: what is written.

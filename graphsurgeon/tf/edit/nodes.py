@@ -46,7 +46,7 @@ def alike(kind: str) -> str:
 
 
 def new_node(new: NewNode, effect: Effect) -> Any:
-    """Returns the NodeDef of an op that an edit adds; dtypes it is not told come from what it reads.
+    """Returns the NodeDef of an op that an edit adds; dtypes that are not given come from what it reads.
 
     Raises:
         PlanError: TensorFlow has no op of this type, or it has no such attribute.

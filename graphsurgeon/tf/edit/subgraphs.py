@@ -205,7 +205,7 @@ class _Bench:
 
     def _beside(self) -> Any:
         """What the graph holds beside its nodes: where a call adds to it, it must be called for each site."""
-        # Scopes of variables are kept under keys that are no text.
+        # Scopes of variables are kept under keys that are not text.
         lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
         return lists, list(functions_of(self.graph)), len(guarded_ops(self.graph) or ())
 

@@ -49,7 +49,7 @@ def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[.
         for number in range(times):
             values = flow.applied(node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False)
             for tensor, shape in zip(values, shapes, strict=False):
-                tensor.set_shape(shape)  # what a function was told of shapes is not in its nodes
+                tensor.set_shape(shape)  # what a function knows of shapes is not in its nodes
             order.next()
         return values
 

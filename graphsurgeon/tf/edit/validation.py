@@ -66,7 +66,7 @@ class _Judge:
         self._stay = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
 
     def verdict(self) -> Verdict:
-        """Returns the faults, and what is no longer true of what originals were told."""
+        """Returns the faults, and which known shapes of originals are no longer true."""
         inferred: dict[int, list[TensorInfo]] = {}
         region = self._touched()
         for op in sorted(region):
@@ -98,7 +98,7 @@ class _Judge:
         return [tensor_info(tensor) for tensor in made.outputs]
 
     def _untold(self, op: int, made: Any) -> list[TensorInfo]:
-        """The outputs of an op as they are inferred where what was told contradicts that; empty where it does not."""
+        """The outputs of an op as they are inferred where a known shape contradicts that; empty where it does not."""
         was = self._outputs(op) or ()
         now = self._now(made)
         if len(was) != len(now) or not any(a.dtype == b.dtype and _apart(a, b) for a, b in zip(was, now, strict=True)):

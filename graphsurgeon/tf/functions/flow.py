@@ -167,7 +167,7 @@ class Flow:
 
         def turns(*values: TFTensor) -> list[TFTensor]:
             found = self.applied(body, all_of(values), f"{scope}/body", node.device)
-            for k in turning:  # what a function was told of shapes is not in its nodes
+            for k in turning:  # what a function knows of shapes is not in its nodes
                 found[k].set_shape(shapes[k])
             return [found[k] for k in turning]
 

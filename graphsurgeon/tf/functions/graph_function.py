@@ -203,7 +203,7 @@ def traced(
         name: what to call it.
         packed: makes of the results what is returned.
         asked: the request, for messages.
-        given: what the last inputs are; they are no arguments.
+        given: what the last inputs are; they are not arguments.
 
     Raises:
         PlanError: TensorFlow refuses it.

@@ -1,4 +1,4 @@
-"""Handles: what the resources hold that functions take, told from the ops that call them inwards."""
+"""Handles: what the resources hold that functions take, found from the ops that call them inwards."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ class _Run:
         base, inputs, outputs, values: as in `keras_layer`.
         flag: tensor that says whether the graph is trained.
         asked: the request, for messages.
-        updated: whether updates are run, and the graph is told that it is trained.
+        updated: whether updates are run, and the graph learns that it is trained.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ def _truth(base: Graph, flag: str, value: bool, asked: str) -> Any:
     known = base.outputs(op)
     dtype = tf.as_dtype(known[port].dtype if known else "bool")
     if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
-        how = "Name the tensor that the graph is told by, as training='is_training:0'"
+        how = "Name the tensor that says so to the graph, as training='is_training:0'"
         raise PlanError(asked, f"training={flag!r} is {dtype.name}, which says neither yes nor no", how)
     return np.array(value, dtype.as_numpy_dtype)
 

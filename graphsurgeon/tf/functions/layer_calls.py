@@ -127,7 +127,7 @@ class Held:
 def layers_of(found: Any, lifted: Lifted) -> Layers:
     """Returns the layers of what was traced, as they are in the graph that its body was lifted to.
 
-    Those of a function that was traced before it was opened are told by its variables: who holds them, and what scopes
+    Those of a function that was traced before it was opened are known by its variables: who holds them, and what scopes
     read them.
 
     Args:

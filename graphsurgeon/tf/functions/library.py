@@ -46,7 +46,7 @@ _GRADIENTS = "graphsurgeon_gradients"
 
 @dataclass
 class Library:
-    """The functions a plan brings along.
+    """The functions a plan also copies.
 
     Args:
         shared: Python function objects that the destination gets as they are, callees first.

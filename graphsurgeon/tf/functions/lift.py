@@ -271,7 +271,7 @@ def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], ask
 
 
 class _Names:
-    """Gives names that are no op of the body and no name given before; case makes no difference."""
+    """Gives names that are neither an op of the body nor a name given before; case makes no difference."""
 
     def __init__(self, body: Iterable[str]) -> None:
         self._body = {name.lower() for name in body}

@@ -83,7 +83,7 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             wrong = f"the text is broken at byte {error.start}, which is not UTF-8"
-            raise OpenError(asked, wrong, "Mend it there, or write the graph out again") from error
+            raise OpenError(asked, wrong, "Fix it there, or write the graph out again") from error
         return _parse_text(text, order, asked)
     for kind in order:
         with suppress(DecodeError):
@@ -126,7 +126,7 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
     if not looks_alike:
         raise OpenError(asked, f"this is text, but not of a TensorFlow graph ({where})", f"Give {_KINDS}")
     raise OpenError(
-        asked, f"the text is broken at line and column {where}", "Mend it there, or write the graph out again"
+        asked, f"the text is broken at line and column {where}", "Fix it there, or write the graph out again"
     )
 
 

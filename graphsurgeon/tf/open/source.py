@@ -450,7 +450,7 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
 
 
 def _import(graph: TFGraph, graph_def: Any, asked: str) -> None:
-    with told(OpenError, asked, "TensorFlow refuses the graph", "Mend it where it was made"):
+    with told(OpenError, asked, "TensorFlow refuses the graph", "Fix it where it was made"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)

@@ -89,7 +89,7 @@ def told(
 
 
 def remedy(error: BaseException) -> tuple[str, str] | None:
-    """Returns what is wrong and what to do, for what can be told of an error; None for any other.
+    """Returns what is wrong and what to do, for an error that is known; None for any other.
 
     Args:
         error: what TensorFlow raised while it ran something.

@@ -74,7 +74,7 @@ class Touched:
 
     Args:
         places: the variables it reads or sets.
-        sets: those it sets; None where that cannot be told.
+        sets: those it sets; None where that cannot be known.
         waits: it may wait for another run.
     """
 
@@ -117,7 +117,7 @@ def touched(elements: Iterable[Any]) -> Touched:
 
 
 def _variables(tensor: TFTensor) -> set[Place] | None:
-    """The variables that a handle may be of, none where it is of something else; None where that cannot be told."""
+    """The variables that a handle may be of, none where it is of something else; None where that cannot be known."""
     makers = met_from([tensor.op], lambda op: (t.op for t in op.inputs) if op.type in _PASSES else ())
     if any(op.type in _GIVES or not known_op(op.type) for op in makers):
         return None

@@ -120,7 +120,7 @@ def watched_run(
         probes: the numbers of those that are run; None for all.
         fetch: whether results are returned; what is asked for is run in any case.
         dead: ops that are left out from the start.
-        measure: whether sizes are told.
+        measure: whether sizes are reported.
     """
     ran, lost = Ran(), set[int]()
     ran.dead = dead = np.zeros(base.size, np.bool_) if dead is None else dead.copy()

@@ -91,7 +91,7 @@ def exported(
         frozen: where the values of variables come from that become constants; None: they stay variables.
         device: as in `Plan.copy`.
         asked: the request, for messages.
-        also: ops that come along with all they need, as the init op of a SavedModel.
+        also: ops to save too, with all they need, as the init op of a SavedModel.
 
     Raises:
         SelectionError: a tensor is not there, or does not lead to the outputs.
@@ -110,7 +110,7 @@ def exported(
         block,
         to="",
         unmapped="placeholder" if inputs else "refuse",
-        # What a loop brings along beside what the outputs need waits for other ops: these come too.
+        # What a loop has beside what the outputs need waits for other ops: these come too.
         control="drop" if inputs else "include" if outputs else "refuse",
         variables="initial" if frozen is None else "freeze",
         values=frozen,

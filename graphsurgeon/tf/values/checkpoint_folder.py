@@ -196,7 +196,7 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
         if twice is not None:
             raise OpenError(
                 asked,
-                f"checkpoint {name!r} has several variables called {twice!r}: which one is meant cannot be told",
+                f"checkpoint {name!r} has several variables called {twice!r}: which one is meant cannot be decided",
                 "Give them names of their own in the training, as in tf.Variable(..., name='enc/w')",
             )
         raise OpenError(

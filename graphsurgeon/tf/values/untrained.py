@@ -174,7 +174,7 @@ def read_all(session: TFSession, infos: Sequence[VariableInfo]) -> dict[str, Any
 
 
 def read_if_open(session: TFSession, info: VariableInfo) -> Any:
-    """Returns what a variable holds in a session; None where that cannot be told, as of a closed one."""
+    """Returns what a variable holds in a session; None where that cannot be known, as of a closed one."""
     try:
         return read_all(session, [info]).get(info.op)
     except PlanError:

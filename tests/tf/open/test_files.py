@@ -199,7 +199,7 @@ def test_broken_text_says_the_line(tmp_path):
     lines = text().splitlines()
     lines[2] = lines[2] + " oops"
     path = put(tmp_path, "model.pbtxt", "\n".join(lines))
-    with refuses(OpenError, "the text is broken at line and column 3:", "Mend it there"):
+    with refuses(OpenError, "the text is broken at line and column 3:", "Fix it there"):
         gs.open(path)
     path = put(tmp_path, "model.pbtxt", "\n".join(text().splitlines()[:-2]))
     with refuses(OpenError, "the text is broken at line and column "):
@@ -214,7 +214,7 @@ def test_text_that_is_no_utf_8_says_the_byte(tmp_path):
     path = put(tmp_path, "a.pbtxt", b"")
     with open(path, "wb") as file:
         file.write(data[:5000] + b"\xff" + data[5000:])
-    with refuses(OpenError, "the text is broken at byte 5000, which is not UTF-8", "Mend it there"):
+    with refuses(OpenError, "the text is broken at byte 5000, which is not UTF-8", "Fix it there"):
         gs.open(path)
 
 

@@ -79,7 +79,7 @@ export class Api {
     this.#waiting.clear();
   }
 
-  /** The kernel was ended or started anew: who waits is told, and nobody waits any more. */
+  /** The kernel was ended or started anew: who waits hears of it, and nobody waits any more. */
   #leave = (): void => {
     this.#gone = true;
     for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));

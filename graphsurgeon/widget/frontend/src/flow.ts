@@ -21,7 +21,7 @@ function edgesOf(scene: Scene) {
   return found;
 }
 
-/** Whether a box only hands on what it reads: it is no step. */
+/** Whether a box only hands on what it reads: it is not a step. */
 function isFree(b: Box): boolean {
   return b.kind === "op" && FREE.test(b.sub.split(" \u00b7 ")[0]!);
 }
@@ -34,7 +34,7 @@ export function reach(scene: Scene, from: Iterable<string>, way: FlowWay, most =
     steps = 0;
   while (now.length && steps <= most) {
     const later: string[] = [];
-    // what is no step is walked in the same round: the list grows
+    // what is not a step is walked in the same round: the list grows
     for (const id of now) {
       if (far.has(id)) continue;
       far.set(id, steps);

@@ -1,4 +1,4 @@
-// The view state: what the page knows ahead of Python, or without it. Whoever shows it is told of each change.
+// The view state: what the page knows ahead of Python, or without it. Whoever shows it hears of each change.
 import type { PaneName, Verbs } from "./verbs";
 import type { Tool } from "./pointer";
 import type { Boundary, Edge, Takers } from "./types";

@@ -12,7 +12,7 @@ type At = { x: number; y: number };
 
 const OFFERED = 12,
   ADAPTED = 4,
-  MENDED = ". Let go for what makes it fit";
+  FIXABLE = ". Let go for what makes it fit";
 
 export class Wires {
   /** What would have to be done first. */
@@ -148,12 +148,12 @@ export class Wires {
     const inputs = this.inputs(pane, item.of.name);
     if (!inputs) return [this.acts.p.store.now.takers ? `connect in ${this.acts.p.model.get("titles").destination}` : "\u2026", false];
     const one = taker ?? (inputs.length === 1 ? inputs[0] : undefined);
-    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : ""}${one.misfit ? MENDED : ""}`, !one.why];
+    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : ""}${one.misfit ? FIXABLE : ""}`, !one.why];
     if (!inputs.length) return [`${item.of.label} has no inputs`, false];
     const fit = inputs.filter(t => !t.why);
     return fit.length
       ? [fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`, true]
-      : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.misfit ? MENDED : ""}`, false];
+      : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.misfit ? FIXABLE : ""}`, false];
   }
 
   /** The box that should read the tensor: at once where it has one input, else it asks which. */
