@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 # Many processes import this package: the first one keeps its bytecode, also where the shell says not to.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help lab test check notebooks screenshots bench corpus docs build release compat clean
+.PHONY: help lab test check notebooks screenshots bench corpus fuzz docs build release compat clean
 help:
 	@echo "make lab        open JupyterLab on the notebooks"
 	@echo "make test       run every check and test"
@@ -20,6 +20,7 @@ help:
 	@echo "make screenshots  do the notebooks' steps by mouse and picture them (all, or SCREENSHOTS='00 05')"
 	@echo "make bench      measure against the peers (all, or BENCH='copy walks')"
 	@echo "make corpus     open and copy every real graph beside the checkout, print a table"
+	@echo "make fuzz       spoilt files, on from where it stopped (MINUTES=30); what does harm is kept in tests/fuzz_corpus"
 	@echo "make docs       build the documentation into build/docs"
 	@echo "make build      rebuild the widget's front end (needs Node)"
 	@echo "make release    build what would go to PyPI into dist, and check it; publishes nothing"
@@ -52,6 +53,9 @@ bench: $(VENV)/test
 
 corpus: $(VENV)/test
 	$(PY) tools/corpus_table.py $(CORPUS)
+
+fuzz: $(VENV)/test
+	$(PY) tools/fuzz.py --minutes '$(or $(MINUTES),30)'
 
 docs: $(VENV)/test
 	$(PY) tools/build_docs.py

@@ -12,7 +12,7 @@ from .graph.layers import NO_LAYERS, Layers
 from .graph.names import op_name
 from .graph.packages import unknown_rows
 from .graph.signatures import Serving
-from .graph.traversal import backward, forward
+from .graph.traversal import backward, end_of, forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
 from .view.helpers import training_ops
 from .words import counted, few
@@ -135,9 +135,8 @@ def _served(serving: Serving) -> list[tuple[str, list[str]]]:
 
 def _end(graph: Graph, layers: Layers, i: int) -> str:
     """An input or output in words: by the name of the layer that gives it, where there is one."""
-    info, name, giver = graph.info(i, 0), graph.names[i], i
-    while graph.types[giver] == "Identity" and len(graph.data.row(giver)):
-        giver = int(graph.data.row(giver)[0])
+    info, name = graph.info(i, 0), graph.names[i]
+    giver = end_of(i, lambda op: next(iter(graph.data.row(op).tolist() * (graph.types[op] == "Identity")), None))
     given = {f"{graph.names[op]}:0" for op in (i, giver)}
     by = [one.path for one in layers if given.intersection(one.outputs)]
     outer = [path for path in by if "/" not in path] or by

@@ -225,6 +225,12 @@ class Graph:
                     f"its input {text!r} names no op of this graph",
                     "Give the whole graph, or cut it so that every input is there",
                 ) from None
+            except OverflowError:
+                raise SelectionError(
+                    f"reading op {names[bisect_right(ends, at) - 1]!r}",
+                    f"its input {text[-80:]!r} has a number that no output has",
+                    "Write the graph out again where it was made",
+                ) from None
         rows = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(ends))
         read, of, ports = ~waits, np.asarray(number), np.asarray(port)
         data = Edges.of(rows[read], of[read], len(nodes), ports[read])

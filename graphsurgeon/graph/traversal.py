@@ -36,6 +36,20 @@ def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]])
     return met
 
 
+def end_of(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
+    """Returns where a chain ends; one that comes back to itself, as in a damaged file, ends before it does.
+
+    Args:
+        start: the first.
+        onward: gives what one leads to, or None.
+
+    Example:
+        >>> end_of(40, lambda n: n // 2 if n % 2 == 0 else None), end_of(7, lambda n: (n + 1) % 3)
+        (5, 1)
+    """
+    return next(reversed(met_from([start], lambda one: [after] if (after := onward(one)) is not None else ())))
+
+
 def backward(
     graph: Graph,
     start: Mask,

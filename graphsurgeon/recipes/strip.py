@@ -11,6 +11,7 @@ from ..graph.functions import called_by, reachable
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.selection import select
+from ..graph.traversal import end_of
 from ..plan.closure import variable_parts
 from ..plan.plan import Plan
 from ..words import few
@@ -454,9 +455,9 @@ def _makes_up(found: Subject, scale: tuple[int, int], kind: str, mask: tuple[int
 
 def _share(found: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
     """The tensor that says how much is dropped or kept, and what share of ones it makes."""
-    graph, op = found.graph, mask[0]
-    while graph.types[op] in ("Cast", "Identity"):
-        op = found.reads(op)[0][0]
+    graph = found.graph
+    passing = ("Cast", "Identity")
+    op = end_of(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))
     floor = graph.types[op] == "Floor"
     sides = found.reads(found.reads(op)[0][0] if floor else op)
     plain = [at for at, side in enumerate(sides) if not _is_random(found, side[0])]

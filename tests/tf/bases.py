@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import random
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +17,14 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from tests.corpus import Corpus
 from tests.graphs import model, tf1
-from tests.needs import corpus_folder
+from tests.hostile import WRITING, hostile, with_asset
+from tests.needs import ROOT, corpus_folder
+from tests.random_graphs import DTYPES, KINDS, SCOPES, built
 from tests.tf.mutate import Base
 from tests.tf.zoo import cages
 
 MOST_BYTES = 40_000
+FINDS = ROOT / "tests" / "fuzz_corpus"
 
 
 def own() -> list[Base]:
@@ -67,7 +74,54 @@ def real() -> list[Base]:
     return found
 
 
-GROUPS = {"own": own, "real": real, "zoo": zoo}
+def saved() -> list[Base]:
+    """Returns SavedModels, with signatures and objects, without their variables: ours, and small ones of the corpus."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in WRITING:
+            found.append((f"hostile_{name}", hostile(Path(folder) / name, name, Path(folder) / "never")))
+        found.append(("asset", with_asset(Path(folder) / "asset", "")))
+        served = tf.Module()
+        served.w = tf.Variable([[1.0], [2.0]], name="w")
+        served.step = tf.function(lambda x: x @ served.w, input_signature=[tf.TensorSpec([None, 2], name="x")])
+        tf.saved_model.save(served, str(Path(folder) / "module"), {"step": served.step})
+        found.append(("module", Path(folder) / "module"))
+        root = corpus_folder()
+        corpus = Corpus(root) if root else None
+        small = corpus.ids(lambda item: item["kind"] == "savedmodel") if corpus else ()
+        found += [(id, Path(corpus.path(id))) for id in small]
+        files = [(name, path / "saved_model.pb" if path.is_dir() else path) for name, path in found]
+        return [
+            Base(name, path.read_bytes(), "saved_model.pb")
+            for name, path in files
+            if path.suffix == ".pb" and path.exists() and path.stat().st_size <= MOST_BYTES
+        ]
+
+
+def generated() -> list[Base]:
+    """Returns random graphs, the same ones each time."""
+    found = []
+    for seed in range(60):
+        rng = random.Random(seed)
+        feeds = [rng.randrange(len(DTYPES)) for _ in range(rng.randint(1, 3))]
+        steps = [
+            (rng.choice(KINDS), rng.choice(SCOPES), *(rng.randrange(1000) for _ in range(3)), [])
+            for _ in range(rng.randint(4, 16))
+        ]
+        try:
+            graph = built((feeds, steps)).graph
+        except (ValueError, TypeError):  # the steps do not go together: a graph less
+            continue
+        with graph.as_default():
+            meta = tf1.train.export_meta_graph()
+        if seed % 3:
+            found.append(Base(f"generated{seed}", _bytes(meta.graph_def)))
+        else:
+            found.append(Base(f"generated{seed}", _bytes(meta), "graph.meta"))
+    return found
+
+
+GROUPS = {"own": own, "real": real, "zoo": zoo, "saved": saved, "generated": generated}
 
 
 def shapes() -> None:
@@ -205,3 +259,12 @@ def dtypes() -> None:
     tf.where(tf.constant([True, False]), name="where")
     tf.raw_ops.Assert(condition=tf1.placeholder(tf.bool, [], name="sure"), data=[text], name="check")
     tf.print("a", tf.constant(1.0))
+
+
+def finds() -> list[Base]:
+    """Returns the files that have once done harm, as the fuzzer has kept them."""
+    known = json.loads((FINDS / "finds.json").read_text())
+    return [
+        Base(name, (FINDS / name).read_bytes(), one["file"], one["seed"], tuple(one["stages"]))
+        for name, one in sorted(known.items())
+    ]

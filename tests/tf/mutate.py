@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-from tests.tf.odd import ATTRIBUTE, DEVICES, NAMES, PORTS, other_kind
+from tests.tf.odd import ATTRIBUTE, DEVICES, NAMES, PORTS, other_kind, spoil_shape
 
 tf1 = tf.compat.v1
 KINDS = sorted(name for name in dir(tf.raw_ops) if name[0].isupper())
@@ -19,19 +19,22 @@ PROTOS = {
 
 
 class Base(NamedTuple):
-    """A sound file to start from: its name, its bytes, and how such a file is called."""
+    """A file to start from: its name, its bytes, how such a file is called; of a find, its seed and its stages."""
 
     name: str
     data: bytes
     file: str = "graph.pb"
+    seed: int = 0
+    stages: tuple[str, ...] = ()
 
 
 class Mutant(NamedTuple):
-    """A spoilt file: what was done, how it is to be called, and its bytes."""
+    """A spoilt file: what was done, how it is to be called, its bytes, and of which kinds the changes are."""
 
     story: str
     file: str
     data: bytes
+    kinds: tuple[str, ...] = ()
 
 
 def mutant(number: int, bases: list[Base]) -> Mutant:
@@ -40,9 +43,10 @@ def mutant(number: int, bases: list[Base]) -> Mutant:
     base = rng.choice(bases)
     if base.file.endswith(".pbtxt") or rng.random() < 0.25:
         story, data = _bytes(rng, base, bases)
+        kinds = ["bytes"]
     else:
-        story, data = _fields(rng, base)
-    return Mutant(f"{base.name}: {story}", base.file, data)
+        story, data, kinds = _fields(rng, base)
+    return Mutant(f"{base.name}: {story}", base.file, data, tuple(kinds))
 
 
 # -- bytes ----------------------------------------------------------------------------------------
@@ -75,26 +79,28 @@ def _bytes(rng: random.Random, base: Base, bases: list[Base]) -> tuple[str, byte
 # -- fields ---------------------------------------------------------------------------------------
 
 
-def _fields(rng: random.Random, base: Base) -> tuple[str, bytes]:
+def _fields(rng: random.Random, base: Base) -> tuple[str, bytes, list[str]]:
     proto = PROTOS[base.file].FromString(base.data)
     meta = proto.meta_graphs[0] if base.file == "saved_model.pb" else proto if base.file == "graph.meta" else None
     graph = meta.graph_def if meta else proto
-    story = []
+    story, kinds = [], []
     for _ in range(rng.choice((1, 1, 1, 1, 2, 4))):
         functions = graph.library.function
-        inside = functions and rng.random() < 0.3
+        inside = bool(functions) and rng.random() < 0.3
         nodes = rng.choice(functions).node_def if inside else graph.node
         change = rng.choice(_ANYWHERE if nodes else _ON_GRAPH)
         if rng.random() < 0.15:
             change = rng.choice(_ON_GRAPH)
         if meta and rng.random() < 0.4:
-            story.append(_collection(rng, meta))
+            change = rng.choice(_ON_META)
+            story.append(change(rng, meta))
         elif change in _ON_GRAPH:
             story.append(change(rng, graph))
         else:
             node = rng.choice(nodes)
             story.append(f"{node.name[:40]!r} ({node.op[:40]}): {change(rng, node, nodes, graph)}")
-    return "; ".join(story), proto.SerializeToString(deterministic=True)
+        kinds.append(change.__name__.strip("_").replace("_", " ") + " in a function" * (change in _ANYWHERE and inside))
+    return "; ".join(story), proto.SerializeToString(deterministic=True), kinds
 
 
 def _op_type(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
@@ -107,7 +113,12 @@ def _name(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
     name = rng.choice(
         (rng.choice(NAMES), rng.choice(nodes).name, rng.choice(nodes).name + "/" + node.name, "n/" + node.name)
     )
-    for reader in nodes if rng.random() < 0.7 else ():
+    return _called(node, nodes, name, rng.random() < 0.7)
+
+
+def _called(node: Any, nodes: Any, name: str, read: bool) -> str:
+    """Gives an op another name, and lets its readers know, where it is to be `read`."""
+    for reader in nodes if read else ():
         for i, text in enumerate(reader.input):
             mark, rest = ("^", text[1:]) if text.startswith("^") else ("", text)
             if rest.partition(":")[0] == node.name:
@@ -200,6 +211,47 @@ def _move(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
     return what
 
 
+def _dtype(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
+    """Another dtype for an op, and for some that read it."""
+    kinds = {value.type for value in node.attr.values() if value.WhichOneof("value") == "type"}
+    if not kinds:
+        return "has no dtype"
+    old, new = rng.choice(sorted(kinds)), rng.choice((1, 2, 3, 7, 9, 10, 14, 20, 21, 101))
+    readers = [one for one in nodes if any(text.partition(":")[0] == node.name for text in one.input)]
+    for one in (node, *readers[: rng.choice((0, 1, 99))]):
+        for value in one.attr.values():
+            if value.WhichOneof("value") == "type" and value.type == old:
+                value.type = new
+    return f"dtype {old} is {new}"
+
+
+def _bypassed(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
+    """An op is gone, and what has read it reads what it read."""
+    name, instead = node.name, [text for text in node.input if not text.startswith("^")][:1]
+    for one in nodes:
+        for i, text in enumerate(one.input):
+            if text.partition(":")[0] == name and instead:
+                one.input[i] = instead[0]
+    del nodes[next(i for i, n in enumerate(nodes) if n is node or n == node)]
+    return f"is gone, {instead} is read instead"
+
+
+def _traded(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
+    """Two ops read what the other has read."""
+    other = rng.choice(nodes)
+    mine, theirs = list(node.input), list(other.input)
+    node.input[:], other.input[:] = theirs, mine
+    return f"trades its inputs with {other.name[:40]!r}"
+
+
+def _collides(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
+    """A name that is another's, but for its letters, or that is a scope of another."""
+    other = rng.choice(nodes).name
+    same = (other.upper(), other.swapcase(), other.rpartition("/")[0], other + "/", other + "_1", other + "/x")
+    name = rng.choice(same)
+    return _called(node, nodes, name or other, True)
+
+
 # -- the graph as a whole -------------------------------------------------------------------------
 
 
@@ -287,8 +339,83 @@ def _collection(rng: random.Random, meta: Any) -> str:
     return f"collection {name!r}: {what}"
 
 
+def _saver(rng: random.Random, meta: Any) -> str:
+    saver = meta.saver_def
+    name = rng.choice(("filename_tensor_name", "save_tensor_name", "restore_op_name"))
+    text = rng.choice((*NAMES, rng.choice(meta.graph_def.node).name if meta.graph_def.node else ""))
+    setattr(saver, name, rng.choice((text, text + rng.choice(PORTS))))
+    saver.version = rng.choice((0, 1, 2, saver.version))
+    saver.sharded = rng.random() < 0.5
+    return f"saver: {name} = {getattr(saver, name)[:40]!r}, version {saver.version}"
+
+
+def _signature(rng: random.Random, meta: Any) -> str:
+    key = rng.choice((*sorted(meta.signature_def), "serving_default", rng.choice(NAMES), "__saved_model_init_op"))
+    signature = meta.signature_def[key]
+    infos = rng.choice((signature.inputs, signature.outputs))
+    info = infos[rng.choice((*sorted(infos), rng.choice(NAMES)))]
+    what = rng.choice(("name", "name", "dtype", "shape", "sparse", "parts", "gone", "method"))
+    if what == "name":
+        target = rng.choice(meta.graph_def.node).name if meta.graph_def.node else ""
+        info.name = rng.choice((target, target + rng.choice(PORTS), "^" + target, *NAMES[:4]))
+    elif what == "dtype":
+        info.dtype = rng.choice((0, 1, 7, 20, 99, 101))
+    elif what == "shape":
+        spoil_shape(rng, info.tensor_shape)
+    elif what == "sparse":
+        info.coo_sparse.values_tensor_name = rng.choice((info.name, "x:0", "", ":"))
+    elif what == "parts":
+        info.composite_tensor.components.add(name=rng.choice((info.name, "x:0", "", ":")))
+    elif what == "gone":
+        del meta.signature_def[key]
+    else:
+        signature.method_name = rng.choice(NAMES)
+    return f"signature {key[:40]!r}: {what}"
+
+
+def _tags(rng: random.Random, meta: Any) -> str:
+    info, what = meta.meta_info_def, rng.choice(("tag", "no tags", "ops", "asset", "version"))
+    if what == "tag":
+        info.tags.append(rng.choice(("serve", "train", *NAMES[:6])))
+    elif what == "no tags":
+        del info.tags[:]
+    elif what == "ops":
+        info.stripped_op_list.op.add(name=rng.choice(("MatMul", "Foo", "")))
+    elif what == "asset":
+        asset = meta.asset_file_def.add(filename=rng.choice(("x", "../x", "/etc/passwd", "", "a/b")))
+        target = rng.choice(meta.graph_def.node).name if meta.graph_def.node else ""
+        asset.tensor_info.name = rng.choice((*PORTS, target))
+    else:
+        info.tensorflow_version = rng.choice(NAMES)
+    return f"about the graph: {what}"
+
+
+def _objects(rng: random.Random, meta: Any) -> str:
+    nodes = meta.object_graph_def.nodes
+    if not nodes:
+        return "no objects"
+    node, what = rng.choice(nodes), rng.choice(("child", "child", "kind", "kind", "gone", "double", "bytes"))
+    number = rng.choice((0, -1, len(nodes) - 1, len(nodes), 2**31 - 1))
+    if what == "child" and node.children:
+        child = rng.choice(node.children)
+        child.node_id, child.local_name = number, rng.choice((child.local_name, *NAMES))
+    elif what == "child":
+        node.children.add(node_id=number, local_name="x")
+    elif what == "gone":
+        del nodes[rng.randrange(len(nodes))]
+    elif what == "double":
+        nodes.add().CopyFrom(node)
+    elif what == "bytes":
+        node.user_object.metadata = rng.choice(("", "{", "[]", '{"config": []}', '{"config": {"layers": 3}}', "null"))
+    else:
+        rng.choice((node.user_object, node.asset, node.function, node.variable, node.resource)).SetInParent()
+    return f"object {number}: {what}"
+
+
+_ON_META: tuple[Callable[..., str], ...] = (_collection, _collection, _saver, _signature, _signature, _tags, _objects)
 _ON_GRAPH: tuple[Callable[..., str], ...] = (_versions, _library, _library, _library, _many)
 _ANYWHERE: tuple[Callable[..., str], ...] = (
     *(_op_type, _name, _input, _input, _input, _device, _move, _drop_attribute, _new_attribute),
     *(_attribute, _attribute, _attribute, _attribute, _attribute, _attribute),
+    *(_dtype, _bypassed, _traded, _collides),
 )

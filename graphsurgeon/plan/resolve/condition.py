@@ -14,6 +14,7 @@ from ...graph.conditions import BRANCHES, CASES, Decided, carried, decided
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph
 from ...graph.rewired import Edge
+from ...graph.traversal import end_of
 from ...words import counted, few
 from ..delta import Delta
 from ..effect import Region, Replaced
@@ -63,18 +64,17 @@ def _asking(graph: Graph, known: Any) -> list[int]:
 
 def _others(graph: Graph) -> str:
     """What conds ask instead, in words."""
-    asks = [graph.data.ends(op)[0] for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist()]
-    asks += [graph.data.ends(op)[1] for op in np.flatnonzero(graph.typed(["Switch", "RefSwitch"])).tolist()]
-    first = dict.fromkeys(_source(graph, end) for end in asks)
+    asks = [graph.data.ends(op)[:1] for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist()]
+    asks += [graph.data.ends(op)[1:2] for op in np.flatnonzero(graph.typed(["Switch", "RefSwitch"])).tolist()]
+    first = dict.fromkeys(_source(graph, end) for ends in asks for end in ends)
     names = [repr(f"{graph.names[op]}:{port}") for op, port in first if graph.types[op] != "LoopCond"]
     return f"Conds ask {few(names, 6)}" if names else "There is no cond in this graph"
 
 
 def _source(graph: Graph, end: Tensor) -> Tensor:
     """What a tensor is a mere copy of."""
-    while graph.types[end[0]] in ("Identity", "Switch", "Enter"):
-        end = graph.data.ends(end[0])[0]
-    return end
+    passing = ("Identity", "Switch", "Enter")
+    return end_of(end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None)
 
 
 def _refuse(request: str, graph: Graph, found: Decided) -> None:

@@ -19,6 +19,7 @@ from ...graph.graph import Graph
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection
 from ..fresh import fresh
+from ..open.outputs import array_in
 from ..open.snapshot import snapshot
 
 tf1 = tf.compat.v1
@@ -119,10 +120,8 @@ def array_of(node: Any, most: float = inf) -> Any:
     proto = attr["value"].tensor
     if prod(max(dim.size, 0) for dim in proto.tensor_shape.dim) > most:
         return None
-    try:
-        return np.asarray(tf.make_ndarray(proto))
-    except (TypeError, ValueError):
-        return None
+    array = array_in(proto)
+    return None if array is None else np.asarray(array)
 
 
 def is_pattern_function(thing: Any) -> bool:

@@ -22,6 +22,7 @@ from ...graph.graph import Graph, Mask
 from ...graph.live import TFTensor
 from ...graph.names import tensor_name
 from ...graph.selection import Query, Selection
+from ...graph.traversal import end_of
 from ..copy.append import copied_into
 from ..copy.imports import import_nodes
 from ..fresh import fresh
@@ -186,13 +187,13 @@ class Flow:
         arguments = [argument.name for argument in body.signature.input_arg]
         reads = {n.name: n for n in body.node_def}
         found = []
-        for k, out in enumerate(body.signature.output_arg):
-            text = body.ret[out.name]
+
+        def behind(text: str) -> str | None:
             at = reads.get(text.partition(":")[0])
-            while at is not None and at.op == "Identity" and len(at.input) == 1:
-                text = at.input[0]
-                at = reads.get(text.partition(":")[0])
-            if text != arguments[k]:
+            return at.input[0] if at is not None and at.op == "Identity" and len(at.input) == 1 else None
+
+        for k, out in enumerate(body.signature.output_arg):
+            if end_of(body.ret[out.name], behind) != arguments[k]:
                 found.append(k)
         return found or [0]
 

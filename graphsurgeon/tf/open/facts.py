@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import SelectionError
 from ...graph.graph import Graph
 from ...graph.live import TFSession
@@ -19,7 +17,7 @@ from ..functions.insides import body
 from ..run.errors import told
 from .flops import flops
 from .op_types import attributes, documentation, op_types
-from .outputs import dtype_name
+from .outputs import array_in, dtype_name
 
 __all__ = ["attribute_text", "attributes", "body", "check_attribute", "check_inserted", "constant_value"]
 __all__ += ["documentation", "flops", "op_types", "pattern", "value"]
@@ -100,9 +98,8 @@ def _shape(shape: Any) -> str:
 
 
 def _constant(proto: Any) -> str:
-    try:
-        array = tf.make_ndarray(proto)
-    except (TypeError, ValueError):
+    array = array_in(proto)
+    if array is None:
         return f"a constant of {dtype_name(proto.dtype)} that cannot be read"
     head = f"{dtype_name(proto.dtype)} {_shape(proto.tensor_shape)}"
     flat = array.reshape(-1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...graph.graph import Graph
 from ...graph.names import free_name, op_name
-from ...graph.traversal import met_from
+from ...graph.traversal import end_of, met_from
 from ..functions.body import Places, in_place
 from ..functions.calls import Calls
 from ..functions.library import BRANCHING
@@ -158,11 +158,17 @@ class Flat:
 
         Where these wait for something else that lasts, the result itself.
         """
-        at, waited = tensor, set()
-        while (node := self.nodes[op_name(at)]).op == "Identity":
+        waited: set[str] = set()
+
+        def behind(end: str) -> str | None:
+            node = self.nodes[op_name(end)]
+            if node.op != "Identity":
+                return None
             self._join(node)
-            waited |= self._waited(node)
-            at = self.end(node.input[0])
+            waited.update(self._waited(node))
+            return self.end(node.input[0])
+
+        at = end_of(tensor, behind)
         acting = {name for name in waited if self._calls.acts(self.nodes[name])}
         return at if acting <= {op_name(at)} else tensor
 

@@ -114,7 +114,7 @@ class Stated:
     def _asked(self, number: int) -> _Infos | None:
         """What readers ask of the outputs of an op of an unknown type, up to the last one that is read."""
         asked: dict[int, str] = {}
-        for reader in self._graph.consumers.row(number).tolist():
+        for reader in dict.fromkeys(self._graph.consumers.row(number).tolist()):  # one may read it many times
             node = self._nodes[reader]
             signature = self._signature(node)
             args = signature.input_arg if signature is not None else ()
@@ -214,6 +214,14 @@ def dtype_name(number: int) -> str:
         return str(tf.as_dtype(number).name)
     except TypeError:
         return f"dtype {number}"
+
+
+def array_in(proto: Any) -> Any:
+    """Returns the array that a TensorProto holds; None where it is damaged, or of a dtype that no array has."""
+    try:
+        return tf.make_ndarray(proto)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def stated_dims(shape: Any) -> Shape:

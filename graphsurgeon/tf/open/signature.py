@@ -17,7 +17,7 @@ from ...graph.devices import colocate
 from ...graph.graph import TensorInfo
 from ...graph.names import free_name, op_name, plain_name, renamed_end, tensor_name
 from ...graph.signatures import Signature
-from ...graph.traversal import met_from
+from ...graph.traversal import end_of, met_from
 from ...words import few
 from ..functions.body import constant, copied
 from ..functions.library import referred
@@ -234,12 +234,11 @@ class _Work:
         nodes = {node.name: node for node in self.meta.graph_def.node}
         files = {op_name(a.tensor_info.name): a.filename for a in asset_files(self.meta)}
 
-        def file(text: str) -> str:
-            while text not in files and nodes[text].op == "Identity":
-                text = op_name(nodes[text].input[0])
-            return files.get(text, "")
+        def behind(name: str) -> str | None:
+            passes = name not in files and nodes[name].op == "Identity"
+            return op_name(nodes[name].input[0]) if passes else None
 
-        kept = {op_name(node.input[0]): file(op_name(node.input[1])) for node in nodes.values()
+        kept = {op_name(node.input[0]): files.get(end_of(op_name(node.input[1]), behind), "") for node in nodes.values()
                 if node.op == "AssignVariableOp"}  # fmt: skip
         read = {node.name: kept[op_name(node.input[0])] for node in nodes.values()
                 if node.op == "ReadVariableOp" and kept.get(op_name(node.input[0]))}  # fmt: skip

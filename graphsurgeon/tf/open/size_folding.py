@@ -14,10 +14,9 @@ from math import prod
 from random import Random
 from typing import Any, NamedTuple
 
-import tensorflow as tf
-
 from ...words import counted
 from ..private.graphs import op_definition
+from .outputs import array_in
 
 _WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType
 _WALKED = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
@@ -239,10 +238,8 @@ class Walks:
         tensor = self.nodes[number].attr["value"].tensor
         if not 0 < _product(shape(self.nodes[number]) or []) <= 16:
             return []
-        try:
-            return [v for v in tf.make_ndarray(tensor).ravel().tolist() if isinstance(v, (int, float))]
-        except (TypeError, ValueError):
-            return []
+        array = array_in(tensor)
+        return [] if array is None else [v for v in array.ravel().tolist() if isinstance(v, (int, float))]
 
 
 def _product(sizes: Sequence[Any]) -> int:

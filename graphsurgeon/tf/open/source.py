@@ -363,7 +363,7 @@ def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
 
     try:
         read = written(graph_def, meta, asked=asked, owner=graph)
-    except (OpenError, OverflowError) as error:
+    except OpenError as error:
         raise (judge() or error) from error
     refuse_names(read.names, asked)
     if may_reach_out(read):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from ..copy.append import Made
 from ..fresh import fresh
 from ..private.graphs import has_op
 from ..private.sessions import catch_up
-from ..run.errors import remedy
+from ..run.errors import remedy, words_of
 from ..run.gate import session_of
 from .initialization import start
 from .transfer import assign, transfer_values, unsettable
@@ -30,24 +31,25 @@ TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
 
 @contextmanager
 def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
-    """Says in our words when what runs needs what is not there: a device, a kernel, a file, a value to be fed.
+    """Says in our words what TensorFlow does not run: often it needs a device, a kernel, a file, a value to be fed.
 
     Args:
         session: gives the session, once there is one.
         asked: the request, for messages.
 
     Raises:
-        PlanError: one of these is not there; of devices, those that are there are named.
+        PlanError: something is not there, of devices those that are there are named; or TensorFlow refuses to run it.
     """
     try:
         yield
-    except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError, tf.errors.UnimplementedError) as error:
+    except tf.errors.OpError as error:
         text = str(error.message)
         found = remedy(error)
         if found is not None:
             raise PlanError(asked, *found) from error
         if "Cannot assign a device for operation" not in text:
-            raise
+            wrong = f"TensorFlow does not run what gives the variables and tables their values: {words_of(error)}"
+            raise PlanError(asked, wrong, "Fix that op where it was made, or remove it with a plan") from error
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", r"assigned to (\S+) but"))
         here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
         raise PlanError(
@@ -235,6 +237,9 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
             session.run(init_op)
         except tf.errors.FailedPreconditionError:
             pass
+        except (TypeError, ValueError) as error:  # a damaged collection
+            wrong = f"collection {TABLES!r} holds {reprlib.repr(init_op)}, which is not an op of the graph"
+            raise PlanError("session()", wrong, "Give the GraphDef alone, gs.open(meta.graph_def)") from error
         except tf.errors.NotFoundError as error:
             op = error.op if error.op is not None else init_op
             line = next((x for x in str(error.message).splitlines() if "o such file" in x), str(error.message))

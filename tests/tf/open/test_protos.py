@@ -172,6 +172,16 @@ def test_an_input_that_is_not_there():
         written(graph_def)
 
 
+def test_an_input_with_a_number_that_no_output_has():
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name="x", op="Placeholder")
+    graph_def.node.add(name="y", op="Neg", input=["x:4294967296"])
+    with refuses(
+        OpenError, "op 'y'", "its input 'x:4294967296' has a number that no output has", "Write the graph out"
+    ):
+        written(graph_def)
+
+
 def test_two_ops_of_one_name():
     graph_def = tf1.GraphDef()
     for _ in range(2):

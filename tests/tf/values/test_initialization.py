@@ -165,3 +165,21 @@ def test_variables_that_a_later_plan_renames_or_removes_keep_no_session_from_ope
         else:
             ed.apply(ed.plan().remove(ed.select(scope="new")))
             assert ed.session().run("out:0") == 30.0
+
+
+def test_an_initialiser_that_tensorflow_does_not_run_is_said_in_our_words():
+    with tf.Graph().as_default() as graph:
+        bad = tf.raw_ops.Reshape(tensor=[1.0, 2.0], shape=tf1.placeholder_with_default([3], [1]))
+        tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, bad.op)
+    wrong = "TensorFlow does not run what gives the variables and tables their values: Input to reshape"
+    with refuses(PlanError, "session()", wrong, "Fix that op where it was made, or remove it with a plan"):
+        gs.open(graph).session()
+
+
+def test_a_collection_of_tables_that_names_what_is_no_op_is_named():
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="x")
+        tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, b"\xff")
+    wrong = "collection 'table_initializer' holds b'\\xff', which is not an op of the graph"
+    with refuses(PlanError, "session()", wrong, "Give the GraphDef alone, gs.open(meta.graph_def)"):
+        gs.open(graph).session()
