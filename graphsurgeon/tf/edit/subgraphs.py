@@ -18,6 +18,7 @@ from ...graph.names import renamed_end
 from ...plan.backend import Piece, Site
 from ...words import counted
 from ..copy.imports import import_nodes
+from ..open.outputs import UNKNOWN
 from ..open.snapshot import snapshot
 from ..private.contexts import innermost_context
 from ..private.functions import functions_of
@@ -104,6 +105,12 @@ class _Bench:
             raise PlanError(
                 self.asked, f"the dtype of {name!r}, which this plan makes, is not known yet", "Apply that step first"
             )
+        if info.dtype == UNKNOWN:
+            op, port = tensor
+            wrong = (
+                f"the dtype of '{self.base.names[op]}:{port}' is not known: nothing here knows {self.base.types[op]}"
+            )
+            raise PlanError(self.asked, wrong, "Load its library first: tf.load_op_library(...)")
         return info
 
     def _placeholder(self, name: str, tensor: tuple[int, int]) -> Any:

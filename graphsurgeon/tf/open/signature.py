@@ -22,6 +22,7 @@ from ...words import few
 from ..functions.body import constant, copied
 from ..functions.library import referred
 from ..private.graphs import op_definition
+from ..run.errors import told
 from ..values.assets import asset_files, asset_path
 from ..values.checkpoints import Checkpoint
 from .called import captured, paths
@@ -98,7 +99,7 @@ def served(
         asked: the request, for messages.
 
     Raises:
-        OpenError: a tensor is not in the graph.
+        OpenError: a tensor is not in the graph, or the file is damaged.
     """
     there = {node.name for node in meta.graph_def.node}
     for node in meta.graph_def.node:
@@ -110,7 +111,9 @@ def served(
     if lost or not outputs:
         wrong = f"{what} names " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
         raise OpenError(asked, wrong, "Open another signature, or the file as it lies: raw=True")
-    return _Work(meta, folder, checkpoint, asked).served(inputs, outputs)
+    wrong, how = f"{what} cannot be read, as the file is damaged", "Open it as it lies: raw=True"
+    with told(OpenError, asked, wrong, how, LookupError):
+        return _Work(meta, folder, checkpoint, asked).served(inputs, outputs)
 
 
 def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, str]]:

@@ -500,3 +500,13 @@ def test_the_script_of_a_history_with_replacements_makes_the_same_graph():
     other = space["redo"](again)
     assert other.snapshot.fingerprint == ed.snapshot.fingerprint
     assert str(ed.provenance("b0/swish/truediv")).startswith("inserted")
+
+
+def test_what_is_built_on_a_tensor_of_an_unknown_dtype_is_refused():
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name="odd", op="OddOp")
+    graph_def.node.add(name="after", op="OddOp", input=["odd"])
+    end = graph_def.node.add(name="end", op="Identity", input=["after"])
+    end.attr["T"].type = 1
+    (fault,) = gs.open(graph_def).plan().collapse(["after"], name="one").check()
+    reads(fault, "the dtype of 'odd:0' is not known: nothing here knows OddOp", "Load its library first")

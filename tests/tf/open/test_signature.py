@@ -302,6 +302,19 @@ def test_a_signature_that_names_no_tensor(folders, tmp_path):
     assert "StatefulPartitionedCall" in gs.open(folder, raw=True).snapshot.types
 
 
+def test_a_signature_whose_function_gives_a_result_of_no_name(folders, tmp_path):
+    def damage(meta):
+        for function in meta.graph_def.library.function:
+            for name in function.ret:
+                function.ret[name] = ""
+
+    folder = changed(folders, tmp_path, damage)
+    with refuses(OpenError, "signature 'serving_default' cannot be read, as the file is damaged: ",
+                 "Open it as it lies: raw=True"):  # fmt: skip
+        gs.open(folder)
+    assert "StatefulPartitionedCall" in gs.open(folder, raw=True).snapshot.types
+
+
 @pytest.mark.parametrize("how", ["bound", "number", "dtype"])
 def test_an_object_graph_that_does_not_fit_the_functions(folders, tmp_path, how):
     def odd(meta):
