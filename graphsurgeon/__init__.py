@@ -39,6 +39,7 @@ from .open import open
 from .plan.fault import Fault
 from .plan.plan import Plan
 from .plan.preview import Preview
+from .recover import recover
 from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
 from .replica import LocalCluster, Replica, Update, duplicate, local_cluster
 from .transfer import transfer
@@ -52,6 +53,7 @@ __version__ = "0.1.0"
 __all__ = [
     # opening and operating
     "open",
+    "recover",
     "Editor",
     "Selection",
     "Boundary",

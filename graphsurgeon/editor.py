@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -31,6 +32,7 @@ from .graph.signatures import Signature
 from .graph.trace import Trace
 from .graph.trust import origins
 from .history import Event, History, Log, Timeline, moment
+from .journal import Journal, folder
 from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
 from .plan.steps import RebuildStep
@@ -59,6 +61,7 @@ class Editor:
         opened: what was opened.
         values: what the variables hold.
         changes: who hears of each apply, undo and redo.
+        journal: what is done here, on disk; None where no journal is kept.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Editor:
         self._timeline = Timeline(opened, snapshot, follows)
         self.values, self.changes = Values(opened, self._timeline), self._timeline.changes
         self._screen: Screen | None = None
+        self.journal: Journal | None = None
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -161,6 +165,8 @@ class Editor:
             waiting.leave()
         self._timeline = Timeline(self.opened, changes=self.changes)
         self.values = Values(self.opened, self._timeline)
+        if self.journal is not None:
+            self.keep_journal(self.journal.place)
         self.changes.tell()
 
     @property
@@ -180,6 +186,7 @@ class Editor:
         added = frozenset(renamed.get(op, op) for event in live for op in event.names)
         reach = "" if self.opened.live else self.risks().words
         lost += [f"{reach}; ed.risks() tells more"] if reach else []
+        lost += self.journal.words if self.journal is not None else []
         return summary(self.snapshot, self.orphans, lost, self.opened.serving, self.layers, results, added)
 
     def __repr__(self) -> str:
@@ -600,6 +607,26 @@ class Editor:
         """
         return self.apply(replace(self.plan(), steps=(RebuildStep(tuple(sorted(self.orphans))),)))
 
+    def keep_journal(self, place: os.PathLike[str] | None = None) -> None:
+        """Keeps a journal of what is done here from now on, as `gs.open` does for what comes from a file.
+
+        Of a graph that is in no file nothing can be brought back: the journal says so, and stays empty.
+
+        Args:
+            place: the folder of journals. Default: by the setting ``GRAPHSURGEON_JOURNALS``.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> ed = gs.open(tf.Graph())
+            >>> ed.keep_journal()
+            >>> print(ed.journal)
+            journal: nothing written yet
+        """
+        self.journal = Journal(self._timeline.log, folder(asked=True) if place is None else place)
+        self.changes.watch(self.journal.changed)
+        if self._screen is not None:
+            self._told_of(self._screen)
+
     @property
     def history(self) -> History:
         """The applied plans, oldest first; undone ones say so. Printed, a table."""
@@ -610,7 +637,7 @@ class Editor:
         """Names of ops left without a role by an undo or a late failure; TensorFlow cannot delete ops."""
         return self._timeline.orphans
 
-    def to_code(self, path: Any = None, *, arrays: bool = False) -> str:
+    def to_code(self, path: Any = None, *, arrays: bool = False, overwrite: bool = False) -> str:
         r"""Returns one Python script that does the whole history again, from the files it began with.
 
         The script has a function ``redo`` that opens each graph again, its own and those that were copied from, and
@@ -622,9 +649,10 @@ class Editor:
             path: where to write the script, if anywhere.
             arrays: arrays too long to be printed are written beside the script, as ``.npz``; without it they are
                 an argument of ``redo`` too.
+            overwrite: replace a file that is there, as in `save`.
 
         Raises:
-            PlanError: a plan uses what an undone one has made; `arrays` without a `path`.
+            PlanError: a plan uses what an undone one has made; `arrays` without a `path`; a file is there already.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -645,7 +673,7 @@ class Editor:
         """
         from .script import write
 
-        return write(self._timeline.log, self.snapshot, path, arrays)
+        return write(self._timeline.log, self.snapshot, path, arrays, overwrite)
 
     # -- running, restoring and saving -----------------------------------------------------------
 
@@ -865,6 +893,7 @@ class Editor:
         tags: str | Iterable[str] = ("serve",),
         feeds: Mapping[Any, Any] | None = None,
         verify: bool = True,
+        overwrite: bool = False,
     ) -> Saved:
         """Writes the graph, or a part of it, with its values, as plain TensorFlow reads it; the graph stays as it is.
 
@@ -891,15 +920,18 @@ class Editor:
             feeds: tensor -> array, for the run that proves the file; tensors that are not given get random numbers
                 where their dtype and shape allow it.
             verify: False writes the file without opening it again: for a graph so large that one run more counts.
+            overwrite: replace a file that is there. What this program has itself written there before is replaced
+                without being asked: the same cell may run again.
 
         Returns:
             what was written, what was run of it, and what to know before it is used.
 
         Raises:
             SelectionError: a tensor is not there.
-            PlanError: the format is not known or does not go with an argument, a variable has no value, one that is
-                to be frozen has nothing but its initial one (`untrained`) and `values` does not ask for that, what is
-                asked cannot be written so, or TensorFlow does not run what was written. No file has changed then.
+            PlanError: something is there already, the format is not known or does not go with an argument, a variable
+                has no value, one that is to be frozen has nothing but its initial one (`untrained`) and `values` does
+                not ask for that, what is asked cannot be written so, or TensorFlow does not run what was written. No
+                file has changed then.
 
         Example:
             >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
@@ -912,11 +944,14 @@ class Editor:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
-        return save(
+        saved = save(
             self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
             signatures=signatures, format=format, freeze=freeze, scope=scope, names=names, device=device, tags=tags,
-            feeds=feeds, verify=verify,
+            feeds=feeds, verify=verify, overwrite=overwrite,
         )  # fmt: skip
+        if self.journal is not None and saved.format != "checkpoint":
+            self.journal.saved(os.path.abspath(path))
+        return saved
 
     def graph_def(self, *, provenance: bool = False) -> Any:
         """Returns the GraphDef of the graph, without orphans.
@@ -1115,7 +1150,10 @@ class Editor:
             ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
         """
         made, call = inlined(self.snapshot, replace(self.opened, layers=self.layers), self.values, calls)
-        return Editor(made, follows=(self._timeline.log, moment(), call))
+        other = Editor(made, follows=(self._timeline.log, moment(), call))
+        if self.journal is not None:
+            other.keep_journal(self.journal.place)
+        return other
 
     # -- showing ---------------------------------------------------------------------------------
 
@@ -1130,7 +1168,18 @@ class Editor:
         from .screen.screen import Screen
         from .tf.open import facts
 
-        return Screen(self, source, facts=facts)
+        screen = Screen(self, source, facts=facts)
+        self._told_of(screen)
+        return screen
+
+    def _told_of(self, screen: Screen) -> None:
+        """Lets the journal see what is done on a screen, and say there what it has."""
+        journal = self.journal
+        if journal is None:
+            return
+        screen.on_change(lambda: journal.looked(screen.state))
+        if journal.words and not screen.state.status.text:
+            screen.state = screen.state.saying(journal.words[0], "warn")
 
     def view(self, source: Editor | None = None) -> Any:
         """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one.

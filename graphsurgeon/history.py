@@ -17,7 +17,7 @@ from .graph.graph import Graph
 from .graph.layers import NO_LAYERS, Layers, copied, moved
 from .graph.live import TFGraph, TFOp
 from .graph.names import free_name, op_name, renamed_again
-from .graph.opened import Opened
+from .graph.opened import Opened, OpenedFile
 from .graph.pending import made, pending
 from .graph.provenance import Origin
 from .plan.effect import Effect
@@ -117,6 +117,7 @@ class Log:
         stored: gives the values of variables as they lie in the file that was opened, by op name.
         snapshots: those that the editor has taken.
         editor: gives None once the editor is gone.
+        file: the file that was opened, if it was one.
     """
 
     code: str
@@ -131,6 +132,7 @@ class Log:
     stored: Callable[[], Mapping[str, Any] | None] = dict
     snapshots: weakref.WeakSet[Graph] = field(default_factory=weakref.WeakSet)
     editor: Callable[[], Any] = lambda: None
+    file: OpenedFile | None = None
 
     def gives(self, graph: Graph) -> bool:
         """Returns whether opening it again gives a graph as it is in a snapshot: nothing was added or applied."""
@@ -159,8 +161,13 @@ def moment() -> int:
 
 def log_of(graph: Graph) -> Log | None:
     """Returns the log of the editor that a snapshot is of, also where the editor is gone; None where there was none."""
-    logs: list[Log] = getattr(graph.owner, _LOGS, [])
+    logs = logs_of(graph.owner)
     return next((log for log in logs if graph in log.snapshots), logs[-1] if logs else None)
+
+
+def logs_of(graph: TFGraph | None) -> list[Log]:
+    """Returns the logs of the editors of a live graph, the newest last."""
+    return list(getattr(graph, _LOGS, ()))
 
 
 def _keep(log: Log, graph: TFGraph) -> None:
@@ -345,7 +352,7 @@ class Timeline:
         waiting = pending(opened.graph)
         size = len(opened.graph.get_operations()) if waiting is None else waiting.read.size
         self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(opened.graph), follows)
-        self.log.editor = weakref.ref(self)
+        self.log.editor, self.log.file = weakref.ref(self), opened.file
         self._snapshot = snapshot
         self._first_layers = opened.layers
         self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()

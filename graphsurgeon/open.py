@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from .editor import Editor
+from .errors import OpenError
+from .journal import folder
 
 
 def open(
@@ -20,6 +22,7 @@ def open(
     title: str | None = None,
     trust: bool | None = None,
     timeout: float = 60.0,
+    journal: bool | None = None,
 ) -> Editor:
     """Opens a TensorFlow graph for looking and operating.
 
@@ -51,6 +54,10 @@ def open(
             any case. True: nothing is tried, and what is known to be dangerous is imported all the same; and the graph
             may run, whatever of it reaches out of the graph, as `Editor.trust` says.
         timeout: how many seconds that process may take for the import, with one more for each thousand ops.
+        journal: keep on disk what is done to the graph, as it is done, so that `gs.recover(path)` brings it back where
+            the kernel dies. Default: of what comes from a file, in the user's folder for such things
+            (``~/.local/state/graphsurgeon/journals``), or where the environment variable ``GRAPHSURGEON_JOURNALS``
+            says; ``off`` there turns it off. A journal is made when the first plan is applied, never by looking.
 
     Returns:
         an `Editor`. The last line of a cell shows it as a widget. A TF2 object is opened as a graph of its own: its
@@ -58,7 +65,8 @@ def open(
         changes. `Editor.inputs` and `Editor.outputs` name its arguments and results.
 
     Raises:
-        OpenError: it cannot be read; the message says what is wrong with it.
+        OpenError: it cannot be read, and the message says what is wrong with it; or a journal is asked for of what is
+            in no file.
 
     What reads or writes files, opens the network or calls Python in a graph that came from a file is not run before
     somebody trusts it: `Editor.risks` names it, `Editor.trust` lets it run.
@@ -81,4 +89,10 @@ def open(
 
     found = opened(thing, tags, signature, function, training, raw, trust, timeout)
     editor = Editor(replace(found, title=title) if title else found)
+    if found.file is None and journal:
+        wrong = f"a journal is kept of files alone, and {editor.title} came from none"
+        raise OpenError("open(journal=True)", wrong, "Save it and open the file, or leave journal= out")
+    place = folder(asked=bool(journal))
+    if found.file is not None and journal is not False and place is not None:
+        editor.keep_journal(place)
     return editor.inlined() if inline else editor

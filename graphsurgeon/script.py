@@ -13,7 +13,7 @@ from .applied import Applied
 from .errors import PlanError
 from .graph.graph import Graph
 from .graph.selection import Query, Selection
-from .graph.whole import write_whole
+from .graph.whole import refuse_there, write_whole
 from .history import Event, Log, log_of, moment
 from .plan.code import IMPORTS, arrays_code, opening, plan_lines, shapes_text
 from .plan.source_code import Sources
@@ -23,7 +23,7 @@ from .words import counted
 _ASKED = "to_code()"
 
 
-def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> str:
+def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, overwrite: bool = False) -> str:
     """Returns the script of a history, and writes it where a path is given.
 
     Args:
@@ -31,9 +31,11 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> 
         snapshot: the graph as it is now.
         path: where to write it.
         arrays: write long arrays beside it, as ``.npz``; without it they are arguments.
+        overwrite: replace files that are there.
 
     Raises:
-        PlanError: a plan uses what an undone one has made; `arrays` without a `path`; it cannot be written there.
+        PlanError: a plan uses what an undone one has made; `arrays` without a `path`; it cannot be written there,
+            or something is there already.
     """
     if arrays and path is None:
         wrong = "there is no place to write the arrays to"
@@ -42,12 +44,14 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False) -> 
         raise PlanError(f"to_code({path!r})", f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
     target = os.fspath(path) if path is not None else ""
     work = _Script(os.path.basename(target).rpartition(".")[0] + ".npz" if arrays else "")
-    text = work.text(log, snapshot)
+    text, arrays_to = work.text(log, snapshot), os.path.join(os.path.dirname(target), work.beside)
+    for file in [arrays_to] * bool(work.saved) + [target] * bool(target):
+        refuse_there(file, overwrite, f"to_code({target!r})")
     try:
         if work.saved:
             held = io.BytesIO()
             np.savez(held, **work.saved)
-            write_whole(os.path.join(os.path.dirname(target), work.beside), held.getvalue())
+            write_whole(arrays_to, held.getvalue())
         if target:
             write_whole(target, text.encode())
     except OSError as error:

@@ -25,6 +25,7 @@ PARTS = {
     "summary": set(),
     "transfer": set(),
     "history": {"applied"},
+    "journal": {"history"},
     "plan_backend": {"history"},
     "script": {"applied", "history"},
     "values": {"history"},
@@ -36,10 +37,11 @@ PARTS = {
 # the editor, how one is opened, and what stands on editors -> the modules beside it that it asks
 EDITORS = {
     "editor": {*PARTS},
-    "open": {"editor"},
+    "open": {"editor", "journal"},
     "compare": {"applied", "editor", "feeds", "open", "run"},
     "connect": {"editor", "open"},
     "diff": {"editor", "open"},
+    "recover": {"editor", "journal", "open"},
     "isolated_child": {"isolated", "open", "run"},
     "__main__": {"open"},
 }
@@ -64,7 +66,7 @@ MAY = {
     "recursive_copy": {*_VALUES, "open", "tf"},
     "graph_editor": {*_VALUES, "editor", "tf"},
     "__init__": {
-        *(*_VALUES, "view", "applied", "compare", "connect", "diff", "editor", "open", "transfer"),
+        *(*_VALUES, "view", "applied", "compare", "connect", "diff", "editor", "open", "recover", "transfer"),
         *("evolve", "replica", "recipes", "recursive_copy", "graph_editor"),
     },
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from .layers import NO_LAYERS, Layers
@@ -12,6 +14,31 @@ from .names import renamed_end
 from .signatures import Serving
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """The file that a graph was opened from, so that it can be opened again.
+
+    Args:
+        path: its absolute path, or that of its folder.
+        options: the arguments of `gs.open` that say what of it is meant.
+        main: of a folder, the file in it that holds the graph.
+        stamp: size and time of that, as it was opened.
+    """
+
+    path: str
+    options: Mapping[str, Any]
+    main: str
+    stamp: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: Path, main: Path, options: Mapping[str, Any]) -> OpenedFile:
+        """Returns what is to be known of a file that is about to be read."""
+        given = {key: value for key, value in options.items() if value is not None}
+        found = main.stat() if main.exists() else None
+        stamp = (found.st_size, found.st_mtime_ns) if found is not None else (0, 0)
+        return cls(os.path.abspath(path), given, os.path.abspath(main), stamp)
 
 
 @dataclass(frozen=True)
@@ -32,6 +59,7 @@ class Opened:
         layers: the Keras layers whose ops are in it.
         origin: the Keras model that it was lifted from, and how that is connected, if it was.
         assets: of a SavedModel, the paths of the files that belong to it: assets, and the checkpoint.
+        file: the file that it came from, if it did.
     """
 
     graph: TFGraph
@@ -48,6 +76,7 @@ class Opened:
     layers: Layers = NO_LAYERS
     origin: Any = None
     assets: frozenset[str] = frozenset()
+    file: OpenedFile | None = None
 
     def __post_init__(self) -> None:
         if not any(self.ends):

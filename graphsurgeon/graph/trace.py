@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ from .graph import Graph
 from .names import op_name, tensor_name
 from .noted import Cost, Noted
 from .sizes import size_text
-from .whole import write_whole
+from .whole import refuse_there, write_whole
 
 _NUMBER: dict[str, Callable[[Noted], float]] = {
     "magnitude": lambda note: max(abs(note.min), abs(note.max)),
@@ -324,12 +325,17 @@ class Trace:
 
     # -- kept in a file -------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, overwrite: bool = False) -> None:
         """Writes it to a file that `Trace.load` reads: a NumPy archive (``.npz``), without pickled objects.
 
         Args:
             path: the file; it is written whole or not at all, and its folder is made where there is none.
+            overwrite: replace a file that is there, as in `Editor.save`.
+
+        Raises:
+            PlanError: a file is there already.
         """
+        refuse_there(path, overwrite, f"save({os.fspath(path)!r})")
         graph = self.graph
         about = {
             "title": graph.title, "names": list(graph.names), "types": list(graph.types), "inputs": graph.written(),

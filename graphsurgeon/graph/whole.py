@@ -1,16 +1,40 @@
-"""Whole: a file is there whole or not at all; what was there before stays where it cannot be written."""
+"""Whole: a file is there whole or not at all; what was there before stays where it cannot be written.
+
+All that is written goes one way: into a new folder beside the place where it is to come, onto the disk, and from there
+to its name. Several files that belong together are moved one after another; what they replace waits in the same folder,
+with a list of the moves. Where a process is killed in between, `put_back` makes it as it was.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import json
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from ..errors import PlanError
 from .sizes import size_text
+
+#: None on Windows: what a killed process has left there stays.
+_fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
+_ASIDE, _HELD, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
+_LISTED = ("before", "new")
+_AT_CWD, _EXCHANGE = -100, 2
+#: Path -> what tells the file that this process has written there from any other.
+_written: dict[str, tuple[int, ...]] = {}
+
+
+class Taken(PlanError):
+    """There is something already at a path that was to be written, and nobody has asked to replace it."""
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
@@ -22,7 +46,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
     Raises:
         OSError: it cannot be written; a file that was there is as it was. Where the disk is full, the message says how
-            much room there is, and how much is needed.
+            much room there is, and how much is missing.
 
     Example:
         >>> import tempfile
@@ -32,24 +56,23 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         ('text', ['a.txt'])
     """
     target = Path(path).resolve()  # a link stays one
-    number, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(beside, _mode(target))
-        os.replace(beside, target)
-    except BaseException as error:
-        with suppress(OSError):
-            os.unlink(beside)
-        if isinstance(error, OSError):
-            raise type(error)(error.errno, why(error, target.parent, len(data)), os.fspath(path)) from error
-        raise
+        with beside(target) as folder:
+            new = os.path.join(folder, "new")
+            with open(new, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                os.chmod(new, target.stat().st_mode & 0o777)
+            os.replace(new, target)
+    except OSError as error:
+        raise type(error)(error.errno, why(error, target.parent, len(data)), os.fspath(path)) from error
+    claim(target)
 
 
 def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
-    """Returns why something cannot be written, in words; where the disk is full, with the room that there is.
+    """Returns why something cannot be written, in words; where the disk is full, with the room that is missing.
 
     Args:
         error: what the system says.
@@ -63,8 +86,11 @@ def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
     said = error.strerror or str(error)
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return said
-    free = f"{size_text(shutil.disk_usage(folder).free)} free"
-    return f"{said}: {size_text(needed)} needed, {free}" if needed else f"{said}: {free}"
+    there = Path(folder).absolute()
+    free = shutil.disk_usage(next(one for one in (there, *there.parents) if one.exists())).free
+    short = f", {size_text(needed - free)} missing" if needed > free else ""
+    asked = f"{size_text(needed)} needed, " if needed else ""
+    return f"{said}: {asked}{size_text(free)} free{short}"
 
 
 def flush(path: str | os.PathLike[str]) -> None:
@@ -78,41 +104,257 @@ def flush(path: str | os.PathLike[str]) -> None:
             os.close(number)
 
 
+# -- what is there already ------------------------------------------------------------------------
+
+
+def refuse_there(path: str | os.PathLike[str], overwrite: bool, asked: str) -> None:
+    """Refuses a path where there is a file already that nobody has asked to replace.
+
+    What this process has written there itself, and nobody has changed since, may be replaced: a cell that saves can be
+    run again.
+
+    Args:
+        path: where something is to be written; of a checkpoint or SavedModel, the file that others look for.
+        overwrite: it was asked to replace it.
+        asked: the request, for messages.
+
+    Raises:
+        Taken: there is one.
+        PlanError: it may only be read, or is a folder.
+    """
+    file = Path(path)
+    put_back(file.parent)
+    if not os.path.lexists(file):
+        return
+    if file.is_dir():
+        raise PlanError(asked, f"{os.fspath(path)!r} is a folder", "Choose another path, as of a file in it")
+    if file.is_file() and not file.stat().st_mode & 0o222:
+        wrong = f"{os.fspath(path)!r} is there, and may only be read"
+        raise PlanError(asked, wrong, "Choose another path, or let it be written")
+    if overwrite or _written.get(_key(file)) == _stamp(file):
+        return
+    raise Taken(asked, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True")
+
+
+def claim(path: str | os.PathLike[str]) -> None:
+    """Notes that this process has just written a file."""
+    with suppress(OSError):
+        _written[_key(path)] = _stamp(path)
+
+
+def _key(path: str | os.PathLike[str]) -> str:
+    return os.path.realpath(path)
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+# -- several files at once ------------------------------------------------------------------------
+
+
+@contextmanager
+def beside(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Gives a new folder beside where a file is to come; it is gone afterwards, whatever happens.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    parent = os.path.dirname(os.path.abspath(path))
+    put_back(parent)
+    folder, held = _made(parent)
+    try:
+        yield folder
+    finally:
+        try:
+            if not os.path.exists(os.path.join(folder, _MOVES)):  # else what was there before is still in it
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(held)
+
+
 def put(moves: Sequence[tuple[str, str]], aside: str, gone: Sequence[str] = ()) -> None:
     """Gives new files and folders their names, all of them or none.
 
     Args:
         moves: (where it is, where it is to be); what is there now gives way. The last one goes first of what was there
             and comes last of what is new: it is what others look for.
-        aside: a folder on the same disk for what gives way; whoever made it drops it.
+        aside: the folder of `beside`; what gives way waits in it.
         gone: what has to go besides.
 
     Raises:
         OSError: one of them cannot be moved; all is then as it was.
     """
-    done: list[tuple[str, str]] = []
-
-    def move(old: str, new: str) -> None:
-        os.replace(old, new)
-        done.append((old, new))
-
+    old = [path for path in [*(new for _, new in reversed(moves)), *gone] if os.path.lexists(path)]
+    before = [(os.path.join(aside, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
+    if len(moves) == 1 and (not old or (old == [moves[0][1]] and _exchanged(*moves[0]))):
+        if not old:
+            os.replace(*moves[0])
+        return
+    plan = {"before": [[*_names(*one), ""] for one in before], "new": [[*_names(*one), _file(one[0])] for one in moves]}
+    listed = os.path.join(aside, _MOVES)
+    with open(f"{listed}.new", "w", encoding="utf-8") as file:
+        json.dump(plan, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{listed}.new", listed)
     try:
-        for number, path in enumerate([*(new for _, new in reversed(moves)), *gone]):
-            if os.path.lexists(path):
-                move(path, os.path.join(aside, f".before{number}"))
-        for old, new in moves:
-            move(old, new)
+        for place, path in before:
+            os.replace(path, place)
+        for new, path in moves:
+            os.replace(new, path)
     except BaseException:
-        for old, new in reversed(done):
-            with suppress(OSError):
-                os.replace(new, old)
+        _undo(aside)
         raise
+    with suppress(OSError):  # all have their names: `put_back` drops it
+        os.unlink(listed)
 
 
-def _mode(target: Path) -> int:
-    """The permissions of the file that is there, or those that a new one would get."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def put_back(folder: str | os.PathLike[str]) -> list[str]:
+    """Makes what a process was writing in a folder when it was killed as it was before; returns what is there again.
+
+    Where all had got its new name by then, it stays so. What another process is writing at this moment is left alone,
+    and so is what another program has put there since.
+
+    Example:
+        >>> put_back(".")
+        []
+    """
+    found: list[str] = []
+    try:
+        left = [one.path for one in os.scandir(folder) if one.name.startswith(_ASIDE)]
+    except OSError:
+        return found
+    for aside in left:
+        with suppress(OSError), _held(aside) as mine:
+            if mine:
+                found += _undo(aside)
+                shutil.rmtree(aside, ignore_errors=True)
+    return found
+
+
+def _undo(aside: str) -> list[str]:
+    """Does what a list of moves says backwards; returns the paths that are there again.
+
+    Only the very files that were moved are moved back, and nothing is moved onto another: what somebody has written
+    there since stays, and a list that a stranger has made up reaches no file of anybody's.
+    """
+    listed, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
+    if not os.path.exists(listed):
+        return []
+    moves = _read(listed)
+    back: list[str] = []
+    new = [(os.path.join(aside, name), os.path.join(parent, to), file) for name, to, file in moves["new"]]
+    if any(os.path.lexists(waiting) for waiting, _, _ in new):  # else all of them have their names
+        for waiting, path, file in reversed(new):
+            if not os.path.lexists(waiting) and file and _file(path) == file:
+                os.replace(path, waiting)
+        for name, to, _ in reversed(moves["before"]):
+            place, path = os.path.join(aside, name), os.path.join(parent, to)
+            if os.path.lexists(place) and not os.path.lexists(path):
+                os.replace(place, path)
+                back.append(path)
+    os.unlink(listed)
+    return back
+
+
+def _read(listed: str) -> dict[str, list[tuple[str, str, str]]]:
+    """A list of moves: names in this folder and in the one it is in, never a path that leads elsewhere; and `_file`.
+
+    Raises:
+        OSError: it is not such a list.
+    """
+    try:
+        with open(listed, encoding="utf-8") as text:
+            moves: Any = json.load(text)
+        found = {key: [(str(name), str(to), str(file)) for name, to, file in moves[key]] for key in _LISTED}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise OSError(errno.EINVAL, "it is not a list of moves", listed) from error
+    names = [name for key in _LISTED for *pair, _ in found[key] for name in pair]
+    if any(os.path.basename(name) != name or name in ("", ".", "..") for name in names):
+        raise OSError(errno.EINVAL, "a list of moves leads out of its folder", listed)
+    return found
+
+
+def _names(inside: str, path: str) -> list[str]:
+    return [os.path.basename(inside), os.path.basename(path)]
+
+
+def _file(path: str) -> str:
+    """What tells a file from any other that has been at its path, whatever its name; empty where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ""
+    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+
+
+def _made(parent: str) -> tuple[str, int]:
+    """Makes a folder, and first of all in it a file that says that somebody writes there.
+
+    Returns:
+        the folder, and the descriptor of the file: it is locked for as long as the process lives.
+    """
+    while True:
+        folder = tempfile.mkdtemp(prefix=_ASIDE, dir=parent)
+        held = os.path.join(folder, _HELD)
+        try:
+            number = os.open(held, os.O_CREAT | os.O_RDWR, 0o600)
+        except FileNotFoundError:  # another process took it for one that was left
+            continue
+        if lock(number) and os.path.exists(held):
+            return folder, number
+        os.close(number)
+
+
+def _left(aside: str) -> bool:
+    """Returns whether the process that wrote there had begun to clear up when it was killed; drops what is empty."""
+    names = os.listdir(aside)
+    if not names:  # a new one, of which the other process then makes another, or one that was left
+        os.rmdir(aside)
+    return bool(names) and _HELD not in names
+
+
+@contextmanager
+def _held(aside: str) -> Iterator[bool]:
+    """Whether nobody else writes there any more: then it is ours until the end."""
+    if _fcntl is None:
+        yield False
+        return
+    if _left(aside):
+        yield True
+        return
+    number = os.open(os.path.join(aside, _HELD), os.O_RDWR)
+    try:
+        yield lock(number, unknown=False)
+    finally:
+        os.close(number)
+
+
+def lock(number: int, unknown: bool = True) -> bool:
+    """Takes an open file for this process, until it is closed; False where another has it, here or elsewhere.
+
+    Args:
+        number: its descriptor.
+        unknown: the answer where the file system has no locks.
+    """
+    if _fcntl is None:
+        return True
+    try:
+        _fcntl.flock(number, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return unknown
+    return True
+
+
+def _exchanged(new: str, path: str) -> bool:
+    """Lets two files or folders change places in one moment, where the system can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    return bool(call(_AT_CWD, os.fsencode(new), _AT_CWD, os.fsencode(path), _EXCHANGE) == 0)

@@ -18,7 +18,9 @@ from .subject import results, subject
 AVERAGE = "ExponentialMovingAverage"
 
 
-def rename_checkpoint(checkpoint: Any, path: Any, names: Mapping[str, str] | Applied) -> dict[str, str]:
+def rename_checkpoint(
+    checkpoint: Any, path: Any, names: Mapping[str, str] | Applied, *, overwrite: bool = False
+) -> dict[str, str]:
     """Writes a checkpoint with the values of another, under other names, as for another code base; nothing is run.
 
     The values are those that lie in the file, to the last bit; a partitioned variable is written whole, and `Saver`
@@ -30,13 +32,15 @@ def rename_checkpoint(checkpoint: Any, path: Any, names: Mapping[str, str] | App
         names: old name -> new one: of a variable; of a scope, with all in it; or with one ``*`` on both sides, as
             ``{"net/*": "*"}``. The name itself goes before a pattern, that before a scope. Or what `apply` returned:
             the checkpoint then fits the graph whose ops it renamed.
+        overwrite: replace a checkpoint that is there, as in `Editor.save`.
 
     Returns:
         name that was written -> the name it had.
 
     Raises:
         OpenError: the checkpoint cannot be read.
-        PlanError: a rule is for nothing that is there, two values would have one name, or it cannot be written.
+        PlanError: a rule is for nothing that is there, two values would have one name, a checkpoint is
+            there already, or it cannot be written.
 
     Example:
         >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
@@ -58,7 +62,7 @@ def rename_checkpoint(checkpoint: Any, path: Any, names: Mapping[str, str] | App
     if not isinstance(names, Mapping) or not names:
         wrong = "it says no name" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
         raise PlanError(asked, wrong, "Type names={'old': 'new'}, of variables or scopes of the checkpoint")
-    return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, asked)
+    return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, asked, overwrite)
 
 
 def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> Plan:

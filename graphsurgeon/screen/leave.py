@@ -8,12 +8,13 @@ from typing import Any
 from ..errors import PlanError
 from ..graph.graph import Graph
 from ..graph.names import tensor_name
-from ..graph.whole import write_whole
+from ..graph.whole import Taken, refuse_there, write_whole
 from ..view.ends import ends
 from ..view.tree import Tree
 from ..words import counted
 from .stage import Stage
 from .state import State
+from .subject import Subject
 
 FORMATS: dict[str, tuple[str, str]] = {
     "saved_model": ("SavedModel, as TF1 writes it", ""),
@@ -57,6 +58,7 @@ def save(
     inputs: str = "",
     outputs: str = "",
     values: str = "current",
+    there: str = "ask",
 ) -> tuple[State, dict[str, Any]]:
     """Writes the graph that plans are applied to, or a picture of it; a file is opened again before it takes its name.
 
@@ -67,9 +69,11 @@ def save(
         inputs, outputs: names of tensors, with commas between them; or ``name=tensor``. Only what the outputs need is
             written. Empty: those of what was opened, or all.
         values: ``current``, or ``initial`` where variables have nothing else.
+        there: what to do where there is something at the path: ``ask``, or ``replace`` it.
 
     Returns:
-        ``lines``, what was written, left out and proved; and ``code``, the call that does the same.
+        ``lines``, what was written, left out and proved; and ``code``, the call that does the same. Where it has to be
+        asked, nothing was written, and ``there`` says why.
 
     Raises:
         PlanError: the format is not known, or it cannot be written so, or not there.
@@ -78,8 +82,19 @@ def save(
         raise PlanError(f"save({path!r})", f"format={format!r} is not known", f"Choose one of {', '.join(FORMATS)}")
     editor, suffix = stage.destination, FORMATS[format][1]
     path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
+    more = {"overwrite": True} if there == "replace" else {}
+    try:
+        shown = _saved(editor, path, format, _asked(format, signature, _read(inputs), _read(outputs), values) | more)
+    except Taken as error:
+        return state, {"lines": [], "code": "", "there": error.wrong}
+    return state.but(saved=shown).saying(f"saved: {shown['lines'][0]}"), shown
+
+
+def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Writes it; returns what the page shows of it."""
     if format in ("picture", "page"):
         call = "to_svg" if format == "picture" else "to_html"
+        refuse_there(path, "overwrite" in asked, f"save({path!r})")
         text = str(getattr(editor, call)())
         try:
             write_whole(path, text.encode())
@@ -89,11 +104,9 @@ def save(
         code = f"Path({path!r}).write_text(str(ed.{call}()))"
         lines = [f"{path!r}: {FORMATS[format][0]}, {counted(len(text), 'characters')}"]
     else:
-        asked = _asked(format, signature, _read(inputs), _read(outputs), values)
         lines = repr(editor.save(path, **asked)).split("\n")
         code = f"ed.save({', '.join([repr(path), *(f'{key}={value!r}' for key, value in asked.items())])})"
-    shown = {"lines": lines, "code": code}
-    return state.but(saved=shown).saying(f"saved: {lines[0]}"), shown
+    return {"lines": lines, "code": code}
 
 
 def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:

@@ -143,6 +143,15 @@ class Screen:
         self._become(remembered(self._stage, before, state, act.__name__))
         return answer
 
+    def go_on(self, state: State) -> None:
+        """Goes on from another state, as one that was left when a kernel died.
+
+        Args:
+            state: what is to be shown.
+        """
+        with self.lock:
+            self._become(state)
+
     def _become(self, state: State) -> None:
         if state is not self.state:
             self.state = state

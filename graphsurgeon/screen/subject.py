@@ -108,6 +108,7 @@ class Subject(Protocol):
         format: Any = ...,
         freeze: bool = ...,
         values: Any = ...,
+        overwrite: bool = ...,
     ) -> Any:
         """Writes it as plain TensorFlow reads it."""
 

@@ -166,6 +166,7 @@ STAGE = _one_of("after", "before", "both")
 OF = _one_of("applied", "graph", "plan", "selection")
 FORMAT = _one_of(*FORMATS)
 VALUES = _one_of("current", "initial")
+THERE = _one_of("ask", "replace")
 POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
@@ -311,7 +312,8 @@ _ALL = (
     _look("save_form", "say what can be saved, and how", gesture="button", key="Shift+S", answers="SaveForm"),
     _edit("save", "save the graph, or a picture of it, and open it again", Arg("path", TEXT),
           Arg("format", FORMAT, "saved_model"), Arg("signature", TEXT, ""), Arg("inputs", TEXT, ""),
-          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), gesture="button", key="Shift+S", answers="Wrote"),
+          Arg("outputs", TEXT, ""), Arg("values", VALUES, "current"), Arg("there", THERE, "ask"), gesture="button",
+          key="Shift+S", answers="Wrote"),
     _look("history_code", "show all that was applied as a script", gesture="button", answers="{ code: string }"),
     _edit("undo", "take back a step, mark or selection, or the last applied plan", gesture="button", key="Ctrl+Z"),
     _edit("redo", "do again what was taken back", gesture="button", key="Ctrl+Shift+Z"),

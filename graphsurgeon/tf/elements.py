@@ -39,6 +39,15 @@ executing_eagerly = tf.executing_eagerly
 SymbolicTensor = TENSOR
 
 
+def dtype_of(number: int) -> Any:
+    """Returns the dtype of a number, as protos have it.
+
+    Raises:
+        TypeError: there is none.
+    """
+    return tf.as_dtype(number)
+
+
 def is_variable_object(thing: Any) -> bool:
     """Returns whether something is a `tf.Variable` of a graph."""
     return bool(is_variable(thing)) and hasattr(thing, "op")

@@ -43,6 +43,19 @@ def test_each_format_has_its_suffix_and_its_code(tmp_path, format, suffix):
     assert screen.state.status.text.startswith("saved: ")
 
 
+@pytest.mark.parametrize(("format", "suffix"), [("graph_def", ".pb"), ("picture", ".svg")])
+def test_what_is_there_is_asked_about(tmp_path, format, suffix):
+    screen, file = row_of_ops(), tmp_path / f"row{suffix}"
+    file.write_text("somebody's")
+    found = screen.save(str(file), format=format)
+    assert found == {"lines": [], "code": "", "there": f"{str(file)!r} is there already"}
+    assert file.read_text() == "somebody's"
+    assert "saved" not in screen.state.status.text
+    found = screen.save(str(file), format=format, there="replace")
+    assert found["lines"]
+    assert file.read_bytes() != b"somebody's"
+
+
 def test_what_is_not_applied_is_not_saved_and_the_form_says_so():
     screen = row_of_ops()
     form = screen.save_form()

@@ -18,12 +18,13 @@ from ...graph.collector import gc_paused
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
 from ...graph.names import op_name
-from ...graph.opened import Opened
+from ...graph.opened import Opened, OpenedFile
 from ...graph.packages import WITHOUT, packages_of, unknown_counts
 from ...graph.pending import Pending, made
 from ...graph.provenance import COLLECTION
 from ...graph.signatures import Serving, Signature
 from ...graph.trust import Origin, forget, hand_on, may_reach_out, note, origins
+from ...graph.whole import put_back
 from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..fresh import fresh
@@ -155,7 +156,8 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
         return Opened(graph, path.name, f"gs.open({str(path)!r})", layers=shown[1])
     found = trace(model, signature, None, training)
     code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
-    out = replace(_from_trace(found, asked), title=path.name, code=code)
+    file = OpenedFile.of(path, path, {"signature": signature, "training": training or None})
+    out = replace(_from_trace(found, asked), title=path.name, code=code, file=file)
     read = snapshot(out.graph)
     note(out.graph, [Origin(read)] if may_reach_out(read) else [])
     return out
@@ -202,6 +204,11 @@ class _Wish:
         """Returns the call with what is meant, for messages."""
         return f"open({self._given(thing, signature=self.signature, function=self.function)})"
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is meant, as arguments of `opened`."""
+        return {"tags": self.tags, "signature": self.signature, "raw": self.raw or None, "function": self.function}
+
     def code(self, thing: str) -> str:
         """Returns the call that opens the same again."""
         given = {"signature": self.signature, "raw": self.raw or None, "function": self.function}
@@ -219,14 +226,16 @@ def _from_path(path: Path, wish: _Wish) -> Opened:
     if path.suffix in (".h5", ".hdf5") and path.is_file():
         how = f"Load it and open that: gs.open(keras.models.load_model({str(path)!r}))"
         raise OpenError(asked, "this is a Keras model in the format HDF5, which only Keras reads", how)
+    put_back(path.absolute().parent)
     if path.is_dir():
         path = files.saved_model_file(path, asked)
+    file = OpenedFile.of(given, path, wish.options)
     data = files.read_bytes(path, asked)
     proto = files.parse(data, path, asked)
     out = _from_proto(proto, path, asked, wish)
     if out.serving.signatures and path.parent == given:
         out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, asked), given, wish))
-    out = replace(out, title=given.name.removesuffix(".gz"), code=wish.code(repr(str(given))))
+    out = replace(out, title=given.name.removesuffix(".gz"), code=wish.code(repr(str(given))), file=file)
     return _kept(out, wish.trust, lambda: data)
 
 

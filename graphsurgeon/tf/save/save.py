@@ -41,7 +41,7 @@ from ..values.variables import fetch, variable_infos
 from .export import Exported, exported, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
-from .write import beside, put_checkpoint, put_file, put_folder, read_back, write_checkpoint
+from .write import beside, claim_saved, put_checkpoint, put_file, put_folder, read_back, refuse_taken, write_checkpoint
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
 _INSTEAD = {
@@ -76,6 +76,7 @@ class Request:
     init_ops: tuple[list[str], Mapping[str, str]]
     feeds: Mapping[str, Any]
     verify: bool
+    overwrite: bool
     untrained: Mapping[str, str]
     initial: bool
 
@@ -165,8 +166,23 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
         SelectionError: a tensor is not there.
         PlanError: see `Editor.save`.
     """
-    kind, path, base = request.kind, os.fspath(request.path), settled(base)
+    kind, path = request.kind, os.fspath(request.path)
     request.refuse(kind)
+    refuse_taken(path, kind, request.overwrite, request.asked)
+    saved = _written(settled(base), orphans, uninitialized, values, request, kind, path)
+    claim_saved(path, kind)
+    return saved
+
+
+def _written(
+    base: Graph,
+    orphans: frozenset[str],
+    uninitialized: frozenset[str],
+    values: Any,
+    request: Request,
+    kind: str,
+    path: str,
+) -> Saved:
     for name in request.feeds:
         base.tensor(name, request.asked)
     if kind == "checkpoint":
@@ -196,7 +212,7 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     saver = with_saver(made.graph, kept, keys)
     infos = [base.state.variables[op] for op in kept]
     asked = request.asked
-    with beside(path, asked) as folder:
+    with beside(path, asked, _total(infos)) as folder:
         if kind == "meta_graph":
             path = path.removesuffix(".meta")
             new = os.path.join(folder, os.path.basename(path))
@@ -325,7 +341,7 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitial
         raise PlanError(request.asked, f"{few(clash)} would all be called {twice!r}", "Give them other names=")
     infos = [known[op] for op in wanted]
     prefix = path.removesuffix(".index")
-    with beside(prefix, request.asked) as folder:
+    with beside(prefix, request.asked, _total(infos)) as folder:
         new = os.path.join(folder, "values")
         write_checkpoint(new, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
         if request.verify:
@@ -353,9 +369,10 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
     first = made.there(request.init_ops[0])
     if first:
         notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
-    with beside(path, request.asked) as folder:
+    data = gzip.compress(data) if path.endswith(".gz") else data
+    with beside(path, request.asked, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
-        Path(new).write_bytes(gzip.compress(data) if path.endswith(".gz") else data)
+        Path(new).write_bytes(data)
         # A GraphDef has no values: where none are given, both sides get the initial ones.
         source = Source(base, _live(values) if request.freeze or not callable(values) else None, request.asked)
         file = graph_def_file(

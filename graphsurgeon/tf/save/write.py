@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -15,35 +14,39 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
+from ...graph import whole
 from ...graph.sizes import size_text
-from ...graph.whole import flush, put, why
+from ...graph.whole import claim, flush, put, put_back, refuse_there, why
 from ..private.eager import eager
 from ..run.errors import told
 from ..run.progress import Progress
 
 
 @contextmanager
-def beside(path: str, asked: str) -> Iterator[str]:
+def beside(path: str, asked: str, needed: int = 0) -> Iterator[str]:
     """Gives a new folder beside where a file is to come; it is gone afterwards, whatever happens.
+
+    Args:
+        path: where the file is to come.
+        asked: the request, for messages.
+        needed: how many bytes at least will be written.
 
     Raises:
         PlanError: nothing can be written there.
     """
     parent = os.path.dirname(os.path.abspath(path))
+    inside = False
     try:
         os.makedirs(parent, exist_ok=True)
-        folder = tempfile.mkdtemp(prefix=".being_written_", dir=parent)
+        with whole.beside(path) as folder:
+            inside = True
+            yield folder
     except OSError as error:
-        raise PlanError(
-            asked, f"nothing can be written in {parent!r}: {error.strerror}", "Choose another path"
-        ) from error
-    try:
-        yield folder
-    except OSError as error:
-        wrong, how = f"{path!r} cannot be written: {why(error, parent)}", "What was there is as it was; make room"
-        raise PlanError(asked, wrong, f"{how}, or choose another path") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not inside:
+            wrong, how = f"nothing can be written in {parent!r}: {why(error, parent)}", "Choose another path"
+            raise PlanError(asked, wrong, how) from error
+        wrong, how = f"{path!r} cannot be written: {why(error, parent, needed)}", "What was there is as it was"
+        raise PlanError(asked, wrong, f"{how}; make room, or choose another path") from error
 
 
 def put_file(new: str, path: str) -> None:
@@ -58,11 +61,59 @@ def put_folder(new: str, path: str, asked: str) -> None:
     Raises:
         PlanError: there is something else.
     """
-    there = os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path))
-    if there and not glob.glob(os.path.join(glob.escape(path), "saved_model.pb*")):
-        raise PlanError(asked, f"{path!r} is there and is not a SavedModel", "Choose a new folder")
+    _refuse_other(path, asked)
     flush(new)
     put([(new, path)], os.path.dirname(new))
+
+
+def refuse_taken(path: str, kind: str, overwrite: bool, asked: str) -> None:
+    """Refuses a path before anything is written there, where something is there that nobody has asked to replace.
+
+    Args:
+        path: where to, as in `Editor.save`.
+        kind: the format.
+        overwrite: it was asked to replace it.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: there is something.
+    """
+    put_back(os.path.dirname(os.path.abspath(path)))
+    if kind.startswith("saved_model"):
+        _refuse_other(path, asked)
+    for file in _looked_for(path, kind):
+        refuse_there(file, overwrite, asked)
+
+
+def claim_saved(path: str, kind: str) -> None:
+    """Notes that this process has written what is there: it may write it again.
+
+    Args:
+        path: where to, as in `Editor.save`.
+        kind: the format.
+    """
+    for file in _looked_for(path, kind):
+        claim(file)
+
+
+def _looked_for(path: str, kind: str) -> list[str]:
+    """The files by which others find what is saved."""
+    if kind.startswith("saved_model"):
+        return glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*"))
+    if kind == "graph_def":
+        return [path]
+    prefix = path.removesuffix(".index" if kind == "checkpoint" else ".meta")
+    values = [f"{prefix}.index", *sorted(glob.glob(glob.escape(prefix) + ".data-*-of-*"))]
+    return [*values, f"{prefix}.meta"] if kind == "meta_graph" else values
+
+
+_MODEL = "saved_model.pb"
+
+
+def _refuse_other(path: str, asked: str) -> None:
+    there = os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path))
+    if there and not glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*")):
+        raise PlanError(asked, f"{path!r} is there and is not a SavedModel", "Choose a new folder")
 
 
 def write_checkpoint(
@@ -81,9 +132,9 @@ def write_checkpoint(
         PlanError: TensorFlow cannot write it.
     """
     saying = partial(_saying, asked, os.path.dirname(os.path.abspath(prefix)), total)
-    with beside(prefix, asked) as folder, Progress("saving", total) as bar:
+    with beside(prefix, asked, total) as folder, Progress("saving", total) as bar:
         shards: list[str] = []
-        whole = os.path.join(folder, "whole")
+        new = os.path.join(folder, "whole")
         for batch in values:
             shards.append(os.path.join(folder, f"part{len(shards)}"))
             with saying(), eager(), tf.device("/cpu:0"):
@@ -95,8 +146,8 @@ def write_checkpoint(
                 )
             bar.step(sum(np.asarray(value).nbytes for value in batch.values()))
         with saying(), eager():
-            tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=shards, destination_prefix=whole, delete_old_dirs=False)
-        put_checkpoint(whole, prefix)
+            tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=shards, destination_prefix=new, delete_old_dirs=False)
+        put_checkpoint(new, prefix)
 
 
 def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
@@ -119,20 +170,20 @@ def _saying(asked: str, folder: str, needed: int) -> AbstractContextManager[None
     return told(PlanError, asked, f"TensorFlow cannot write it ({room})", "Make room, or choose another path", *kinds)
 
 
-def put_checkpoint(whole: str, prefix: str, *more: tuple[str, str]) -> None:
+def put_checkpoint(new: str, prefix: str, *more: tuple[str, str]) -> None:
     """Moves the files of a checkpoint to their place, the index last, all of them or none; older shards go.
 
     Args:
-        whole, prefix: paths without suffix: where it is, and where it is to be.
+        new, prefix: paths without suffix: where it is, and where it is to be.
         more: (where it is, where it is to be) of what belongs to it, as its MetaGraph.
 
     Raises:
         OSError: they cannot be moved; what was there is as it was.
     """
-    new = sorted(glob.glob(glob.escape(whole) + ".data-*"))
-    moves = [*more, *((path, prefix + path.removeprefix(whole)) for path in [*new, whole + ".index"])]
+    shards = sorted(glob.glob(glob.escape(new) + ".data-*"))
+    moves = [*more, *((path, prefix + path.removeprefix(new)) for path in [*shards, new + ".index"])]
     for path, _ in moves:
         flush(path)
     kept = {to for _, to in moves}
     gone = [path for path in glob.glob(glob.escape(prefix) + ".data-*-of-*") if path not in kept]
-    put(moves, os.path.dirname(whole), gone)
+    put(moves, os.path.dirname(new), gone)

@@ -9,14 +9,14 @@ from typing import Any
 
 from ...errors import PlanError, one_of
 from ...words import few
-from ..save.write import beside, put_checkpoint, read_back, write_checkpoint
+from ..save.write import beside, claim_saved, put_checkpoint, read_back, refuse_taken, write_checkpoint
 from .checkpoints import Checkpoint, Stored
 
 #: So many bytes are held at once, or one value.
 _BATCH = 64 << 20
 
 
-def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str) -> dict[str, str]:
+def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str, overwrite: bool) -> dict[str, str]:
     """Writes a checkpoint with the values of another, under other names; returns name written -> name it had.
 
     Args:
@@ -24,6 +24,7 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str)
         path: the prefix to write.
         names: old name -> new one: of a variable, of a scope with all in it, or with one ``*`` on both sides.
         asked: the request, for messages.
+        overwrite: replace a checkpoint that is there.
 
     Raises:
         OpenError: the checkpoint cannot be read.
@@ -32,15 +33,18 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str)
     checkpoint, prefix = Checkpoint(place, asked), os.fspath(path).removesuffix(".index")
     if os.path.abspath(prefix) == os.path.abspath(checkpoint.prefix):
         raise PlanError(asked, f"{prefix!r} is the checkpoint that is read", "Choose another path")
+    refuse_taken(prefix, "checkpoint", overwrite, asked)
     known = sorted(checkpoint.labels.values())
     written = renamed(known, names, asked)
     keys = {name: (written[name], "") for name in known}
     stored = {name: checkpoint.stored(name) for name in known}
-    with beside(prefix, asked) as folder:
+    total = sum(one.nbytes for one in stored.values())
+    with beside(prefix, asked, total) as folder:
         new = os.path.join(folder, "values")
-        write_checkpoint(new, _batches(stored), keys, sum(one.nbytes for one in stored.values()), asked)
+        write_checkpoint(new, _batches(stored), keys, total, asked)
         read_back(new, written.values(), asked)
         put_checkpoint(new, prefix)
+    claim_saved(prefix, "checkpoint")
     return {new_name: name for name, new_name in written.items()}
 
 

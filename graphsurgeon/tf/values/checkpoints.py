@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ...errors import OpenError, one_of
+from ...graph.whole import put_back
 from ..private.eager import eager
 from ..run.errors import words_of
 from ..run.progress import Progress
@@ -76,6 +77,8 @@ class Checkpoint:
 
     def __init__(self, place: Any, asked: str) -> None:
         self.asked = asked
+        path = os.path.abspath(place)
+        put_back(path if os.path.isdir(path) else os.path.dirname(path))
         self.prefix = _prefix(os.fspath(place), asked)
         refuse_incomplete(self.prefix, asked)
         try:

@@ -31,6 +31,9 @@ export class Leave {
   }
 
   async #save(asked: Verbs["save"]): Promise<void> {
-    if (await this.acts.send("save", asked)) this.acts.p.plan.show("saved");
+    const wrote = await this.acts.send("save", asked);
+    if (wrote?.there)
+      this.acts.p.popup.ask("Save", [], "Replace it", () => void this.#save({ ...asked, there: "replace" }), "", wrote.there);
+    else if (wrote) this.acts.p.plan.show("saved");
   }
 }

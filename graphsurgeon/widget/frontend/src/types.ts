@@ -156,6 +156,8 @@ export interface SaveForm {
 export interface Wrote {
   lines: string[];
   code: string;
+  /** What is there already: nothing was written, and it is asked whether to replace it. */
+  there?: string;
 }
 
 export interface Fault extends ErrorParts {

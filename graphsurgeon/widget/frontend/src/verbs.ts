@@ -97,7 +97,7 @@ export interface Verbs {
   step_form: { step: number };
   edit_step: { step: number; values: Record<string, string> };
   save_form: Record<string, never>;
-  save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2"; signature: string; inputs: string; outputs: string; values: "current" | "initial" };
+  save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2"; signature: string; inputs: string; outputs: string; values: "current" | "initial"; there: "ask" | "replace" };
   history_code: Record<string, never>;
   undo: Record<string, never>;
   redo: Record<string, never>;

@@ -1,0 +1,329 @@
+"""Recovery: what was done to a file comes back to the last step, and what cannot come back is named."""
+
+from __future__ import annotations
+
+import gc
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import assume, given, settings
+
+import graphsurgeon as gs
+from graphsurgeon import journal
+from graphsurgeon.errors import OpenError, TrustError
+from graphsurgeon.graph import trust
+from graphsurgeon.journal import Records, journals, line
+from graphsurgeon.plan.steps import ReplaceStep
+from tests.fresh import read
+from tests.hostile import hostile
+from tests.journals import kept_in, small
+from tests.random_graphs import RECIPE, Built, built
+from tests.refusal import refuses
+from tests.test_edit_properties import STEPS, chosen
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """The folder of journals."""
+    return kept_in(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The path of a file with four ops."""
+    return small(tmp_path)
+
+
+def same(ed, again, texts=True):
+    """Two editors hold the same graph, and the same history."""
+    want, got = (one.graph_def() for one in (ed, again))
+    assert [(n.name, n.op, list(n.input)) for n in want.node] == [(n.name, n.op, list(n.input)) for n in got.node]
+    assert read(want) == read(got)
+    past = [[(e.number, e.text * texts, e.undone) for e in one.history] for one in (ed, again)]
+    assert past[0] == past[1]
+
+
+def test_all_of_it_comes_back(path, place):
+    ed = gs.open(path)
+    ed.apply(ed.plan().copy(ed.select(scope="net"), to="c", inputs={"x:0": "y:0"}))
+    older = ed.select(scope="c")
+    ed.apply(ed.plan().rename("y", to="z").set_device("z", "/cpu:0"))
+    ed.apply(ed.plan().insert("Softplus", on="z:0", name="soft"))
+    ed.undo()
+    ed.redo()
+    ed.undo()
+    ed.apply(ed.plan().copy(older, to="d", inputs={"y:0": "x:0"}), record=False)  # of the graph before a step
+    ed.apply(ed.plan().copy(ed.select(inputs="x:0", outputs="net/a:0"), to="e", inputs={"x:0": "z:0"}))
+    ed.rebuild()
+    ed.undo()
+    screen = ed.screen
+    screen.mark_input("x:0")
+    screen.rename("net/a", "net/q")
+    screen.bypass("net/b")
+    screen.save_view("mine")
+    again = gs.recover(path)
+    same(ed, again)
+    assert again.journal.notes == []
+    assert str(again.draft) == str(ed.draft)
+    assert again.screen.state.marks == screen.state.marks
+    assert again.screen.views == screen.views
+    assert str(again.provenance("c/net/a")) == str(ed.provenance("c/net/a"))
+    assert again.provenance("d/c/net/a").kind == ed.provenance("d/c/net/a").kind
+    again.screen.apply()
+    assert "net/q" in again.snapshot.index
+    same(again, gs.recover(path))  # its own journal goes on
+    assert len(journals(path)) == 3
+
+
+def there(made, graph):
+    """What was built, as it is in another graph of the same ops."""
+    pools = {dtype: [graph.get_tensor_by_name(t.name) for t in pool] for dtype, pool in made.pools.items()}
+    return Built(graph, pools)
+
+
+@settings(max_examples=8)
+@given(RECIPE, STEPS)
+def test_random_plans_come_back(tmp_path_factory, recipe, steps):
+    folder = tmp_path_factory.mktemp("random")
+    with pytest.MonkeyPatch.context() as patch:
+        kept_in(folder, patch)
+        made = built(recipe)
+        (folder / "m.pb").write_bytes(made.graph.as_graph_def().SerializeToString())
+        ed = gs.open(folder / "m.pb")
+        plan = chosen(ed.plan(), there(made, ed.graph), steps)
+        assume(plan.steps)
+        ed.apply(plan)
+        again = gs.recover(folder / "m.pb")
+        for note in again.journal.notes:
+            assert "a journal cannot hold" in note
+        if not again.journal.notes:
+            same(ed, again, texts=not any(isinstance(step, ReplaceStep) for step in plan.steps))
+
+
+def test_a_python_function_is_named_and_what_is_after_it_is_not_done(path, place):
+    def twice(x):
+        return x + x
+
+    ed = gs.open(path)
+    ed.apply(ed.plan().rename("y", to="z"))
+    ed.apply(ed.plan().insert(twice, on="x:0", name="twice"))
+    ed.apply(ed.plan().rename("z", to="w"))
+    ed.undo()
+    again = gs.recover(path)
+    assert again.snapshot.names == ["x", "net/a", "net/b", "z"]
+    (note,) = again.journal.notes
+    assert note.startswith("step 2 (insert twice")
+    assert note.endswith(
+        "could not come back, nor the 2 steps after it: it has the Python function 'twice', which a journal cannot hold"
+    )
+    assert f"warning: {note}" in str(again)
+
+
+def test_replacements_by_an_op_type_come_back(path, place):
+    ed = gs.open(path)
+    ed.apply(ed.plan().replace(ed.select(name="net/b"), "Softplus"))
+    ed.apply(ed.plan().replace(ed.match(ed.select(op="Neg")), "Abs", to="new"))
+    again = gs.recover(path)
+    assert again.journal.notes == []
+    same(ed, again, texts=False)  # it is asked for again, for what looks like it
+
+
+def test_ops_of_another_file_come_back_and_of_a_live_graph_are_named(path, place, tmp_path):
+    other = tmp_path / "other.pb"
+    other.write_bytes(path.read_bytes())
+    src = gs.open(other)
+    src.apply(src.plan().rename("net/a", to="net/q"))
+    ed = gs.open(path)
+    ed.apply(ed.plan().copy(src.select(scope="net"), to="c", inputs={"x:0": "y:0"}))
+    ed.apply(ed.plan().copy(src.select(name="y"), to="d", inputs={"net/b:0": "y:0"}))
+    same(ed, gs.recover(path))
+    with tf.Graph().as_default() as live:
+        tf.constant(1.0, name="k")
+    ed.apply(ed.plan().copy(gs.open(live, title="mine").select(), to="e"))
+    again = gs.recover(path)
+    assert again.snapshot.names == [*ed.snapshot.names[:-1]]
+    assert "ops of mine, which is in no file" in again.journal.notes[0]
+    other.write_bytes(other.read_bytes() + b"\x1a\x00")
+    assert "has changed since" in gs.recover(path).journal.notes[0]
+
+
+def variables(folder):
+    """Writes a SavedModel with a variable."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 2], name="x")
+        w = tf1.get_variable("w", initializer=[1.0, 2.0], use_resource=True)
+        y = tf.multiply(x, w, name="y")
+    with tf1.Session(graph=graph) as session:
+        session.run(w.initializer)
+        gs.open(graph).save(folder, inputs={"x": x}, outputs={"y": y}, values=session)
+
+
+def test_values_come_back_from_arrays_and_from_the_file(place, tmp_path):
+    variables(tmp_path / "model")
+    ed = gs.open(tmp_path / "model")
+    block, inputs = ed.select(outputs="y:0"), {"x:0": "x:0"}
+    ed.apply(ed.plan().copy(block, to="a", inputs=inputs, values={"w": np.float32([5.0, 6.0])}))
+    ed.apply(ed.plan().copy(block, to="b", inputs=inputs, values=ed))
+    ed.apply(ed.plan().copy(block, to="c", inputs=inputs, variables="initial"))
+    ed.apply(ed.plan().copy(block, to="d", inputs=inputs, values=ed.session()))
+    again = gs.recover(tmp_path / "model")
+    feed = {"x:0": [[1.0, 1.0]]}
+    names = ["y:0", "a/y:0", "b/y:0", "c/y:0", "d/y:0"]
+    np.testing.assert_array_equal(again.session().run(names, feed), ed.session().run(names, feed))
+    assert again.journal.notes == [f"step {n}: {journal._FROM_FILE}" for n in (2, 4)]
+
+
+def test_a_session_of_nobody_is_named(place, tmp_path):
+    variables(tmp_path / "model")
+    ed = gs.open(tmp_path / "model")
+    session = tf1.Session(graph=ed.graph)
+    session.run("w/Assign")
+    ed.apply(ed.plan().copy(ed.select(outputs="y:0"), to="a", inputs={"x:0": "x:0"}, values=session))
+    again = gs.recover(tmp_path / "model")
+    assert again.journal.notes == [
+        "step 1: the values of a session are not in the journal: variables begin with initial ones"
+    ]
+    assert "a/y" in again.snapshot.index
+
+
+def test_a_signature_and_what_is_inlined_come_back(place, tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x: {"out": tf.nn.relu(x) + 1.0}, input_signature=[tf.TensorSpec([2], name="x")])
+    module.g = tf.function(lambda x: {"out": tf.exp(x)}, input_signature=[tf.TensorSpec([2], name="x")])
+    tf.saved_model.save(module, str(tmp_path / "m"), {"serving_default": module.f, "other": module.g})
+    ed = gs.open(tmp_path / "m")
+    ed.show_signature("other")
+    ed.apply(ed.plan().rename("x", to="in"))
+    again = gs.recover(tmp_path / "m")
+    same(ed, again)
+    assert again.opened.serving.opened == ed.opened.serving.opened == "other"
+    made = gs.open(tmp_path / "m", raw=True).inlined()
+    made.apply(made.plan().insert("Neg", on=made.snapshot.names[0] + ":0", name="minus"))
+    same(made, gs.recover(tmp_path / "m"))
+
+
+def test_a_file_that_has_changed_is_not_touched_blindly(path, place):
+    ed = gs.open(path)
+    ed.apply(ed.plan().rename("y", to="z"))
+    data = tf1.GraphDef.FromString(path.read_bytes())
+    data.node.add(name="new", op="NoOp")
+    path.write_bytes(data.SerializeToString())
+    how = "Put back the file as it was; or try the steps on it as it is: changed=True"
+    with refuses(OpenError, "recover(", f"'{path}' has changed since", how):
+        gs.recover(path)
+    again = gs.recover(path, changed=True)
+    assert "the graph had 4 ops then, and has 5 now" in again.journal.notes[0]
+    path.unlink()
+    with refuses(OpenError, "there is no such file"):
+        gs.recover(path)
+
+
+def test_ops_that_a_program_has_added_are_named(path, place):
+    ed = gs.open(path)
+    with ed.graph.as_default():
+        tf.constant(1.0, name="byhand")
+    ed.apply(ed.plan().rename("y", to="z"))
+    again = gs.recover(path)
+    assert again.journal.notes == [
+        "step 1 (rename y to z) could not come back: the graph had 5 ops then, and has 4 now: what a program has added "
+        "by itself is not in the journal"
+    ]
+
+
+def test_nothing_to_recover_is_said(path, place, monkeypatch):
+    with refuses(OpenError, "recover(", f"no journal of it is kept, in '{place}'", "Open the file itself: gs.open"):
+        gs.recover(path)
+    monkeypatch.setenv(journal.SETTING, "off")
+    with refuses(OpenError, "no journal of it is kept, for GRAPHSURGEON_JOURNALS is off"):
+        gs.recover(path)
+
+
+def spoilt(ed, change):
+    """Changes the records of an editor's journal, checksums and all."""
+    found, file = Records.read(ed.journal.path).records, ed.journal.path
+    change(found)
+    file.write_bytes(b"".join(map(line, found)))
+
+
+def test_damage_in_the_middle_keeps_what_is_before_it(path, place):
+    ed = gs.open(path)
+    for old, new in (("y", "z"), ("z", "w"), ("w", "v")):
+        ed.apply(ed.plan().rename(old, to=new))
+    lines = ed.journal.path.read_bytes().split(b"\n")
+    lines[2] = lines[2].replace(b'"z"', b'"q"')
+    ed.journal.path.write_bytes(b"\n".join(lines))
+    again = gs.recover(path)
+    assert "z" in again.snapshot.index
+    assert again.journal.notes == ["the journal is not whole: record 3 of 4 is damaged; 1 record after it is left out"]
+    lines[0] = b"x"
+    journals(path)[0].unlink()
+    ed.journal.path.write_bytes(b"\n".join(lines))
+    with refuses(OpenError, "its journal is damaged from the start: record 1 of 4 is damaged", "gs.open(path)"):
+        gs.recover(path)
+
+
+HOSTILE = {
+    "a Python expression": lambda r: r[1]["steps"].__setitem__(0, {"eval": "print(1)"}),
+    "a pickle": lambda r: r[1]["steps"].__setitem__(0, {"pickle": "gASV"}),
+    "another class": lambda r: r[1]["steps"].__setitem__(0, {"step": ["Journal", {}]}),
+    "a value in place of a step": lambda r: r[1]["steps"].__setitem__(0, {"bytes": ""}),
+    "steps that are none": lambda r: r[1].update(steps=7),
+    "no steps": lambda r: r[1].pop("steps"),
+    "a field too many": lambda r: r[1]["steps"][0]["step"][1].update(more=1),
+    "a field of another kind": lambda r: r[1]["steps"][0]["step"][1].update(names=7),
+    "a graph that is nowhere": lambda r: r[1].update(steps=[{"step": ["CopyStep", {}]}]),
+    "an unknown record": lambda r: r[1].update(kind="run"),
+    "a turn too many": lambda r: r.insert(1, {"kind": "undo", "number": 1, "turn": 1}),
+    "a draft of nothing": lambda r: r.append({"kind": "draft", "keep": 0, "steps": [{"a": 1}], "lost": []}),
+    "marks of nothing": lambda r: r.append({"kind": "look", "marks": [1], "views": []}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_a_journal_is_data_and_is_read_strictly(how, path, place):
+    ed = gs.open(path)
+    ed.apply(ed.plan().rename("y", to="z"))
+    spoilt(ed, HOSTILE[how])
+    again = gs.recover(path)
+    assert "could not come back" in again.journal.notes[0]
+
+
+OPENINGS = {
+    "an argument that grants trust": lambda of: of["options"].update(trust=True),
+    "an argument of nothing": lambda of: of["options"].update(journal=1),
+    "no path": lambda of: of.update(path=7),
+    "a call": lambda of: of.update({"from": dict(of), "call": ".inlined(__import__('os').system('true'))"}),
+    "another call": lambda of: of.update({"from": dict(of), "call": ".save('x')"}),
+    "nothing": lambda of: of.clear(),
+}
+
+
+@pytest.mark.parametrize("how", OPENINGS)
+def test_what_is_opened_is_data_too(how, path, place):
+    ed = gs.open(path)
+    ed.apply(ed.plan().rename("y", to="z"))
+    spoilt(ed, lambda found: OPENINGS[how](found[0]["of"]))
+    with refuses(OpenError, "does not say what was opened", "Open the file itself"):
+        gs.recover(path)
+
+
+def test_recovery_trusts_nothing(place, tmp_path):
+    model = hostile(tmp_path / "model", "WriteFile", tmp_path / "target")
+    (tmp_path / "target").unlink(missing_ok=True)
+    ed = gs.open(model).trust()
+    ed.apply(ed.plan().rename("y", to="z"))
+    text = json.dumps(Records.read(ed.journal.path).records)
+    assert '"trust"' not in text
+    del ed
+    gc.collect()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trust, "_trusted", set())  # as in another process
+        again = gs.recover(model)
+        assert "z" in again.snapshot.index
+        with refuses(TrustError, "nobody has said that it may run"):
+            again.session()
+    assert not (tmp_path / "target").exists()
