@@ -285,21 +285,23 @@ class Screen:
         }
 
     def svg(self) -> str:
-        """Returns the static picture of the pane that matters: the destination while there is a plan.
+        """Returns the static picture of what is on screen: both panes where two are shown.
 
         Where it cannot be laid out, it says why.
         """
-        from ..view.svg import to_svg, words
+        from ..view.svg import panes, to_svg, words
 
-        shown = self.traits()
-        after = self.draft.steps and not (self.same and self.state.stage == "before")
-        pane = "destination" if shown["scenes"]["destination"] is not None and after else "source"
-        scene = shown["scenes"][pane]
-        if scene is None:
-            return words(shown["titles"][pane], shown["status"]["text"])
-        boundary = shown["boundary"] if pane == "source" else None
-        selected = shown["selected"] if pane == "source" else ()
-        return to_svg(scene, selected=selected, boundary=boundary, title=shown["titles"][pane])
+        shown, pictures = self.traits(), []
+        hidden = {"before": "destination", "after": "source"}.get(self.state.stage if self.same else "both")
+        for pane in ("source", "destination"):
+            title, scene = shown["titles"][pane], shown["scenes"][pane]
+            if scene is None or (pane == hidden and self.draft.steps):
+                continue
+            marks = {"selected": shown["selected"], "boundary": shown["boundary"]} if pane == "source" else {}
+            pictures.append((title, to_svg(scene, title=title, **marks)))
+        if not pictures:
+            return words(shown["titles"]["source"], shown["status"]["text"])
+        return pictures[0][1] if len(pictures) == 1 else panes(pictures)
 
     def svg_of(self, unfolded: frozenset[str]) -> str:
         """Returns a static picture with just these scopes, series and calls open; the screen stays as it is.

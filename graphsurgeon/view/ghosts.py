@@ -26,6 +26,15 @@ STATES: dict[str, tuple[str, str]] = {
 """Colour and dash pattern of a state; each has a second sign besides."""
 SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "shape": "↔", "conflict": "!"}
 """The sign on a box of a state."""
+MEANINGS = {
+    "new": "new",
+    "changed": "reads something else, or has other attributes",
+    "removed": "removed",
+    "orphan": "left without a reader",
+    "shape": "another dtype or shape",
+    "conflict": "cannot be done",
+}
+"""What the legend says of a state, in its order."""
 _WORST = ("conflict", "changed", "new", "removed", "shape", "orphan")
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..words import counted
 from .families import COLOURS, UNKNOWN, Ink
-from .ghosts import SIGNS, STATES
+from .ghosts import MEANINGS, SIGNS, STATES
 from .text import FONT, LABEL, LEADING, SUB, clean, elide, measured, width
 
 PLAIN = "#8A93A0"
 PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B9C2CC"
-INPUT, OUTPUT, SELECTED = "#0072B2", "#B36B00", "#1F6FEB"
+INPUT, OUTPUT, LEAK, SELECTED = "#0072B2", "#B36B00", "#A84300", "#1F6FEB"
 _EDGES = {
     "new": {"stroke-width": "2"},
     "removed": {"stroke-width": "1.6", "stroke-dasharray": "2 3"},
@@ -24,6 +25,8 @@ _EDGES = {
 }  # what an edge of a state has besides its colour
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
+_ABREAST = 1400.0  # pictures that are wider together stand below one another
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 
 def escape(text: str) -> str:
@@ -51,9 +54,11 @@ def to_svg(
     Args:
         scene: what `PlacedScene.to_dict` returned.
         selected: names of boxes to highlight.
-        boundary: ``{"inputs": [{"tensor": ...}], "outputs": [...], "boxes": {box name: ops inside}}``.
+        boundary: ``{"inputs": [{"tensor": ...}], "outputs": [...], "leaks": [...], "boxes": {box name: ops
+            inside}}``.
         title: what the picture is of; read aloud and shown as tooltip.
-        legend: (state, words), shown below the picture, each with the sign of its state.
+        legend: (state, words), shown below the picture, each with the sign of its state. Default: what the signs that
+            are in the picture mean.
 
     Example:
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
@@ -62,7 +67,7 @@ def to_svg(
     # of what is drawn: dtypes and shapes of tensors are shown on the page alone
     drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
     mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
-    foot, signs = _foot(scene), list(legend)
+    foot, signs = _foot(scene), list(legend) or _meanings(scene)
     w = max(float(scene["w"]), width(foot, SUB) + 24 if foot else 0.0, _wide(signs))
     colours, tall, wide = _colours(scene.get("legend") or {}, float(scene["h"]) + 8, max(w, 320.0))
     w = max(w, wide)
@@ -92,6 +97,39 @@ def to_svg(
     out.extend(_legend(signs, h - (FOOT if foot else 0) - 8))
     out.append("</svg>")
     return "".join(out)
+
+
+def panes(pictures: Sequence[tuple[str, str]]) -> str:
+    """Returns pictures as one, each with its title above: beside one another, or below where that is too wide.
+
+    Args:
+        pictures: (title, what `to_svg` returned).
+
+    Example:
+        >>> empty = to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})
+        >>> panes([("before", empty), ("after", empty)]).count("<svg")
+        3
+    """
+    sizes = []
+    for title, svg in pictures:
+        wide, high = map(float, _SIZE.search(svg).groups())  # type: ignore[union-attr]
+        sizes.append((max(wide, width(title, LABEL, bold=True) + 24), high + 24))
+    abreast = sum(w for w, _ in sizes) <= _ABREAST
+    put = (sum, max) if abreast else (max, sum)
+    w, h = put[0](w for w, _ in sizes), put[1](h for _, h in sizes)
+    title = ", ".join(title for title, _ in pictures)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{w:g}" height="{h:g}" viewBox="0 0 {w:g} {h:g}" role="img" '
+        f'aria-label="{escape(title)}" font-family="{FONT}" fill="{INK}"><title>{escape(title)}</title>'
+        f'<rect width="{w:g}" height="{h:g}" fill="{PAPER}"/>'
+    ]
+    x = y = 0.0
+    for (title, svg), (wide, high) in zip(pictures, sizes, strict=True):
+        out += [_text(x + 12, y + 17, title, font_weight="600"), f'<svg x="{x:g}" y="{y + 24:g}"{svg[4:]}']
+        if x or y:
+            out.append(f'<path d="M{x:g},{y:g}{f"v{h:g}" if abreast else f"h{w:g}"}" stroke="{FAINT}"/>')
+        x, y = (x + wide, y) if abreast else (x, y + high)
+    return "".join([*out, "</svg>"])
 
 
 def words(title: str, text: str) -> str:
@@ -184,6 +222,13 @@ def _edge(e: Mapping[str, Any], mark: str) -> str:
     if state == "removed":
         out += _text(e["lx"], e["ly"] + 4, "×", text_anchor="middle", fill=STATES["removed"][0])
     return out
+
+
+def _meanings(scene: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The legend of the signs on boxes, frames and removed edges."""
+    there = {one["state"] for one in (*scene["boxes"], *scene["groups"])}
+    there |= {"removed"} & {edge["state"] for edge in scene["edges"]}
+    return [(state, said) for state, said in MEANINGS.items() if state in there]
 
 
 def _wide(signs: list[tuple[str, str]]) -> float:
@@ -324,16 +369,16 @@ def _faded(scene: Mapping[str, Any]) -> set[str]:
 
 
 def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str]:
-    """Marks the boxes that hold boundary tensors: ▷ inputs on the left, ◁ outputs on the right."""
+    """Marks the boxes that hold boundary tensors: ▷ inputs on the left, ◁ outputs on the right; and leaks: ⚠."""
     out = []
-    for key, colour, word in (("inputs", INPUT, "in"), ("outputs", OUTPUT, "out")):
+    for key, colour, word in (("inputs", INPUT, "in"), ("outputs", OUTPUT, "out"), ("leaks", LEAK, "leak")):
         used: dict[str, float] = {}
         for i, one in enumerate(boundary.get(key) or (), 1):
             box = _holder(scene, str(one["tensor"]).rpartition(":")[0])
             if box is None:
                 continue
             x, y, w, h = float(box["x"]), float(box["y"]), float(box["w"]), float(box["h"])
-            wide, left = width(f"{word} {i}", SUB, bold=True) + 23, key == "inputs"
+            wide, left = width(f"{word} {i}", SUB, bold=True) + 23, key != "outputs"
             if box["id"] not in used:
                 side = x if left else x + w
                 out.append(
@@ -343,7 +388,7 @@ def _boundary(scene: Mapping[str, Any], boundary: Mapping[str, Any]) -> list[str
             used[box["id"]] = shift + wide + 3
             at, top = (x + shift if left else x + w - shift - wide), y + h - 5
             out.append(_rect(at, top, wide, 15, 7.5, fill=colour))
-            tip = "l7,4.5l-7,4.5z" if left else "m7,0l-7,4.5l7,4.5z"
+            tip = {"inputs": "l7,4.5l-7,4.5z", "outputs": "m7,0l-7,4.5l7,4.5z", "leaks": "m4,0l4,8.5h-8z"}[key]
             out.append(f'<path d="M{at + 6:g},{top + 3:g}{tip}" fill="{PAPER}"/>')
             out.append(_text(at + 16, top + 11, f"{word} {i}", SUB, fill=PAPER, font_weight="600"))
     return out

@@ -86,11 +86,14 @@ def test_the_stage_is_chosen_by_the_verb_and_shown_by_the_static_picture():
     told = []
     for show in ("before", "after", "both"):
         screen.set_stage(show)
-        told.append((traits(screen)["look"]["stage"], "clip" in screen.svg(), traits(screen)["status"]["text"]))
+        svg = screen.svg()
+        told.append(
+            (traits(screen)["look"]["stage"], svg.count("<svg"), "clip" in svg, traits(screen)["status"]["text"])
+        )
     assert told == [
-        ("before", False, "Before: the graph as it is"),
-        ("after", True, "After: the graph as the plan makes it"),
-        ("both", True, "Both: the graph as it is, and as the plan makes it"),
+        ("before", 1, False, "Before: the graph as it is"),
+        ("after", 1, True, "After: the graph as the plan makes it"),
+        ("both", 3, True, "Both: the graph as it is, and as the plan makes it"),
     ]
     screen.undo()
     assert not screen.draft.steps, "a look is nothing to take back"

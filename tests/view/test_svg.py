@@ -5,9 +5,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from graphsurgeon.graph.graph import Graph
+from graphsurgeon.view.ghosts import MEANINGS, STATES
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
-from graphsurgeon.view.svg import escape, to_svg
+from graphsurgeon.view.svg import escape, panes, to_svg
 from graphsurgeon.view.text import SUB, width
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import chain, network, towers
@@ -17,6 +18,10 @@ NS = "{http://www.w3.org/2000/svg}"
 
 def picture(graph, unfolded=(), marks=None, **how):
     return to_svg(place(build(Tree(graph), unfolded, marks)).to_dict(), **how)
+
+
+def three():
+    return Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Abs", ["y"])])
 
 
 def texts(svg):
@@ -129,3 +134,29 @@ def test_ops_of_unknown_types_are_hatched_and_folds_count_them():
     assert "2 ops · 1 unknown" in texts(picture(graph))
     assert "Mine" in texts(picture(graph, {"net/"}))
     assert picture(Graph.of(ops)).count("stroke-opacity") == 0
+
+
+def test_signs_are_explained_below_the_picture():
+    marks = {0: "new", 1: "changed", 2: "removed"}
+    said = texts(picture(three(), marks=marks))
+    assert {"+", "~", "×", *(MEANINGS[state] for state in marks.values())} <= set(said)
+    assert not set(texts(picture(three()))) & set(MEANINGS.values())
+    assert set(MEANINGS) == set(STATES)
+
+
+def test_leaks_are_marked():
+    boundary = {"inputs": [{"tensor": "y:0"}], "leaks": [{"tensor": "x:0"}]}
+    assert {"in 1", "leak 1"} <= set(texts(picture(three(), boundary=boundary)))
+
+
+@pytest.mark.parametrize(("count", "abreast"), [(2, True), (9, False)])
+def test_panes_stand_beside_one_another_as_far_as_they_fit(count, abreast):
+    one = picture(network())
+    wide = float(ET.fromstring(one).get("width"))
+    root = ET.fromstring(panes([(f"pane <{i}>", one) for i in range(count)]))
+    inner = root.findall(f"{NS}svg")
+    assert len(inner) == count
+    assert (float(root.get("width")) > 1.5 * wide) == abreast
+    assert len({e.get("x") for e in inner}) == (count if abreast else 1)
+    assert len({e.get("y") for e in inner}) == (1 if abreast else count)
+    assert [e.text for e in root.findall(f"{NS}text")] == [f"pane <{i}>" for i in range(count)]
