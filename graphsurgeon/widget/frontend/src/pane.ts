@@ -198,15 +198,15 @@ export class Pane {
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
-    const seen = this.#shown
-      ? (this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of && this.view.sees(of, this.#width, this.#height)) as Rect[])
-      : [];
+    const seen = this.scene.boxes.filter(box => this.#shown && this.view.holds(box, this.#width, this.#height)),
+      cared = this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[],
+      still = cared.filter(of => this.#shown && this.view.sees(of, this.#width, this.#height));
     const other = w !== this.#width || hh !== this.#height;
     if (other && this.#still?.at === this.#stands()) this.#framed ??= this.#still.framed;
     if (!this.#shown) this.view.first(this.scene, w, hh);
     else if (other) {
       this.view.pan((w - this.#width) / 2, (hh - this.#height) / 2);
-      this.#within(around(seen));
+      this.#within(around(seen), around(still));
     }
     if (this.#framed) {
       this.view.frame(this.#framed, w, hh, this.#shown ? undefined : 1);
@@ -219,12 +219,15 @@ export class Pane {
     this.map.look();
   }
 
-  /** Pans as little as shows `r`, and zooms out no further than to 75 % for it. */
-  #within(r: Rect | null): void {
-    if (!r) return;
+  /** Pans as little as shows `all`, zooming out no further than to 75 % for it; where that does not do, so for `some`. */
+  #within(all: Rect | null, some: Rect | null = all): void {
     const [w, hh] = this.size,
-      k = Math.min(1, (w - 40) / r.w, (hh - 40) / r.h);
-    if (k < this.view.k) this.zoom(Math.max(Math.min(this.view.k, 0.75), k) / this.view.k);
+      least = Math.min(this.view.k, 0.75),
+      zoom = (r: Rect) => Math.min(1, (w - 40) / r.w, (hh - 40) / r.h),
+      r = all && zoom(all) >= least ? all : some;
+    if (!r) return;
+    const k = zoom(r);
+    if (k < this.view.k) this.zoom(Math.max(least, k) / this.view.k);
     this.view.show(r, w, hh);
   }
 
@@ -233,7 +236,9 @@ export class Pane {
   bring(): boolean {
     const was = this.#stands();
     if (!this.#shown || !this.#width) return false;
-    this.#within(this.#brought);
+    const [w, hh] = this.size,
+      added = this.#brought;
+    if (added) this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.holds(box, w, hh))]), added);
     return was !== this.#stands();
   }
 

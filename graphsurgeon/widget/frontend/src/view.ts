@@ -43,6 +43,12 @@ export class View {
     return x < width && y < height && x + r.w * this.k > 0 && y + r.h * this.k > 0;
   }
 
+  /** Whether all of `r` is in sight. */
+  holds(r: Rect, width: number, height: number): boolean {
+    const [x, y] = this.toPane(r.x, r.y);
+    return x >= 0 && y >= 0 && x + r.w * this.k <= width && y + r.h * this.k <= height;
+  }
+
   /** The whole scene in the pane. */
   fit(scene: Scene, width: number, height: number): void {
     this.#centre(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
