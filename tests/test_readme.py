@@ -90,3 +90,12 @@ def test_recording_is_small_and_shows_more_than_one_picture():
         first = film.convert("RGB")
         film.seek(film.n_frames - 1)
         assert film.convert("RGB").tobytes() != first.tobytes()
+
+
+def test_each_promise_of_security_names_a_test_that_is_there():
+    text = (ROOT / "SECURITY.md").read_text()
+    files, names = set(re.findall(r"`(tests/[\w/]+\.py)`", text)), set(re.findall(r"`(test_\w+)`", text))
+    assert [file for file in sorted(files) if not (ROOT / file).is_file()] == []
+    defined = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name in sorted(names) if f"def {name}(" not in defined] == []
+    assert len(files | names) > 10

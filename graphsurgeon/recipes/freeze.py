@@ -40,6 +40,6 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "frozen.pb")
         ed.save(path, outputs=wanted, inputs=inputs, freeze=True, values=values, verify=False)
-        made = open(path, title=f"{ed.title}, frozen", trust=True)
+        made = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
         made.graph  # noqa: B018  the file goes
     return made

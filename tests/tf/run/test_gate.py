@@ -96,6 +96,7 @@ DOORS = {
     "open(signature=)": lambda ed, tmp: gs.open(tmp / "model", signature="serving_default").session(),
     "open(raw=)": lambda ed, tmp: gs.open(tmp / "model", raw=True).session(),
     "open(trust=False)": lambda ed, tmp: gs.open(tmp / "model", trust=False).session(),
+    "frozen": lambda ed, tmp: gs.recipes.frozen(ed, "y:0", values={"v": np.ones([2, 1], np.float32)}).session(),
     "split_at": lambda ed, tmp: gs.recipes.split_at(ed, "y/ReadVariableOp:0", "y:0", feeds=FEEDS),
 }
 
