@@ -32,7 +32,7 @@ def training() -> None:
         h, _, _ = tf1.nn.fused_batch_norm(h, [1.0] * 4, [0.1] * 4, [0.2] * 4, [2.0] * 4, is_training=False)
         h = tf.nn.dropout(tf.reduce_mean(tf.nn.relu(h), [1, 2]), rate=0.2)
         y = tf.identity(tf.matmul(h, v), name="y")
-        loss = tf.reduce_sum(tf.square(y))
+        loss = tf.reduce_sum(tf.square(y), name="loss")
         tf1.summary.scalar("loss", loss)
         tf1.train.AdamOptimizer().minimize(loss, name="train")
         with tf1.Session() as session:

@@ -5,6 +5,7 @@ from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .freeze import frozen
 from .input import set_input
 from .quantization import insert_after, strip_quantization
+from .recompute import recompute
 from .signature import add_output, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
@@ -15,6 +16,7 @@ __all__ = [
     "for_inference",
     "frozen",
     "insert_after",
+    "recompute",
     "rename_checkpoint",
     "restore_averages",
     "set_input",

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -14,7 +15,7 @@ from graphsurgeon.graph.traversal import backward
 from graphsurgeon.graph.variables import PLACEHOLDER_TYPES
 from graphsurgeon.tf.values.transfer import assign
 from graphsurgeon.words import few
-from tests.tf.test_corpus import middles, opened, settled
+from tests.tf.test_corpus import middles, opened, settled, trains
 
 
 def asked(corpus: Any, id: str) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
@@ -143,6 +144,31 @@ def another_batch(corpus: Any, id: str) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in wishes.items())
 
 
+def trained_less_memory(corpus: Any, id: str) -> str:
+    """Asserts that a training graph that computes activations again takes the recorded path; how many ops that are."""
+    feeds, losses = corpus.golden(id, training=True)
+    ed, values = opened(corpus, id)
+    if corpus.item(id)["run"].get("clear_devices"):
+        ed.apply(ed.plan().set_device(ed.select(), ""))
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    try:
+        plan = gs.recipes.recompute(ed, list(losses))
+    except gs.PlanError as error:
+        return f"refused: {error.wrong}"
+    before = ed.snapshot.size
+    ed.apply(plan)
+    session, step = settled(ed), corpus.item(id)["golden_train"]["train_op"]
+    path = []
+    for number in range(4):
+        path.append(session.run(list(losses), feeds))
+        if number < 3:
+            session.run(step, feeds)
+    for got, want in zip(zip(*path, strict=True), losses.values(), strict=True):
+        np.testing.assert_allclose(np.stack(got), want, rtol=2e-3, atol=2e-3, err_msg=id)
+    return f"{ed.snapshot.size - before} ops again"
+
+
 #: Their tables are filled from a checkpoint, which a frozen graph has not.
 FILLED_BY_CHECKPOINT = {"k_text_vectorization"}
 
@@ -151,11 +177,12 @@ LOST_BY_LOADER = {"tf_g2m_graph_gradient_def"}
 
 RECIPES: dict[str, Callable[[Any, str], str]] = {
     "inference": inference, "split": split, "quantization": quantization, "signature": signature,
-    "batch": another_batch,
+    "batch": another_batch, "recompute": trained_less_memory,
 }  # fmt: skip
 
 #: Which graphs each is for, by what the manifest says of them.
 APPLIES: dict[str, Callable[[Any], bool]] = {
     "inference": lambda item: item["id"] not in FILLED_BY_CHECKPOINT,
     "signature": lambda item: item["id"] not in LOST_BY_LOADER,
+    "recompute": trains,
 }

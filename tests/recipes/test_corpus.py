@@ -12,6 +12,7 @@ FEW = {
     "split": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
     "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen"],
     "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],
+    "recompute": ["dotnet_cifar_meta_ckpt", "contrib_revnet_custom_gradient_ckpt"],
     "signature": ["kws_ds_cnn_s", "dotnet_cifar_saved_model"],
 }
 

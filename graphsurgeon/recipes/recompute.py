@@ -1,0 +1,258 @@
+"""Recompute: activations computed again for their gradients, so that they need not be held from the forward pass on.
+
+Written from "Training Deep Nets with Sublinear Memory Cost" (Chen et al., 2016) and "Memory-Efficient Backpropagation
+Through Time" (Gruslys et al., 2016), for graphs that have their gradients already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from ..graph.boundary import Tensor
+from ..graph.contexts import EXITS, FLOW_TYPES, loops_of
+from ..graph.frames import order
+from ..graph.graph import Graph, Ints, Mask
+from ..graph.selection import Query, Selection, select
+from ..graph.traversal import backward, followed, forward, reached
+from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
+from ..plan.plan import Plan
+from ..words import few
+from .subject import Subject, subject, tensors
+
+#: They read the shape of a tensor, and hold no part of it.
+_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOffset")
+_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", None)
+
+
+def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recomputed") -> Plan:
+    """Lets gradients compute activations again, where they hold them from the forward pass on: less memory, more time.
+
+    What a block computes for itself is copied under a scope, and its gradients read the copies, which wait until the
+    gradient of what the block gives is there. What other blocks read of it is kept, as are variables, what draws random
+    numbers, what has a state, and what runs in a loop or branch of TF1: the numbers stay the same. Where a graph was
+    differentiated several times, the copies wait for all of its gradients.
+
+    Args:
+        thing: an editor of a graph that has its gradients; or a plan, to go on with.
+        loss: what is differentiated, by name or object: a tensor, or several. What they need is the forward pass.
+        blocks: name scopes or selections, each recomputed as one; what two of them hold is in the first. Default: the
+            forward pass in about as many parts as the square root of its ops, cut where few tensors cross, all but the
+            last.
+        to: the scope of the copies.
+
+    Raises:
+        PlanError: no gradient reads what a block computes, or none that comes from behind it; the block is named.
+        SelectionError: the loss, or a block, is not there.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     w = tf.compat.v1.get_variable("w", [4, 4])
+        ...     h = tf.tanh(tf.matmul(tf.tanh(tf.matmul(x, w), name="block/a"), w), name="block/b")
+        ...     loss = tf.reduce_sum(tf.tanh(tf.matmul(h, w)), name="loss")
+        ...     _ = tf.compat.v1.gradients(loss, w)
+        >>> plan = gs.recipes.recompute(gs.open(graph), "loss:0", ["block"])
+        >>> [name for name in plan.after().names if name.startswith("recomputed")]
+        ['recomputed/block/a']
+    """
+    found = subject(thing, "recompute()")
+    graph = found.graph
+    ends = [graph.tensor(name)[0] for name in tensors(graph, loss, found.asked)]
+    if not ends:
+        raise found.refused("it names no loss", "Name the tensor that is differentiated, as loss='loss:0'")
+    backprop = _Backprop(graph, backward(graph, graph.mask(ends), control=False))
+    if not backprop.derived.any():
+        wrong = f"nothing reads what {few(map(repr, tensors(graph, loss, found.asked)))} needs: there are no gradients"
+        raise found.refused(wrong, "Differentiate it first, as an optimizer's minimize(loss) does")
+    copied, moved, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
+    for name, block in _named(found, blocks) if blocks is not None else backprop.parts():
+        again = backprop.again(block)
+        if blocks is not None and isinstance(again, str):
+            raise found.refused(
+                f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut in parts"
+            )
+        if not isinstance(again, str):
+            copied |= again.ops
+            moved |= again.moved
+            waits |= dict.fromkeys(again.first, again.after)
+            backprop.made(again)
+    if not copied.any():
+        wrong = "no gradient reads anything that could be computed again"
+        raise found.refused(wrong, "Name blocks=[...] of ops between the inputs and the loss")
+    names = tuple(graph.names[op] for op in np.flatnonzero(copied).tolist())
+    block = Selection(graph, copied, Query("names", names))
+    plan = found.plan.copy(
+        block, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
+    )
+    for fault in plan.effect.faults:
+        raise found.refused(fault.wrong, fault.instead)
+    readers: dict[tuple[int, ...], list[Tensor]] = {}
+    for tensor, ops in moved.items():
+        readers.setdefault(tuple(sorted(ops)), []).append(tensor)
+    for ops, read in readers.items():
+        pairs = {graph.name(one): f"{to}/{graph.name(one)}" for one in read}
+        plan = plan.reroute(pairs, only=[graph.names[op] for op in ops])
+    for op, after in waits.items():
+        plan = plan.add_control(f"{to}/{graph.names[op]}", [graph.names[one] for one in after])
+    return plan
+
+
+class _Again:
+    """What of a block is computed again.
+
+    Args:
+        ops: the ops to copy.
+        moved: tensor -> the gradient ops that read its copy instead.
+        first: the ops whose copies have to wait; all others wait with them.
+        after: what they wait for: what brings the gradient of the block.
+    """
+
+    def __init__(self, ops: Mask, moved: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
+        self.ops, self.moved, self.first, self.after = ops, moved, first, after
+
+
+class _Backprop:
+    """A graph with a forward pass and what was derived from it.
+
+    Args:
+        graph: the graph.
+        ahead: mask of the forward pass.
+
+    Attributes:
+        derived: mask of the ops that compute floats of what the forward pass computes, and are no part of it.
+    """
+
+    def __init__(self, graph: Graph, ahead: Mask) -> None:
+        self.graph, self.ahead = graph, ahead
+        self._row, self._col = followed(graph, None, True, None)
+        data = graph.data
+        self._floats = self._numbers()
+        self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges whose readers read more than a size
+        self._values = self._floats & self._contents
+        self.derived: Mask = forward(graph, ahead, control=False, edges=self._values) & ~ahead
+        #: What is not computed again.
+        flow = graph.typed(FLOW_TYPES)
+        inside = forward(graph, flow, control=False, within=~graph.typed(("Merge", "RefMerge", *EXITS)) | flow)
+        self._kept = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._lasting()
+
+    def _numbers(self) -> Mask:
+        """Which data edges carry floats, or what nobody says."""
+        graph, data = self.graph, self.graph.data
+        known: dict[Tensor, bool] = {}
+        out = np.zeros(len(data.node), np.bool_)
+        for at, end in enumerate(zip(data.node.tolist(), data.port.tolist(), strict=True)):
+            if end not in known:
+                info = graph.info(*end)
+                known[end] = (info.dtype.removesuffix("_ref") if info is not None else None) in _FLOATS
+            out[at] = known[end]
+        return out
+
+    def _lasting(self) -> Mask:
+        """What gives something else the next time, or what a variable holds."""
+        from ..tf.private.graphs import op_definition
+
+        graph = self.graph
+        kinds = []
+        for kind in graph.kinds[0]:
+            about = op_definition(kind)
+            if about is None or about.is_stateful or not about.input_arg or any(one.is_ref for one in about.input_arg):
+                kinds.append(kind)
+        mask = graph.typed(kinds)
+        reads = graph.data.rows[graph.typed(VARIABLE_TYPES)[graph.data.node]]
+        mask[reads] = True
+        return mask
+
+    def made(self, again: _Again) -> None:
+        """Notes that the gradients of a block wait from now on for what its copies wait for."""
+        readers = sorted(set().union(*again.moved.values()))
+        row, col = np.repeat(readers, len(again.after)), np.tile(again.after, len(readers))
+        self._row = np.concatenate([self._row, row.astype(self._row.dtype)])
+        self._col = np.concatenate([self._col, col.astype(self._col.dtype)])
+
+    def again(self, block: Mask) -> _Again | str:
+        """Returns what of a block is computed again; or why nothing is."""
+        graph, data, ahead = self.graph, self.graph.data, self.ahead
+        block = block & ahead
+        leaves = graph.mask(np.unique(data.node[block[data.node] & ahead[data.rows] & ~block[data.rows]]))
+        able = block & ~self._kept & ~leaves
+        edges = np.flatnonzero(able[data.node] & self.derived[data.rows] & self._values)
+        if not len(edges):
+            return "no gradient reads what it computes for itself"
+        readers = np.unique(data.rows[edges])
+        below = reached(self._col, self._row, graph.mask(readers))  # needs what the block computes
+        behind = forward(graph, block, control=False) & ahead & ~backward(graph, block, control=False)
+        come = forward(graph, behind, control=False, edges=self._values) & self.derived
+        after: set[int] = set()
+        moving = []
+        for reader in readers.tolist():
+            met = self._met(reader, come)
+            after |= {one for one in met if not below[one]}
+            moving += [reader] if met else []
+        if not after:
+            return "the gradient of what it gives does not wait for anything behind it"
+        taken = edges[np.isin(data.rows[edges], moving)]
+        moved: dict[Tensor, set[int]] = {}
+        for at in taken.tolist():
+            moved.setdefault((int(data.node[at]), int(data.port[at])), set()).add(int(data.rows[at]))
+        ops = backward(graph, graph.mask([op for op, _ in moved]), control=False, within=able) & able
+        inner = np.unique(data.rows[ops[data.rows] & ops[data.node]])
+        first = np.flatnonzero(ops & ~graph.mask(inner)).tolist()
+        return _Again(ops, moved, first, sorted(after))
+
+    def _met(self, reader: int, come: Mask) -> set[int]:
+        """The ops that bring the gradient to one that reads an activation, or to the first behind it."""
+        graph, todo, seen = self.graph, [reader], {reader}
+        for op in todo:  # grows
+            ends = graph.data.row(op).tolist()
+            met = {end for end in ends if come[end]}
+            if met:
+                return met
+            behind = [one for one in graph.consumers.row(op).tolist() if self.derived[one] and one not in seen]
+            seen.update(behind)
+            todo += behind
+        return set()
+
+    def parts(self) -> list[tuple[str, Mask]]:
+        """Returns the forward pass in parts, cut where few tensors cross, without the last."""
+        graph, data = self.graph, self.graph.data
+        read = graph.mask(data.rows[graph.typed(VARIABLE_TYPES)[data.node]])
+        trained = forward(graph, read, control=False, edges=self._floats)
+        fed = forward(graph, graph.typed(FEED_TYPES), control=False, edges=self._contents)
+        chain = self.ahead & trained & fed & ~self._kept
+        edges = chain[data.node] & chain[data.rows]
+        place: Ints = np.arange(graph.size)
+        if (data.node[edges] > data.rows[edges]).any():
+            place = np.array(order(graph))
+        line = np.flatnonzero(chain)
+        line = line[np.argsort(place[line], kind="stable")]
+        at = np.full(graph.size, -1)
+        at[line] = np.arange(len(line))
+        last = np.full(graph.size, -1)  # the last of the chain that reads an op
+        np.maximum.at(last, data.node[edges], at[data.rows[edges]])
+        crossing = np.zeros(len(line) + 1, int)
+        np.add.at(crossing, at[line], 1)
+        np.add.at(crossing, np.maximum(last[line], at[line]), -1)
+        width = np.cumsum(crossing)[:-1]
+        length = max(isqrt(len(line)), 2)
+        cuts = [0]
+        while cuts[-1] + length + length // 2 < len(line):
+            window = range(cuts[-1] + length // 2, cuts[-1] + length + length // 2)
+            cuts.append(min(window, key=lambda one: (width[one], abs(one - cuts[-1] - length))) + 1)
+        return [(f"part {n}", graph.mask(line[a:b])) for n, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))]
+
+
+def _named(found: Subject, blocks: Any) -> list[tuple[str, Mask]]:
+    """The blocks that are asked for, by what to call them; each without what those before it hold."""
+    graph, held = found.graph, found.graph.mask([])
+    several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
+    out = []
+    for number, one in enumerate(several):
+        chosen = select(graph, scope=one) if isinstance(one, str) else select(graph, name=list(one.names))
+        out.append((repr(one) if isinstance(one, str) else f"block {number}", chosen.mask & ~held))
+        held = held | chosen.mask
+    return out
