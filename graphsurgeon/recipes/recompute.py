@@ -7,6 +7,7 @@ Through Time" (Gruslys et al., 2016), for graphs that have their gradients alrea
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from math import isqrt
 from typing import Any
 
@@ -53,12 +54,13 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
         >>> with tf.Graph().as_default() as graph:
         ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
         ...     w = tf.compat.v1.get_variable("w", [4, 4])
-        ...     h = tf.tanh(tf.matmul(tf.tanh(tf.matmul(x, w), name="block/a"), w), name="block/b")
+        ...     with tf.name_scope("block"):
+        ...         h = tf.tanh(tf.matmul(tf.tanh(x), w))
         ...     loss = tf.reduce_sum(tf.tanh(tf.matmul(h, w)), name="loss")
         ...     _ = tf.compat.v1.gradients(loss, w)
         >>> plan = gs.recipes.recompute(gs.open(graph), "loss:0", ["block"])
         >>> [name for name in plan.after().names if name.startswith("recomputed")]
-        ['recomputed/block/a']
+        ['recomputed/block/Tanh']
     """
     found = subject(thing, "recompute()")
     graph = found.graph
@@ -85,18 +87,18 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
         wrong = "no gradient reads anything that could be computed again"
         raise found.refused(wrong, "Name blocks=[...] of ops between the inputs and the loss")
     names = tuple(graph.names[op] for op in np.flatnonzero(copied).tolist())
-    block = Selection(graph, copied, Query("names", names))
+    chosen = Selection(graph, copied, Query("names", names))
     plan = found.plan.copy(
-        block, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
+        chosen, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
     )
     for fault in plan.effect.faults:
         raise found.refused(fault.wrong, fault.instead)
     readers: dict[tuple[int, ...], list[Tensor]] = {}
     for tensor, ops in moved.items():
         readers.setdefault(tuple(sorted(ops)), []).append(tensor)
-    for ops, read in readers.items():
+    for who, read in readers.items():
         pairs = {graph.name(one): f"{to}/{graph.name(one)}" for one in read}
-        plan = plan.reroute(pairs, only=[graph.names[op] for op in ops])
+        plan = plan.reroute(pairs, only=[graph.names[op] for op in who])
     for op, after in waits.items():
         plan = plan.add_control(f"{to}/{graph.names[op]}", [graph.names[one] for one in after])
     return plan
@@ -154,7 +156,7 @@ class _Backprop:
 
     def _lasting(self) -> Mask:
         """What gives something else the next time, or what a variable holds."""
-        from ..tf.private.graphs import op_definition
+        from ..tf.elements import op_definition
 
         graph = self.graph
         kinds = []
@@ -225,9 +227,9 @@ class _Backprop:
         fed = forward(graph, graph.typed(FEED_TYPES), control=False, edges=self._contents)
         chain = self.ahead & trained & fed & ~self._kept
         edges = chain[data.node] & chain[data.rows]
-        place: Ints = np.arange(graph.size)
+        place: Ints = np.arange(graph.size, dtype=np.int32)
         if (data.node[edges] > data.rows[edges]).any():
-            place = np.array(order(graph))
+            place = np.array(order(graph), np.int32)
         line = np.flatnonzero(chain)
         line = line[np.argsort(place[line], kind="stable")]
         at = np.full(graph.size, -1)
@@ -243,7 +245,7 @@ class _Backprop:
         while cuts[-1] + length + length // 2 < len(line):
             window = range(cuts[-1] + length // 2, cuts[-1] + length + length // 2)
             cuts.append(min(window, key=lambda one: (width[one], abs(one - cuts[-1] - length))) + 1)
-        return [(f"part {n}", graph.mask(line[a:b])) for n, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))]
+        return [(f"part {n}", graph.mask(line[a:b])) for n, (a, b) in enumerate(pairwise(cuts))]
 
 
 def _named(found: Subject, blocks: Any) -> list[tuple[str, Mask]]:

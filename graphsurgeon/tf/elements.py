@@ -22,6 +22,7 @@ from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
 from .private.graphs import TENSOR, names_in_use, same_shape
 from .private.graphs import input_marks as input_marks
 from .private.graphs import number_of as number_of
+from .private.graphs import op_definition as op_definition
 from .private.graphs import originals_of as originals_of
 from .private.graphs import set_original as set_original
 from .private.graphs import waited_for as waited_for

@@ -1,7 +1,7 @@
-"""Programs that save memory, written anew in the style of their time: what they compute stays, what they hold is less.
+"""Programs that save memory, written anew in the style of their time: the same numbers, and less is held.
 
-Gradient checkpointing after Chen et al., 2016; large models by tensors that wait on the host, after Le et al., 2018; and
-networks that look ahead through their own updates, after Metz et al., 2016.
+Gradient checkpointing after Chen et al., 2016; large models by tensors that wait on the host, after Le et al., 2018;
+and networks that look ahead through their own updates, after Metz et al., 2016.
 """
 
 from __future__ import annotations

@@ -113,7 +113,8 @@ def test_towers_do_not_wait_for_one_another():
 def test_what_draws_or_lasts_is_not_computed_again():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None, 6, 6, 3], name="x")
-        w = [tf1.get_variable(f"w{n}", [3, 3, 3, 3], initializer=tf1.glorot_uniform_initializer(seed=n)) for n in range(3)]
+        start = [tf1.glorot_uniform_initializer(seed=n) for n in range(3)]
+        w = [tf1.get_variable(f"w{n}", [3, 3, 3, 3], initializer=start[n]) for n in range(3)]
         h = x
         for n in range(3):
             with tf.name_scope(f"block_{n}"):
