@@ -91,8 +91,8 @@ DOORS = {
 #: Tests that cross the modules of their room; those of the whole package stand in the folder of all tests.
 CROSSING = {
     "graph_editor/test_bugs.py", "graph_editor/test_case.py", "graph_editor/test_contrib.py",
-    "graph_editor/test_memory.py", "graph_editor/test_record.py", "graph_editor/test_training.py", "recipes/test_corpus.py",
-    "replica/test_consistency.py",
+    "graph_editor/test_memory.py", "graph_editor/test_record.py", "graph_editor/test_training.py",
+    "recipes/test_corpus.py", "replica/test_consistency.py",
     "screen/test_blocks.py", "view/test_hostile.py",
     "view/test_models.py", "widget/test_frontend.py", "widget/test_in_lab.py",
 }  # fmt: skip
