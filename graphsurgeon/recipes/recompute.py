@@ -126,7 +126,7 @@ class _Backprop:
         ahead: mask of the forward pass.
 
     Attributes:
-        derived: mask of the ops that compute floats of what the forward pass computes, and are no part of it.
+        derived: mask of the ops that compute floats of what the forward pass computes, and are not part of it.
     """
 
     def __init__(self, graph: Graph, ahead: Mask) -> None:
