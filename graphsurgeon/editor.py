@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
 from .before import before
+from .check import check
 from .errors import OpenError, PlanError, SelectionError, did_you_mean
 from .exports import Picture, fold_keys, page_of, svg_of
 from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
+from .graph.compatibility import TARGETS, Compatibility
 from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph, TensorInfo
 from .graph.layers import Layer, Layers, ends, fitting, made_by
@@ -33,6 +35,7 @@ from .graph.trace import Trace
 from .graph.trust import origins
 from .history import Event, History, Log, Timeline, moment
 from .journal import Journal, folder
+from .menu import offered
 from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
 from .plan.steps import RebuildStep
@@ -525,6 +528,50 @@ class Editor:
         load = {names.get(op, op): why for op, why in getattr(self.opened.values, "load", {}).items()}
         return risks(self.snapshot, load, self.opened.assets)
 
+    def check(
+        self,
+        target: str,
+        outputs: Any = None,
+        inputs: Any = None,
+        *,
+        prove: bool = False,
+        feeds: Mapping[Any, Any] | None = None,
+        timeout: float = 600.0,
+    ) -> Compatibility:
+        """Returns what keeps the graph from a target, op by op, as the target's own converter says.
+
+        For ``tflite`` the converter of the installed TensorFlow is given what the outputs need, with variables as
+        constants, and each op that it lists is named, with the recipe that takes it out, or where to cut it off. For
+        ``tfjs`` it is the list of ops of the installed ``tensorflowjs``. Converters run in a process of their own: one
+        that dies or hangs is a line of the answer. ``ed.paint(check)`` colours the ops on the picture.
+
+        Args:
+            target: ``tflite`` or ``tfjs``.
+            outputs: the tensors that are wanted, by name or object. Default: those of the function that was opened, or
+                all that nothing reads and that only computes.
+            inputs: tensors that are fed: what computes them stays out.
+            prove: where nothing is in the way, write the model, and let TFLite's interpreter run it beside the graph;
+                for ``tfjs``, run the converter itself.
+            feeds: tensor -> array, for that run; others get random numbers where their dtype and shape allow it.
+            timeout: seconds that the converter may take.
+
+        Raises:
+            PlanError: there is no such target, its converter is not installed, or the graph cannot be frozen; or the
+                model gives other numbers.
+            SelectionError: a tensor is not there.
+            TrustError: as for `session`: converters run parts of a graph.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     x = tf.compat.v1.placeholder(tf.float32, [4], name="x")
+            ...     y = tf.negative(tf.raw_ops.Betainc(a=x, b=x, x=x, name="beta"), name="y")
+            >>> for blocker in gs.open(graph).check("tflite"):
+            ...     print(blocker.op, blocker.kind, "|", blocker.replacement)
+            beta custom op | Cut it off: inputs='beta:0'
+        """
+        return check(self, target, outputs, inputs, prove, feeds, timeout)
+
     @property
     def trusted(self) -> bool:
         """Whether the graph may run: it is of this program, nothing of it reaches out, or somebody has trusted it."""
@@ -909,7 +956,8 @@ class Editor:
             signatures: for a SavedModel, name -> (inputs, outputs), where one signature is not enough.
             format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint
                 beside it), ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (no suffix: a
-                folder, as TF1 writes it) or ``saved_model_tf2`` (a folder, of a `tf.Module`).
+                folder, as TF1 writes it), ``saved_model_tf2`` (a folder, of a `tf.Module`) or ``tflite``
+                (``.tflite``: variables become constants, and TFLite's own interpreter is what proves it).
             freeze: variables become constants with their current values; for a GraphDef.
             values: where the values come from: a session, or a mapping of variable name to array; default `session()`.
                 ``"initial"``: as by default, and variables that have no value but their initial one are frozen at it.
@@ -1168,7 +1216,7 @@ class Editor:
         from .screen.screen import Screen
         from .tf.open import facts
 
-        screen = Screen(self, source, facts=facts)
+        screen = Screen(self, source, facts=facts, recipes=offered())
         self._told_of(screen)
         return screen
 
@@ -1196,7 +1244,7 @@ class Editor:
 
     def paint(
         self,
-        values: Mapping[Any, float] | Trace | str,
+        values: Mapping[Any, float] | Trace | Compatibility | str,
         name: str | None = None,
         reduce: str = "auto",
         scale: str = "auto",
@@ -1205,7 +1253,7 @@ class Editor:
 
         Args:
             values: a number for ops, by name or object; or ``family``, ``device``, ``scope``, ``dtype`` or
-                ``structure``. Or a trace: what it tells of each op.
+                ``structure``. Or a trace: what it tells of each op; or what `check` returned.
             name: what the numbers are, with their unit, as ``"ms"``. Of a trace, which: ``ms`` (the default),
                 ``bytes``, ``magnitude``, ``zeros`` or ``not finite``.
             reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a folded scope; ``auto``: the
@@ -1218,6 +1266,9 @@ class Editor:
         """
         if isinstance(values, str):
             self.screen.paint(values)
+            return self
+        if isinstance(values, Compatibility):
+            self.screen.paint(words=values.words, name=name or TARGETS[values.target])
             return self
         if isinstance(values, Trace):
             name = "ms" if name is None else name

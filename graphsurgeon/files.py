@@ -74,7 +74,7 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
     }  # fmt: skip
     request = Request(path, **asked, untrained={})
     base, own = timeline.snapshot, given is None or initial
-    if request.freeze or request.kind != "graph_def":
+    if request.constant or request.kind != "graph_def":
         known = [info for info in base.state.variables.values() if not info.local]
         lacking = unproved(values if own else given, base.owner, known, request.asked)
         request = replace(request, untrained=lacking)

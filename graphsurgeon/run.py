@@ -125,7 +125,7 @@ def trace(
     chosen = None if ops is None else _chosen(editor, ops)
     if chosen is not None and fetches is None:
         fetches = _ends_of(editor, chosen) or None
-    wanted, fed = _wanted(editor, fetches), given(editor, feeds, asked)
+    wanted, fed = asked_for(editor, fetches), given(editor, feeds, asked)
     needed = _needed(editor, wanted, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
     if open_ends and random is None:
@@ -220,7 +220,7 @@ def _ends_of(editor: Traceable, chosen: Iterable[str]) -> list[str]:
 def feeds_needed(editor: Traceable, fetches: Any = None) -> dict[str, TensorInfo | None]:
     """Returns the placeholders that a run needs, as `Editor.feeds_needed` does."""
     graph = editor.snapshot
-    needed = _needed(editor, _wanted(editor, fetches), ())
+    needed = _needed(editor, asked_for(editor, fetches), ())
     return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
 
 
@@ -234,27 +234,37 @@ def _needed(editor: Traceable, wanted: Sequence[str], fed: Iterable[str]) -> Sel
     return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
 
 
-def _wanted(editor: Traceable, fetches: Any) -> list[str]:
-    """What is asked for: tensors, and ops without any, by name."""
+def asked_for(editor: Traceable, fetches: Any, asked: str = "trace", key: str = "fetches") -> list[str]:
+    """Returns what is asked for: tensors, and ops without any, by name.
+
+    Args:
+        editor: of the graph.
+        fetches: as for `Editor.trace`.
+        asked, key: the request and its argument, for messages.
+
+    Raises:
+        SelectionError: there is no such tensor.
+        PlanError: nothing can be asked for.
+    """
     graph = editor.snapshot
     if fetches is None:
         known = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
         if known:
             return known
-        return asked_by_default(editor, "trace()", "fetches")
+        return asked_by_default(editor, f"{asked}()", key)
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     if not several:
-        asked = f"trace(fetches={fetches!r})"
-        raise PlanError(asked, "nothing is asked for", "Name a tensor or an op, or leave it out")
+        wrong = "nothing is asked for"
+        raise PlanError(f"{asked}({key}={fetches!r})", wrong, "Name a tensor or an op, or leave it out")
     found = []
     for one in several:
         name = _now(editor, editor.outputs[one]) if isinstance(one, str) and one in editor.outputs else one
         name = getattr(name, "name", name)
         if ":" in str(name):
-            graph.tensor(tensor_name(name), f"trace(fetches={name!r})")
+            graph.tensor(tensor_name(name), f"{asked}({key}={name!r})")
             found.append(tensor_name(name))
         else:
-            op = graph.find(op_name(name), f"trace(fetches={name!r})")
+            op = graph.find(op_name(name), f"{asked}({key}={name!r})")
             found.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
     return found
 

@@ -22,6 +22,7 @@ PARTS = {
     "exports": set(),
     "feeds": set(),
     "isolated": set(),
+    "menu": set(),
     "summary": set(),
     "transfer": set(),
     "history": {"applied"},
@@ -33,6 +34,7 @@ PARTS = {
     "functions": {"values"},
     "run": {"feeds", "isolated", "values"},
     "before": {"history", "run", "transfer"},
+    "check": {"menu", "run"},
 }
 # the editor, how one is opened, and what stands on editors -> the modules beside it that it asks
 EDITORS = {
@@ -62,7 +64,7 @@ MAY = {
     "diff": {*_SCREEN, *EDITORS["diff"]},
     "evolve": {*_VALUES, "editor", "open", "summary"},
     "replica": {*_VALUES, "applied", "doors", "editor", "open"},
-    "recipes": {*_VALUES, "applied", "editor", "open"},
+    "recipes": {*_VALUES, "applied", "editor", "menu", "open"},
     "recursive_copy": {*_VALUES, "open", "tf"},
     "graph_editor": {*_VALUES, "editor", "tf"},
     "__init__": {

@@ -1,5 +1,6 @@
 """Recipes: what people come for, each one call over public ones. A recipe gives a plan, or a new editor."""
 
+from ..menu import offer
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .freeze import frozen
@@ -9,6 +10,7 @@ from .recompute import recompute
 from .signature import add_output, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
+from .table import TABLE
 
 __all__ = [
     "add_output",
@@ -30,3 +32,5 @@ __all__ = [
     "strip_training",
     "use_averages",
 ]
+
+offer(TABLE)

@@ -108,7 +108,8 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     wanted = results(thing, outputs, found)
     fed = tensors(found.graph, inputs, found.asked)
     made = _without_training(found, wanted, fed)
-    return _some(found, made, f"{few(wanted)} need all there is", "There is nothing to take out")
+    wrong = f"{few(wanted)} need{'s' * (len(wanted) == 1)} all there is"
+    return _some(found, made, wrong, "There is nothing to take out")
 
 
 def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:

@@ -68,6 +68,7 @@ KEYS = (
     Key("redo", ("Ctrl+Shift+Z", "Ctrl+y"), "Ctrl+Shift+Z, Ctrl+Y", "do it again", "redo"),
     Key("apply", ("Ctrl+Enter",), "Ctrl+Enter", "apply the plan", "apply"),
     Key("save", ("Shift+S",), "Shift+S", "save, export: a model with its signature, a picture, a page", "save"),
+    Key("recipes", ("Shift+R",), "Shift+R", "recipes: inference form, input shapes, splits, TFLite", "recipes"),
     Key("search", ("/",), "/", "search", "find"),
     Key("hit", ("F3",), "F3, Shift+F3", "next and previous hit of the search"),
     Key("hit_before", ("Shift+F3",)),

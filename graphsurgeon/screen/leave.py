@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import PlanError
 from ..graph.graph import Graph
-from ..graph.names import tensor_name
+from ..graph.names import renamed_end, tensor_name
 from ..graph.whole import Taken, refuse_there, write_whole
 from ..view.ends import ends
 from ..view.tree import Tree
@@ -23,28 +24,26 @@ FORMATS: dict[str, tuple[str, str]] = {
     "graph_def": ("GraphDef, without values", ".pb"),
     "meta_graph": ("MetaGraph, with its checkpoint", ".meta"),
     "checkpoint": ("checkpoint: values only", ".ckpt"),
+    "tflite": ("TFLite model: variables become constants", ".tflite"),
     "picture": ("picture, SVG", ".svg"),
     "page": ("page that shows it without a kernel, HTML", ".html"),
 }
 """What a graph can be written as: format -> what people call it, and its suffix."""
-_SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".svg", ".html")
+_SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
 _SIGNED = ("saved_model", "saved_model_tf2")
 
 
 def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     """Says what can be written, and with what: formats, and the inputs and outputs that a signature would have."""
     editor = stage.destination
-    opened = editor.opened
-    inputs, outputs = dict(opened.inputs), dict(opened.outputs)
-    if not outputs:
-        inputs, outputs = _ends(editor.snapshot)
+    inputs, outputs = known_ends(editor)
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
     waits = len(stage.draft(state).steps)
     return state, {
         "path": f"{stem}_saved",
         "formats": [[name, words] for name, (words, _) in FORMATS.items()],
-        "inputs": _written(inputs),
-        "outputs": _written(outputs),
+        "inputs": written(inputs),
+        "outputs": written(outputs),
         "note": f"The plan, {counted(waits, 'steps')}, is not applied: what is saved is without it" if waits else "",
     }
 
@@ -83,10 +82,11 @@ def save(
     editor, suffix = stage.destination, FORMATS[format][1]
     path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
     more = {"overwrite": True} if there == "replace" else {}
+    asked = _asked(format, signature, read_ends(inputs), read_ends(outputs), values) | more
     try:
-        shown = _saved(editor, path, format, _asked(format, signature, _read(inputs), _read(outputs), values) | more)
+        shown = _saved(editor, path, format, asked)
     except Taken as error:
-        return state, {"lines": [], "code": "", "there": error.wrong}
+        return state, {"title": "Saved", "lines": [], "code": "", "there": error.wrong}
     return state.but(saved=shown).saying(f"saved: {shown['lines'][0]}"), shown
 
 
@@ -106,7 +106,7 @@ def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> di
     else:
         lines = repr(editor.save(path, **asked)).split("\n")
         code = f"ed.save({', '.join([repr(path), *(f'{key}={value!r}' for key, value in asked.items())])})"
-    return {"lines": lines, "code": code}
+    return {"title": "Saved", "lines": lines, "code": code}
 
 
 def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:
@@ -128,11 +128,11 @@ def _asked(format: str, signature: str, inputs: Any, outputs: Any, values: str) 
     return out
 
 
-def _read(text: str) -> list[str] | dict[str, str]:
-    """Tensors with commas between them; of ``name=tensor`` a dict.
+def read_ends(text: str) -> list[str] | dict[str, str]:
+    """Returns tensors with commas between them; of ``name=tensor`` a dict.
 
     Example:
-        >>> _read("x, y:1"), _read("image=x:0")
+        >>> read_ends("x, y:1"), read_ends("image=x:0")
         (['x:0', 'y:1'], {'image': 'x:0'})
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -144,10 +144,18 @@ def _read(text: str) -> list[str] | dict[str, str]:
     return [tensor_name(part) for part in parts]
 
 
-def _written(ends: dict[str, str]) -> str:
-    """Ends as they are typed."""
+def written(ends: Mapping[str, str]) -> str:
+    """Returns ends as they are typed."""
     short = all(tensor_name(name) == tensor_name(to) or name == to.partition(":")[0] for name, to in ends.items())
     return ", ".join(list(ends.values()) if short else [f"{name}={to}" for name, to in ends.items()])
+
+
+def known_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the inputs and outputs of what was opened, as they are called now; or those that the picture shows."""
+    renamed = editor.history.renamed
+    inputs, outputs = ({key: renamed_end(name, renamed) for key, name in ends.items()}
+                       for ends in (editor.opened.inputs, editor.opened.outputs))  # fmt: skip
+    return (inputs, outputs) if outputs else _ends(editor.snapshot)
 
 
 def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:

@@ -85,6 +85,7 @@ def paint(
     name: str = "value",
     reduce: str = "auto",
     scale: str = "auto",
+    words: Mapping[Any, str] | None = None,
 ) -> State:
     """Colours the boxes.
 
@@ -94,30 +95,33 @@ def paint(
             or ``difference``.
         values: a number for ops, by name or object: a time, a size, a norm of a gradient. What is inside a call that
             is folded counts for the call.
-        name: what the numbers are, with their unit.
+        name: what the numbers or the words are, with the unit of numbers.
         reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
             ``max`` where sums of many small numbers would hide the op with the largest one.
         scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
             colour of its own, and so has what is not finite.
+        words: a word for ops, in place of numbers: each word has a colour.
     """
-    if values is None and by in MEASURES:
+    given = values if words is None else words
+    if given is None and by in MEASURES:
         if state.ran is None:
             wrong = "there is no run in the picture that tells it"
             raise LayoutError(f"paint({by!r})", wrong, "Run the graph first, with the button Run or ed.screen.run()")
         state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
         return state.saying(f"coloured by {by}")
-    graph, numbers = stage.calls(state, "source").listed.graph, {}
-    if values is not None and not isinstance(values, Mapping):
-        raise LayoutError(f"paint({values!r})", "that is not a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
-    for key, value in (values or {}).items():
+    graph, found = stage.calls(state, "source").listed.graph, dict[str, Any]()
+    if given is not None and not isinstance(given, Mapping):
+        raise LayoutError(f"paint({given!r})", "that is not a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
+    for key, value in (given or {}).items():
         try:
-            float(value)
+            read = float(value) if words is None else str(value)
         except (TypeError, ValueError):
             wrong = f"{value!r} is not a number"
             raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", wrong, "Give one number for an op") from None
-        numbers[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = float(value)
-    state = state.but(paint=Paint("values" if values is not None else by, numbers, name, reduce, scale), faded=())
-    said = f"coloured by {name if values is not None else by}"
+        found[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = read
+    way = by if given is None else "values" if words is None else "words"
+    state = state.but(paint=Paint(way, found, name, reduce, scale), faded=())
+    said = f"coloured by {by if given is None else name}"
     if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
         said = "no two scopes of this picture are alike inside: unfold one to see what is repeated in it"
     return state.saying(said)

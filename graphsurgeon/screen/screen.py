@@ -6,7 +6,7 @@ import functools
 import inspect
 import reprlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
 from .state import Place, State
-from .subject import Facts, Subject
+from .subject import Facts, Offered, Subject
 from .undo import remembered, undo_shown
 from .verbs import VERBS
 
@@ -39,6 +39,7 @@ class Screen:
         destination: the editor that the plan changes.
         source: the editor whose graph is at the left; the destination itself by default.
         facts: what there is to know of ops beyond the snapshot.
+        recipes: what the menu of recipes offers.
 
     Attributes:
         state: all that is shown, as one value.
@@ -48,12 +49,19 @@ class Screen:
         what the keys i, o, c and Ctrl+Enter do.
     """
 
-    def __init__(self, destination: Subject, source: Subject | None = None, *, facts: Facts) -> None:
+    def __init__(
+        self,
+        destination: Subject,
+        source: Subject | None = None,
+        *,
+        facts: Facts,
+        recipes: Sequence[Offered] = (),
+    ) -> None:
         self.destination = destination
         self.source = source or destination
         self.state = self._refused(State())
         self.lock = threading.RLock()
-        self._stage = Stage(destination, self.source, facts)
+        self._stage = Stage(destination, self.source, facts, recipes)
         self._acting = False
         self._callbacks: list[Callable[[], None]] = []
         self._hearers: list[Callable[[str], None]] = []

@@ -30,7 +30,7 @@ from ..words import counted
 from .marks import Marks, selection_of
 from .pane import Pane, Sight, draw_both, opening_of_copies, renamed_keys
 from .state import State
-from .subject import Facts, Subject
+from .subject import Facts, Offered, Subject
 
 _TREES = 6
 """So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""
@@ -43,10 +43,12 @@ class Stage:
         destination: the editor that the plan changes.
         source: the editor whose graph is at the left; the destination itself where both are one.
         facts: what there is to know of ops beyond the snapshot.
+        recipes: what the menu of recipes offers.
     """
 
-    def __init__(self, destination: Subject, source: Subject, facts: Facts) -> None:
+    def __init__(self, destination: Subject, source: Subject, facts: Facts, recipes: Sequence[Offered] = ()) -> None:
         self.destination, self.source, self.facts = destination, source, facts
+        self.recipes = {recipe.name: recipe for recipe in recipes}
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
         self.progress: Callable[[str], None] = lambda text: None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ..graph.compatibility import Compatibility
 from ..graph.graph import Graph, TensorInfo
 from ..graph.layers import Layers
 from ..graph.opened import Opened
@@ -46,6 +47,69 @@ class Facts(Protocol):
 
     def check_attribute(self, op_type: str, op: str, name: str, value: Any) -> None:
         """Refuses an attribute that the op type does not have, or another kind of value."""
+
+
+class Asked(Protocol):
+    """One argument of a recipe, as a form asks for it; `graphsurgeon.menu.Wish` is one."""
+
+    @property
+    def name(self) -> str:
+        """Of the argument."""
+
+    @property
+    def label(self) -> str:
+        """What the form calls it."""
+
+    @property
+    def kind(self) -> str:
+        """How it is typed."""
+
+    @property
+    def needed(self) -> bool:
+        """Whether it must be given."""
+
+    @property
+    def hint(self) -> str:
+        """What the empty field says."""
+
+
+class Offered(Protocol):
+    """A recipe that the menu offers; `graphsurgeon.menu.Recipe` is one."""
+
+    @property
+    def name(self) -> str:
+        """Of the function."""
+
+    @property
+    def does(self) -> str:
+        """What it does."""
+
+    @property
+    def group(self) -> str:
+        """What it stands under."""
+
+    @property
+    def wishes(self) -> Sequence[Asked]:
+        """What it asks for."""
+
+    @property
+    def gives(self) -> str:
+        """``plan``, ``editors`` or ``report``."""
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """What the editors are called that it gives."""
+
+    @property
+    def tried(self) -> bool:
+        """Whether it can be tried with nothing but the outputs."""
+
+    @property
+    def missing(self) -> Callable[[Any], str]:
+        """Says of an editor why it does not apply."""
+
+    def made(self, thing: Any, given: Mapping[str, Any]) -> Any:
+        """What it makes of an editor or a plan."""
 
 
 class Held(Protocol):
@@ -145,6 +209,9 @@ class Subject(Protocol):
 
     def risks(self) -> Risks:
         """What in it reaches out of it."""
+
+    def check(self, target: str, outputs: Any = None, inputs: Any = None, *, prove: bool = False) -> Compatibility:
+        """What keeps it from a target."""
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
         """The placeholders that a run needs."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..graph.compatibility import TARGETS
 from ..plan.plan import CONTROL
 from .leave import FORMATS
 from .ran import MEASURES
@@ -165,6 +166,7 @@ FEED_TEXTS = Kind(
 STAGE = _one_of("after", "before", "both")
 OF = _one_of("applied", "graph", "plan", "selection")
 FORMAT = _one_of(*FORMATS)
+TARGET = _one_of(*TARGETS)
 VALUES = _one_of("current", "initial")
 THERE = _one_of("ask", "replace")
 POLICY = _one_of("copy", "freeze", "initial", "share")
@@ -309,6 +311,12 @@ _ALL = (
           answers="Argument[]"),
     _edit("edit_step", "give a step of the plan other arguments", Arg("step", COUNT), Arg("values", FEED_TEXTS),
           gesture="button"),
+    _look("recipes", "list the recipes, and why some do not apply", gesture="button", key="Shift+R",
+          answers="RecipeEntry[]"),
+    _edit("recipe", "do what a recipe says", _name, Arg("values", FEED_TEXTS, None), gesture="menu", key="Shift+R",
+          answers="{ line: string }"),
+    _look("check", "say what keeps the graph from a target", Arg("target", TARGET), Arg("outputs", TEXT, ""),
+          Arg("inputs", TEXT, ""), Arg("prove", YES_OR_NO, False), gesture="menu", key="Shift+R", answers="Wrote"),
     _look("save_form", "say what can be saved, and how", gesture="button", key="Shift+S", answers="SaveForm"),
     _edit("save", "save the graph, or a picture of it, and open it again", Arg("path", TEXT),
           Arg("format", FORMAT, "saved_model"), Arg("signature", TEXT, ""), Arg("inputs", TEXT, ""),

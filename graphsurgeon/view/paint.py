@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from .scene import Scene
 from .text import elide
 from .tree import Tree, find_item
 
-WAYS = ("device", "dtype", "family", "scope", "structure", "values")
+WAYS = ("device", "dtype", "family", "scope", "structure", "values", "words")
 """What boxes can be coloured by."""
 REDUCTIONS = ("auto", "max", "mean", "sum")
 """How the numbers of the ops in a fold become one: ``auto`` is the sum, or where that would hide the op with the
@@ -30,6 +30,8 @@ HUES = (
     "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
 )  # fmt: skip
 """Colours of categories; what is left over is grey."""
+WORDS = ("#E15759", "#B07AA1", "#F28E2B", "#4E79A7", "#59A14F", "#C9A227")
+"""Colours of the words of a person, in the order in which they come."""
 GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
 """Colours of numbers, from the smallest to the largest."""
@@ -44,14 +46,15 @@ class Paint:
 
     Args:
         by: one of `WAYS`.
-        values: for ``values``: op name -> number; names that are not in a graph count for nothing.
+        values: for ``values``: op name -> number; for ``words``: op name -> a word; names that are not in a graph count
+            for nothing.
         name: what the numbers are, with their unit.
         reduce: one of `REDUCTIONS`.
         scale: one of `SCALES`.
     """
 
     by: str = "family"
-    values: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     name: str = "value"
     reduce: str = "auto"
     scale: str = "auto"
@@ -91,6 +94,9 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
         return {**placed, "legend": _families(placed["boxes"])}
     if paint.by == "values":
         found, items, title = _numbers(scene, tree.graph, paint)
+    elif paint.by == "words":
+        found, items = _said(scene, tree.graph, paint)
+        title = paint.name
     elif paint.by == "structure":
         found, items = _structure(scene, tree)
         title = "same structure" if items else ""
@@ -226,16 +232,8 @@ def _straight(place: float, tiny: float) -> float:
 
 def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend, str]:
     held: list[list[float]] = [[] for _ in scene.boxes]
-    for name, value in paint.values.items():
-        op = graph.index.get(name)
-        while op is None and "/" in name:  # what is inside a call counts for the call
-            name = name.rpartition("/")[0]
-            op = graph.index.get(name) if name == graph.call_around(f"{name}/") else None
-        if op is None:
-            continue
-        at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.helped_box[op])
-        if at >= 0:
-            held[at].append(float(value))
+    for at, value in _placed(scene, graph, paint):
+        held[at].append(float(value))
     reduce = paint.reduce if paint.reduce != "auto" else _reduction(held, paint.scale)
     totals = [_total(values, reduce) if values else None for values in held]
     known = [t for t in totals if t is not None and math.isfinite(t)]
@@ -270,6 +268,37 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     folded = f"{reduce} in each fold" if folds and reduce != "sum" else ""
     words = [paint.name, folded, "log scale" if scale.tiny else ""]
     return found, items, ", ".join(filter(None, words))
+
+
+def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any]]:
+    """Each value that was given for an op, with the box that it counts for."""
+    for name, value in paint.values.items():
+        op = graph.index.get(name)
+        while op is None and "/" in name:  # what is inside a call counts for the call
+            name = name.rpartition("/")[0]
+            op = graph.index.get(name) if name == graph.call_around(f"{name}/") else None
+        if op is not None:
+            at = int(scene.op_box[op]) if scene.op_box[op] >= 0 else int(scene.helped_box[op])
+            if at >= 0:
+                yield at, value
+
+
+def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
+    """A colour for each word; a fold with one op that has a word has its colour, whatever else is in it."""
+    inside: list[Counter[str]] = [Counter() for _ in scene.boxes]
+    for at, word in _placed(scene, graph, paint):
+        inside[at][str(word)] += 1
+    order = list(dict.fromkeys(str(word) for word in paint.values.values()))
+    key = {word: f"c{i}" if i < len(WORDS) else "c10" for i, word in enumerate(order)}
+    colour = {word: WORDS[i] if i < len(WORDS) else GREY for i, word in enumerate(order)}
+    found = []
+    for counts in inside:
+        most = counts.most_common(1)[0][0] if counts else ""
+        told = ", ".join(f"{word}: {counted(n, 'ops')}" if sum(counts.values()) > 1 else word
+                         for word, n in counts.most_common(3))  # fmt: skip
+        found.append({"key": key.get(most, "none"), "colour": colour.get(most, ""), "bars": [], "told": told})
+    items = [{"key": key[word], "text": elide(word, 40), "colour": colour[word]} for word in order[: len(WORDS)]]
+    return found, [*items, {"key": "none", "text": "all others", "colour": GREY}]
 
 
 def _reduction(held: Sequence[Sequence[float]], wish: str) -> str:

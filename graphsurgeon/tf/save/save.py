@@ -21,6 +21,7 @@ from google.protobuf import text_format
 
 from ...errors import PlanError
 from ...graph.collector import gc_paused
+from ...graph.compatibility import blockers
 from ...graph.graph import Graph
 from ...graph.names import named
 from ...graph.reports import Saved, untrained_text
@@ -35,22 +36,26 @@ from ..functions.library import definition, reachable, referred
 from ..open.snapshot import settled
 from ..private.functions import functions_of
 from ..run.errors import told
+from ..run.gate import refuse_untrusted
 from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from .export import Exported, exported, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
+from .targets import placeholders
+from .tflite import TIMEOUT, Ends, converted, tflite_file
 from .write import beside, claim_saved, put_checkpoint, put_file, put_folder, read_back, refuse_taken, write_checkpoint
 
-FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2")
+FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2", "tflite")
 _INSTEAD = {
     "graph_def": "Choose other outputs, or keep the variables: save a .meta file or a SavedModel",
     "meta_graph": "Choose other outputs, or save a SavedModel: format='saved_model'",
     "saved_model": "Choose other outputs, or save a .meta file",
     "saved_model_tf2": "Save it as TF1 does: format='saved_model'",
+    "tflite": "Give real values, feeds={...}",
 }
-_SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "": "saved_model"}
+_SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", ".tflite": "tflite", "": "saved_model"}
 
 
 @dataclass(frozen=True)
@@ -105,10 +110,15 @@ class Request:
             raise PlanError(
                 self.asked,
                 f"the suffix {suffix!r} says no format",
-                "Type .pb, .pbtxt, .meta, .ckpt or no suffix (a SavedModel folder); or format="
+                "Type .pb, .pbtxt, .meta, .ckpt, .tflite or no suffix (a SavedModel folder); or format="
                 + ", ".join(map(repr, FORMATS)),
             )
         return _SUFFIXES[suffix]
+
+    @property
+    def constant(self) -> bool:
+        """Whether variables become constants."""
+        return self.freeze or self.kind == "tflite"
 
     def refuse(self, kind: str) -> None:
         """Refuses arguments that do not go with a format, and outputs that name nothing.
@@ -119,7 +129,7 @@ class Request:
         model = kind.startswith("saved_model")
         wrong = {
             "signatures": self.signatures is not None and not model,
-            "freeze": self.freeze and kind not in ("graph_def", "saved_model"),
+            "freeze": self.freeze and kind not in ("graph_def", "saved_model", "tflite"),
             "scope": bool(self.scope) and kind != "checkpoint",
             "names": bool(self.names) and kind != "checkpoint",
             "outputs": self.outputs is not None and (kind == "checkpoint" or self.signatures is not None),
@@ -187,7 +197,7 @@ def _written(
         base.tensor(name, request.asked)
     if kind == "checkpoint":
         return _checkpoint(base, path, values, request, uninitialized | orphans)
-    signatures = request.all_signatures if kind.startswith("saved_model") else {}
+    signatures = request.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
     if kind == "saved_model_tf2":
         return _module(base, path, values, request, signatures)
     ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
@@ -196,16 +206,19 @@ def _written(
         starts, ends = [], [*ends, *starts]
     if starts and not ends:
         raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
-    inside = _frozen_untrained(base, orphans, starts, ends, request) if request.freeze else {}
-    frozen = _live(values) if request.freeze else None
-    if kind == "saved_model" and not signatures:
-        raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
+    if kind in ("saved_model", "tflite") and not signatures:
+        what = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
+        raise PlanError(request.asked, what, "Name its tensors: inputs=..., outputs=...")
+    inside = _frozen_untrained(base, orphans, starts, ends, request) if request.constant else {}
+    frozen = _live(values) if request.constant else None
     also = request.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
     made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
     left = made.left(base, orphans)
     calls = _calls(base, orphans, request, signatures)
     if kind == "graph_def":
         return replace(_graph_def(base, made, path, values, request, left, calls), untrained=inside)
+    if kind == "tflite":
+        return replace(_tflite(base, made, path, frozen, request, left, calls), untrained=inside)
     kept = {op: info for op, info in variable_infos(made.graph).items() if op not in uninitialized}
     parts = slices(made.graph)
     keys = {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in kept}
@@ -381,6 +394,27 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
         proof = _proof(base, calls, file, source, request)
         put_file(new, path)
     return Saved(path, "graph_def", len(graph_def.node), (), left, [*notes, *proof.notes], proof.said)
+
+
+def _tflite(base: Graph, made: Exported, path: str, values: Any, request: Request, left: int, calls: Any) -> Saved:
+    refuse_untrusted(base.owner, request.asked)  # the converter folds constants: it runs ops
+    graph_def = nodes_of(made.graph, request.asked)
+    (_, outputs), asked = calls["serving_default"], request.asked
+    model = Ends(placeholders(graph_def), [made.name(tensor) for tensor in outputs.values()])
+    done = converted(graph_def, model, TIMEOUT)
+    if not done.model:
+        found = blockers(base, done)
+        wrong = f"TensorFlow's converter refuses it: {few(map(str, found))}"
+        raise PlanError(asked, wrong, "ed.check('tflite', outputs=...) says what to do about each")
+    with beside(path, asked, len(done.model)) as folder:
+        new = os.path.join(folder, os.path.basename(path))
+        Path(new).write_bytes(done.model)
+        source = Source(base, values, asked)
+        proof = _proof(base, calls, tflite_file(new, model, calls, made.name, TIMEOUT, asked), source, request)
+        put_file(new, path)
+    notes = [*made.notes, *proof.notes]
+    said = proof.said.replace("opened again by TensorFlow", "run by TFLite's interpreter")
+    return Saved(path, "tflite", len(graph_def.node), (), left, notes, said)
 
 
 def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:

@@ -100,7 +100,7 @@ def _looked_for(path: str, kind: str) -> list[str]:
     """The files by which others find what is saved."""
     if kind.startswith("saved_model"):
         return glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*"))
-    if kind == "graph_def":
+    if kind in ("graph_def", "tflite"):
         return [path]
     prefix = path.removesuffix(".index" if kind == "checkpoint" else ".meta")
     values = [f"{prefix}.index", *sorted(glob.glob(glob.escape(prefix) + ".data-*-of-*"))]

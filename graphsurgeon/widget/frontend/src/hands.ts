@@ -10,6 +10,7 @@ import type { Drag, Tool } from "./pointer";
 import { isFold, neighbour, opens, type Step } from "./places";
 import { Leave } from "./leave";
 import { Looks } from "./looks";
+import { Recipes } from "./recipes";
 import { Runs } from "./runs";
 import type { Item } from "./scene";
 import { stroke } from "./stroke";
@@ -165,6 +166,7 @@ export class Hands {
       redo: () => acts.ask("redo", {}),
       apply: () => acts.apply(),
       save: () => void new Leave(acts).ask(),
+      recipes: () => void new Recipes(acts).menu(),
       search: () => p.search.focus(),
       hit: () => p.search.step(1),
       hit_before: () => p.search.step(-1),

@@ -4,9 +4,9 @@ export type Action =
   | "down" | "up" | "left" | "right" | "first" | "last" | "select" | "toggle" | "all" | "lasso" | "hand" | "open"
   | "input" | "output" | "boundary" | "around" | "lens" | "isolate" | "between" | "why" | "near" | "copy" | "hold"
   | "cut" | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute"
-  | "edit" | "undo" | "redo" | "apply" | "save" | "search" | "hit" | "hit_before" | "seen" | "train" | "run" | "try"
-  | "stages" | "change" | "change_before" | "fit" | "full" | "in" | "out" | "actual" | "producer" | "consumer"
-  | "back" | "forward" | "views" | "view" | "map" | "menu" | "escape" | "help";
+  | "edit" | "undo" | "redo" | "apply" | "save" | "recipes" | "search" | "hit" | "hit_before" | "seen" | "train"
+  | "run" | "try" | "stages" | "change" | "change_before" | "fit" | "full" | "in" | "out" | "actual" | "producer"
+  | "consumer" | "back" | "forward" | "views" | "view" | "map" | "menu" | "escape" | "help";
 
 /** Action, its keys, how they are written, what they do. */
 export const KEYS: [Action, string[], string?, string?][] = [
@@ -48,6 +48,7 @@ export const KEYS: [Action, string[], string?, string?][] = [
   ["redo", ["Ctrl+Shift+Z", "Ctrl+y"], "Ctrl+Shift+Z, Ctrl+Y", "do it again"],
   ["apply", ["Ctrl+Enter"], "Ctrl+Enter", "apply the plan"],
   ["save", ["Shift+S"], "Shift+S", "save, export: a model with its signature, a picture, a page"],
+  ["recipes", ["Shift+R"], "Shift+R", "recipes: inference form, input shapes, splits, TFLite"],
   ["search", ["/"], "/", "search"],
   ["hit", ["F3"], "F3, Shift+F3", "next and previous hit of the search"],
   ["hit_before", ["Shift+F3"]],

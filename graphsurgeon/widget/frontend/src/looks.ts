@@ -89,7 +89,7 @@ export class Looks {
           on: by === "values" && name === way,
           run: () => this.acts.ask("paint", { by: way }),
         })),
-        ...(by === "values" && !told.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
+        ...((by === "values" || by === "words") && !told.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
       ],
       at,
     );

@@ -169,7 +169,8 @@ export class PlanBar {
       { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code, plan.history ?? 0, this.#lost ? LOST : "") },
     ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && plan.history) || !empty) as Tab[];
     const { saved } = plan;
-    if (saved && "lines" in saved) this.#list.push({ id: "saved", text: "Saved", n: 0, body: () => this.#saved(saved as Wrote) });
+    if (saved && "lines" in saved)
+      this.#list.push({ id: "saved", text: (saved as Wrote).title, n: 0, body: () => this.#saved(saved as Wrote) });
     if ("tops" in run) {
       const body = () => runPanel(run as RunShown, this.ask, by, this.events.went, this.events.said);
       this.#list.push({ id: "run", text: "Run", n: 0, warn: !!(run.bad || run.stopped), body });

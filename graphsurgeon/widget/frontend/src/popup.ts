@@ -23,6 +23,7 @@ export interface Choice {
   key?: string | undefined;
   run(): void;
   off?: boolean;
+  /** why it cannot be chosen */ why?: string;
   /** ticked or not, where that can be said */ on?: boolean;
   /** what it stands under */ group?: string;
   /** shows what it would do, while it is pointed at */ shows?: () => void;
@@ -72,6 +73,7 @@ export class Popup {
           class: "gs-choice",
           tabindex: -1,
           disabled: c.off,
+          title: c.why,
           on: {
             focus: () => c.shows?.(),
             pointerenter: (e: Event) => c.shows && focus(e.target as HTMLElement),
@@ -81,7 +83,13 @@ export class Popup {
             },
           },
         },
-        h("span", {}, c.on ? h("span", { class: "gs-tick", "aria-hidden": "true" }, "\u2713 ") : null, c.text),
+        h(
+          "span",
+          {},
+          c.on ? h("span", { class: "gs-tick", "aria-hidden": "true" }, "\u2713 ") : null,
+          c.text,
+          c.why && h("span", { class: "gs-why" }, c.why),
+        ),
         c.key && h("kbd", { "aria-hidden": "true" }, c.key),
       ),
     );

@@ -1,5 +1,5 @@
 // What the verbs answer, written from graphsurgeon/screen/verbs.py by tools/write_verbs.py.
-import type { Adapter, Alike, Argument, Attributes, Details, Found, Held, Numbers, OpType, RunForm, SaveForm, Suggested, Takers, Way, Wrote } from "./types";
+import type { Adapter, Alike, Argument, Attributes, Details, Found, Held, Numbers, OpType, RecipeEntry, RunForm, SaveForm, Suggested, Takers, Way, Wrote } from "./types";
 
 /** Verb -> what it answers, for the verbs that answer something. */
 export interface Results {
@@ -20,6 +20,9 @@ export interface Results {
   takers: Takers;
   adapters: Adapter[];
   step_form: Argument[];
+  recipes: RecipeEntry[];
+  recipe: { line: string };
+  check: Wrote;
   save_form: SaveForm;
   save: Wrote;
   history_code: { code: string };

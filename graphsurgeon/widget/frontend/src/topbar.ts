@@ -86,6 +86,7 @@ export class TopBar {
         this.#turn,
         menu("eye", "What is shown (s)", events.seen, "gs-live"),
         menu("colours", "Colours", events.colours, "gs-live"),
+        menu("recipes", "Recipes (Shift+R)", () => events.does("recipes"), "gs-live"),
         h("span", { class: "gs-rule" }),
         does("fit", "Fit the picture (f)", "fit"),
         does("minus", "Zoom out (-)", "out"),

@@ -154,10 +154,20 @@ export interface SaveForm {
 
 /** What was written: what is in it, what was left out and proved; and the call that does the same. */
 export interface Wrote {
+  /** what the panel is called */ title: string;
   lines: string[];
   code: string;
   /** What is there already: nothing was written, and it is asked whether to replace it. */
   there?: string;
+}
+
+/** A recipe as an entry of the menu. */
+export interface RecipeEntry {
+  name: string;
+  does: string;
+  group: string;
+  /** why it does not apply; "" where it may */ off: string;
+  form: { name: string; label: string; value: string; hint: string }[];
 }
 
 export interface Fault extends ErrorParts {

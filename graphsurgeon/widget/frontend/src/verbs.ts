@@ -96,8 +96,11 @@ export interface Verbs {
   mute_step: { step: number; on: boolean };
   step_form: { step: number };
   edit_step: { step: number; values: Record<string, string> };
+  recipes: Record<string, never>;
+  recipe: { name: string; values: Record<string, string> };
+  check: { target: "tfjs" | "tflite"; outputs: string; inputs: string; prove: boolean };
   save_form: Record<string, never>;
-  save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2"; signature: string; inputs: string; outputs: string; values: "current" | "initial"; there: "ask" | "replace" };
+  save: { path: string; format: "checkpoint" | "frozen" | "graph_def" | "meta_graph" | "page" | "picture" | "saved_model" | "saved_model_tf2" | "tflite"; signature: string; inputs: string; outputs: string; values: "current" | "initial"; there: "ask" | "replace" };
   history_code: Record<string, never>;
   undo: Record<string, never>;
   redo: Record<string, never>;

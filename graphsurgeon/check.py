@@ -1,0 +1,120 @@
+"""Check: what keeps a graph from a target, as its own converter says, with what takes each of these ops out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from .errors import PlanError, SurgeryError
+from .graph.compatibility import TARGETS, Blocker, Compatibility, Converted, advised, blockers, cut
+from .graph.graph import Graph
+from .graph.names import tensor_name
+from .menu import offered
+from .run import Traceable, asked_for
+from .words import counted, one_or_all
+
+
+class Checkable(Traceable, Protocol):
+    """What is checked; an `Editor` is one."""
+
+    def save(
+        self,
+        path: Any,
+        *,
+        outputs: Any = None,
+        inputs: Any = None,
+        freeze: bool = False,
+        values: Any = None,
+        feeds: Mapping[Any, Any] | None = None,
+        verify: bool = True,
+    ) -> Any:
+        """Writes the graph with its values."""
+
+
+def check(
+    editor: Checkable,
+    target: str,
+    outputs: Any,
+    inputs: Any,
+    prove: bool,
+    feeds: Mapping[Any, Any] | None,
+    timeout: float,
+) -> Compatibility:
+    """Returns what keeps a graph from a target, as `Editor.check` does."""
+    asked = f"check(target={target!r})"
+    if target not in TARGETS:
+        known = ", ".join(map(repr, sorted(TARGETS)))
+        raise PlanError(asked, f"{target!r} is not a target", f"Choose one of {known}")
+    from .tf.run.gate import refuse_untrusted
+    from .tf.save.targets import Frozen, convert, converter
+
+    refuse_untrusted(editor.graph, asked)  # converters fold constants: they run ops
+    wanted, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
+    ends: dict[str, Any] = {"outputs": wanted, "inputs": fed or None}
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
+        path, proof, refused = Path(folder, "frozen.pb"), "", None
+        editor.save(path, **ends, freeze=True, values="initial", verify=False)
+        part = Frozen.read(path, wanted)
+        if prove and target == "tflite":
+            try:
+                proof = _proved(editor.save(Path(folder, "model.tflite"), **ends, values="initial", feeds=feeds))
+            except PlanError as error:
+                refused = error  # what is in the way is said below
+        made, name = (Converted(), converter(target)) if proof else convert(target, part, timeout, prove, asked)
+    if prove and made.model:
+        proof = f"converted: {counted(len(made.model), 'bytes')}; nothing here runs it, so its numbers are not compared"
+    graph, taken = editor.snapshot, tuple(part.inputs)
+    found = blockers(graph, made)
+    if refused is not None and not found:
+        raise refused
+    if found:
+        ways = _ways(editor, graph, found, wanted)
+        left = {one.op for one in found if one.op}.difference(*ways.values())
+        found = advised(found, ways, _cut(graph, left, taken, wanted))
+    return Compatibility(editor.title, target, name, found, part.size, taken, tuple(wanted), proof)
+
+
+def _proved(saved: Any) -> str:
+    """What was seen of a model that was written."""
+    return "; ".join([saved.proof, *saved.notes] if saved.proof else saved.notes)
+
+
+def _fed(editor: Checkable, inputs: Any) -> list[str]:
+    several = [] if inputs is None else inputs.values() if isinstance(inputs, Mapping) else inputs
+    named = [several] if isinstance(several, str) or hasattr(several, "name") else list(several)
+    for one in named:
+        editor.snapshot.tensor(tensor_name(one), f"check(inputs={one!r})")
+    return [tensor_name(one) for one in named]
+
+
+def _ways(editor: Checkable, graph: Graph, found: tuple[Blocker, ...], wanted: list[str]) -> dict[str, list[str]]:
+    """What to type -> the blockers that it takes out: those recipes that give plans are tried."""
+    ops, ways = {one.op for one in found if one.op}, dict[str, list[str]]()
+    for recipe in offered():
+        if not ops or not recipe.tried:
+            continue
+        try:
+            after = recipe.made(editor, {"outputs": wanted}).after()
+        except SurgeryError:
+            continue  # it does not apply
+        gone = [op for op in ops if op not in after.index or _other(graph, after, op)]
+        more = f", {one_or_all(wanted)!r}" if any(wish.name == "outputs" for wish in recipe.wishes) else ""
+        if gone:
+            ways[f"gs.recipes.{recipe.name}(ed{more})"] = gone
+    return ways
+
+
+def _other(graph: Graph, after: Graph, op: str) -> bool:
+    """Whether an op is of another type after a plan, or has other attributes."""
+    one, other = graph.nodes[graph.index[op]], after.nodes[after.index[op]]
+    return one is not other and (one.op != other.op or dict(one.attr) != dict(other.attr))
+
+
+def _cut(graph: Graph, ops: Iterable[str], inputs: tuple[str, ...], outputs: list[str]) -> str:
+    """What to type so that the converter gets what lies between ops that are in the way."""
+    start, end = cut(graph, ops, inputs, outputs)
+    ends = ("inputs", start, list(inputs)), ("outputs", end, outputs)
+    parts = [f"{key}={one_or_all(now)!r}" for key, now, old in ends if now != old]
+    return f"Cut it off: {', '.join(parts)}" if parts else ""

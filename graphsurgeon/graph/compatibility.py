@@ -1,0 +1,244 @@
+"""Compatibility: what a converter says of a graph, op by op, and what becomes of that: reasons and replacements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..words import counted, few
+from .graph import Graph
+from .names import op_name
+from .traversal import backward, forward
+from .variables import FEED_TYPES
+
+TARGETS = {"tflite": "TFLite", "tfjs": "TF.js"}
+"""What a graph can be checked for -> what people call it."""
+SELECT, CUSTOM, REFUSED, MISSING = "TF Select", "custom op", "refused", "missing"
+KINDS = {
+    SELECT: "TFLite has no op for it; TF Select, a runtime of its own, could run it",
+    CUSTOM: "TFLite has no op for it: somebody has to write one",
+    MISSING: "the converter's list of ops does not have it",
+    REFUSED: "the converter refuses it",
+}
+"""Kinds of blockers -> what they mean, from the least to the worst."""
+#: What the converter calls errors about ops -> our kind.
+_CODES = {"ERROR_NEEDS_FLEX_OPS": SELECT, "ERROR_NEEDS_CUSTOM_OPS": CUSTOM, MISSING: MISSING}
+
+
+@dataclass(frozen=True)
+class Said:
+    """One error that a converter lists.
+
+    Args:
+        names: the op, then what it is inside of, as the converter calls them.
+        type: its op type.
+        code: the kind of error, by the converter's word.
+        text: what is wrong.
+    """
+
+    names: Sequence[str]
+    type: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a converter made of a graph.
+
+    Args:
+        model: the model; empty where there is none.
+        said: why there is none; empty where there is one.
+        errors: what it lists, where it lists anything.
+    """
+
+    model: bytes = b""
+    said: str = ""
+    errors: tuple[Said, ...] = ()
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """An op that a target cannot take.
+
+    Args:
+        op: its name in the graph; of what is inside of a call or a loop, that of the call or loop. Empty where the
+            converter names none.
+        type: its op type.
+        kind: one of `KINDS`.
+        reason: what is wrong with it.
+        replacement: what to type, so that it is not in the way; empty where nothing is known.
+
+    Example:
+        >>> print(Blocker("mel", "Mfcc", "TF Select", "TFLite has no op for it"))
+        'mel' (Mfcc): TFLite has no op for it
+    """
+
+    op: str
+    type: str
+    kind: str
+    reason: str
+    replacement: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.op!r} ({self.type})" if self.op and self.type else repr(self.op) if self.op else self.type
+        told = f"{what}: {self.reason}" if what else self.reason
+        return f"{told}. {self.replacement}" if self.replacement else told
+
+
+@dataclass(frozen=True)
+class Compatibility:
+    """What keeps a graph from a target, op by op; empty, and so false, where nothing does. Printed, a line for each.
+
+    Args:
+        title: what the graph is called.
+        target: ``tflite`` or ``tfjs``.
+        converter: what was asked, with its version.
+        blockers: the ops that are in the way, in graph order.
+        ops: so many ops the outputs need.
+        inputs, outputs: the tensors that the model would take and give.
+        proof: what was run, where that was asked for.
+
+    Example:
+        >>> found = Compatibility("net", "tflite", "TensorFlow 2.21.0",
+        ...                       (Blocker("mel", "Mfcc", "TF Select", "TFLite has no op for it"),), 40)
+        >>> print(found)
+        net: 1 of 40 ops keeps it from TFLite, says TensorFlow 2.21.0
+          TF Select  'mel' (Mfcc): TFLite has no op for it
+        >>> len(found), found.words
+        (1, {'mel': 'TF Select'})
+    """
+
+    title: str
+    target: str
+    converter: str
+    blockers: tuple[Blocker, ...] = ()
+    ops: int = 0
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    proof: str = ""
+
+    def __iter__(self) -> Iterator[Blocker]:
+        return iter(self.blockers)
+
+    def __len__(self) -> int:
+        return len(self.blockers)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is in the way."""
+        return not self.blockers
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Op -> the kind of what is wrong with it, for colours: ``ed.paint(check)``."""
+        return {one.op: one.kind for one in self.blockers if one.op}
+
+    def table(self) -> list[dict[str, Any]]:
+        """Returns one row for each blocker: op, type, kind, reason, replacement."""
+        return [dict(vars(one)) for one in self.blockers]
+
+    def __str__(self) -> str:
+        name, located = TARGETS[self.target], len(self.words)
+        says = f", says {self.converter}"
+        if self.passed:
+            said = f"nothing keeps its {counted(self.ops, 'ops')} from {name}{says}"
+        elif located:
+            said = f"{located:,} of {counted(self.ops, 'ops')} keep{'s' * (located == 1)} it from {name}{says}"
+        else:
+            said = f"it does not become {name}{says}"
+        wide = max((len(one.kind) for one in self.blockers), default=0)
+        lines = [f"{self.title}: {said}", *(f"  {one.kind:<{wide}}  {one}" for one in self.blockers)]
+        return "\n".join([*lines, *([f"  {self.proof}"] if self.proof else [])])
+
+    __repr__ = __str__
+
+
+def blockers(graph: Graph, made: Converted) -> tuple[Blocker, ...]:
+    """Returns what a converter says as ops of a graph, in graph order; nothing where there is a model.
+
+    Args:
+        graph: the snapshot of the graph that was converted.
+        made: what the converter said.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("loop", "While", ["x"])])
+        >>> said = Said(("loop/body/cell", "loop"), "GRUBlockCell", "ERROR_NEEDS_CUSTOM_OPS", "neither this nor that")
+        >>> [str(one) for one in blockers(g, Converted(said="failed", errors=(said,)))]
+        ["'loop' (GRUBlockCell): TFLite has no op for it: somebody has to write one"]
+    """
+    found: dict[tuple[str, str], Blocker] = {}
+    for one in made.errors:
+        kind = _CODES.get(one.code, REFUSED)
+        op = next((name for name in map(op_name, one.names) if name in graph.index), "")
+        reason = KINDS[kind] if kind != REFUSED else one.text
+        found.setdefault((op, one.type), Blocker(op, one.type, kind, reason))
+    if made.said and not found:
+        return (Blocker("", "", REFUSED, made.said),)
+    return tuple(sorted(found.values(), key=lambda one: graph.index.get(one.op, -1)))
+
+
+def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Returns other inputs and outputs, between which none of some ops is: what these need, or what needs them, is off.
+
+    Each op is cut off at the side where less is lost. Where that leaves nothing, the inputs and outputs are as given.
+
+    Args:
+        graph: the snapshot.
+        ops: what must go.
+        inputs, outputs: tensors that the graph is fed, and that it is for.
+
+    Example:
+        >>> g = Graph.of([("wav", "Placeholder", []), ("mel", "Mfcc", ["wav"]), ("a", "Neg", ["mel"]),
+        ...               ("b", "Neg", ["a"])])
+        >>> cut(g, ["mel"], ["wav:0"], ["b:0"])
+        (['mel:0'], ['b:0'])
+    """
+    ends = frozenset(graph.tensor(name) for name in inputs)
+    needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in outputs]), ends, control=False)
+    varies = forward(graph, graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends]), control=False)
+    front, back = graph.mask([]), graph.mask([])
+    for name in ops:
+        one = graph.mask([graph.index[name]])
+        before = backward(graph, one, ends, control=False) & varies
+        behind = forward(graph, one, within=needed, control=False)
+        if before.sum() <= behind.sum():
+            front |= before
+        else:
+            back |= behind
+    middle = needed & ~front & ~back & varies
+
+    def read(inside: Any, of: Any) -> list[str]:
+        found = dict[str, None]()
+        for op in range(graph.size):
+            if inside[op]:
+                found |= {graph.name(one): None for one in graph.data.ends(op) if of[one[0]]}
+        return list(found)
+
+    given = read(middle, front)
+    kept = [name for name in outputs if middle[graph.tensor(name)[0]]]
+    wanted = [*kept, *(name for name in read(back, middle) if name not in kept)] if back.any() else kept
+    if not wanted:
+        return list(inputs), list(outputs)
+    still = backward(graph, graph.mask([graph.tensor(name)[0] for name in wanted]),
+                     frozenset(map(graph.tensor, given)) | ends, control=False)  # fmt: skip
+    fed = [name for name in inputs if any(still[op] for op, _ in graph.readers(graph.tensor(name)))]
+    read_now = [name for name in given if name not in fed]
+    return [*fed, *read_now], wanted
+
+
+def advised(found: Sequence[Blocker], gone: Mapping[str, Sequence[str]], advice: str) -> tuple[Blocker, ...]:
+    """Returns blockers with what to type.
+
+    Args:
+        found: the blockers.
+        gone: what to type -> the ops that it takes out.
+        advice: what is typed for all others that are ops of the graph.
+    """
+    out = []
+    for one in found:
+        ways = [how for how, names in gone.items() if one.op in names]
+        more = f"{few(ways, 2)} takes it out" if ways else advice if one.op else ""
+        out.append(Blocker(one.op, one.type, one.kind, one.reason, more))
+    return tuple(out)

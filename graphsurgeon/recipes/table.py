@@ -1,0 +1,108 @@
+"""Table: each recipe as an entry of the menu: what it does, what it asks for, and where it cannot apply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..editor import Editor
+from ..graph.variables import PLACEHOLDER_TYPES
+from ..menu import EDITORS, REPORT, Recipe, Wish
+from ..words import counted
+from .batch_norm import fold_batch_norm, settle_batch_norm
+from .checkpoints import rename_checkpoint, restore_averages, use_averages
+from .freeze import frozen
+from .input import set_input
+from .quantization import insert_after, strip_quantization
+from .recompute import recompute
+from .signature import add_output, set_signature
+from .split import split_at
+from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
+
+_OUTPUTS = Wish("outputs", "Outputs", "outputs", hint="those of what was opened")
+_INPUTS = Wish("inputs", "Inputs", "inputs", hint="the placeholders")
+_STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Values", "Parts", "Quantization"
+
+
+def _no_placeholder(editor: Editor) -> str:
+    fed = editor.snapshot.typed(tuple(PLACEHOLDER_TYPES)).any()
+    return "" if fed else "there is no placeholder in it"
+
+
+def _no_variable(editor: Editor) -> str:
+    return "" if editor.snapshot.state.variables else "there is no variable in it"
+
+
+def _renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
+    """A checkpoint needs no graph."""
+    written = rename_checkpoint(checkpoint, path, names)
+    return _Written(path, written)
+
+
+class _Written:
+    """What was written into a checkpoint; printed, a line for each name."""
+
+    def __init__(self, path: str, names: dict[str, str]) -> None:
+        self.path, self.names = path, names
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [f"{self.path!r}: {counted(len(self.names), 'names')}", *(f"  {a} was {b}" for a, b in self.names.items())]
+        )
+
+
+TABLE = (
+    Recipe("for_inference", "Bring it into inference form", for_inference, _STRIP, (_OUTPUTS, _INPUTS)),
+    Recipe("strip_training", "Take out what only training needs", strip_training, _STRIP, (_OUTPUTS, _INPUTS)),
+    Recipe("strip_dropout", "Take out dropout", strip_dropout, _STRIP),
+    Recipe("strip_checks", "Take out assertions and checks", strip_checks, _STRIP),
+    Recipe("strip_identities", "Take out identities", strip_identities, _STRIP, (_OUTPUTS,)),
+    Recipe("settle_batch_norm", "Let batch normalisation read its averages", settle_batch_norm, _STRIP),
+    Recipe("fold_batch_norm", "Fold batch normalisation into the weights", fold_batch_norm, _STRIP, (_OUTPUTS,)),
+    Recipe("strip_quantization", "Take out FakeQuant", strip_quantization, _QUANTIZE),
+    Recipe(
+        "insert_after", "Insert an op after each op of a type", insert_after, _QUANTIZE,
+        (Wish("pattern", "After each", "name", needed=True, hint="Conv2D"),
+         Wish("op", "Op type to insert", "name", needed=True, hint="FakeQuantWithMinMaxArgs"),
+         Wish("name", "Name of each", "name", hint="a free one")),
+    ),
+    Recipe(
+        "set_input", "Give an input another shape or dtype", set_input, _ENDS,
+        (Wish("tensor", "Input", "tensor", needed=True),
+         Wish("shape", "Shape", "value", hint="[None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
+        missing=_no_placeholder,
+    ),
+    Recipe(
+        "add_output", "Add an output under a name", add_output, _ENDS,
+        (Wish("tensor", "Tensor", "tensor", needed=True), Wish("name", "Name", "name", needed=True)),
+    ),
+    Recipe(
+        "set_signature", "Say what it serves, in a new editor", set_signature, _ENDS,
+        (Wish("outputs", "Outputs", "outputs", needed=True, hint="tensors, or name=tensor"), _INPUTS),
+        EDITORS, ("served",),
+    ),
+    Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
+    Recipe(
+        "restore_averages", "Restore averaged weights from a checkpoint", restore_averages, _VALUES,
+        (Wish("checkpoint", "Checkpoint", "text", needed=True),), REPORT, missing=_no_variable,
+    ),
+    Recipe(
+        "rename_checkpoint", "Write a checkpoint under other names", _renamed, _VALUES,
+        (Wish("checkpoint", "Checkpoint", "text", needed=True), Wish("path", "To", "text", needed=True),
+         Wish("names", "Names", "value", needed=True, hint="{'old/*': 'new/*'}")), REPORT,
+    ),
+    Recipe(
+        "recompute", "Let gradients compute activations again", recompute, _PARTS,
+        (Wish("loss", "Loss", "tensor", needed=True), Wish("blocks", "Blocks", "value", hint="['block1', 'block2']"),
+         Wish("to", "Scope of the copies", "name", hint="recomputed")),
+    ),
+    Recipe(
+        "frozen", "Freeze it: variables become constants, in a new editor", frozen, _PARTS,
+        (_OUTPUTS, _INPUTS, Wish("values", "Values", "text", hint="initial, where there are no others")),
+        EDITORS, ("frozen",),
+    ),
+    Recipe(
+        "split_at", "Split it in two, in new editors", split_at, _PARTS,
+        (Wish("at", "At", "tensors", needed=True), _OUTPUTS, _INPUTS), EDITORS, ("first", "second"),
+    ),
+)  # fmt: skip
+"""All recipes, in the order of the menu."""

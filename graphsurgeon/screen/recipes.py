@@ -1,0 +1,182 @@
+"""Recipes: what people come for as one menu, each with its preview; and what keeps the graph from a target."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import PlanError, SurgeryError, one_of
+from ..graph.compatibility import TARGETS
+from ..graph.names import free_name
+from ..view.paint import Paint
+from ..words import counted, one_or_all
+from .drafts import planned
+from .leave import known_ends, read_ends, written
+from .stage import Stage
+from .state import State
+from .step_form import NAME, TENSOR, TENSORS, TEXT, VALUE, Kind
+from .subject import Asked, Offered, Subject
+
+#: How the arguments of recipes are typed, by the word that their table has for it.
+_KINDS: dict[str, Kind] = {
+    "inputs": Kind(written, read_ends, TENSORS.words),
+    "outputs": Kind(written, read_ends, TENSORS.words),
+    "tensor": TENSOR,
+    "tensors": TENSORS,
+    "name": NAME,
+    "text": TEXT,
+    "value": VALUE,
+}
+#: In a larger graph nobody waits until each recipe has been tried: the one that is asked for says then what is wrong.
+_MOST = 20_000
+
+
+def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
+    """Returns the recipes, in the order of the menu.
+
+    Returns:
+        for each its ``name``, what it ``does``, its ``group``, why it does not apply (``off``, else empty), and its
+        ``form``: ``name``, ``label``, ``value``, ``hint`` of each argument, as `step_form` has them.
+    """
+    thing, ends = _thing(stage, state), _ends(stage)
+    return state, [_shown(recipe, stage.destination, thing, ends) for recipe in stage.recipes.values()]
+
+
+def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]) -> dict[str, Any]:
+    form = [
+        {
+            "name": wish.name,
+            "label": wish.label,
+            "value": written(ends[wish.kind]) if wish.kind in ends and wish.name == "outputs" else "",
+            "hint": wish.hint or ("" if wish.needed else "as it is"),
+        }
+        for wish in recipe.wishes
+    ]
+    off = recipe.missing(editor)
+    if not off and recipe.tried and editor.snapshot.size <= _MOST:
+        off = _refusal(recipe, thing, ends["outputs"])
+    return {"name": recipe.name, "does": recipe.does, "group": recipe.group, "off": off, "form": form}
+
+
+def _refusal(recipe: Offered, thing: Any, outputs: Mapping[str, str]) -> str:
+    """Why a recipe does not apply: it is tried, and nothing of that is kept."""
+    try:
+        recipe.made(thing, {"outputs": list(outputs.values())})
+    except SurgeryError as error:
+        return error.wrong
+    return ""
+
+
+def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | None = None) -> tuple[State, Any]:
+    """Does what a recipe says: it adds steps to the plan; or it makes new editors, which get names in the notebook.
+
+    Args:
+        name: the recipe.
+        values: what was typed, by the names that its form has; what is left out is as by default.
+
+    Returns:
+        ``line``, what came of it.
+
+    Raises:
+        PlanError: there is no such recipe, something it needs is not given, or it does not apply.
+    """
+    asked = f"recipe({name!r})"
+    if name not in stage.recipes:
+        raise PlanError(asked, "there is no such recipe", one_of(name, stage.recipes))
+    found = stage.recipes[name]
+    given = _read(found, values or {}, asked)
+    code = f"gs.recipes.{name}({', '.join(['ed', *(f'{key}={value!r}' for key, value in given.items())])})"
+    if found.gives == "plan":
+        plan = found.made(_thing(stage, state), given)
+        before = len(stage.draft(state).steps)
+        state = planned(stage, state, plan, f"{name}: {counted(len(plan.steps) - before, 'steps')} in the plan")
+        return state, {"line": state.status.text}
+    if stage.draft(state).steps:
+        wrong = (
+            f"it begins with the graph as it is, and {counted(len(stage.draft(state).steps), 'steps')} are not applied"
+        )
+        raise PlanError(asked, wrong, "Apply the plan first, or undo it")
+    stage.progress(f"{found.does} …")
+    made = found.made(stage.destination, given)
+    lines = _kept(found, made) if found.gives == "editors" else repr(made).split("\n")
+    if found.gives == "editors":
+        code = f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
+    shown = {"title": "Recipe", "lines": lines, "code": code}
+    return state.but(saved=shown).saying(f"{name}: {lines[0]}"), {"line": lines[0]}
+
+
+def check(
+    stage: Stage, state: State, target: str, outputs: str = "", inputs: str = "", prove: bool = False
+) -> tuple[State, dict[str, Any]]:
+    """Says what keeps the graph from a target, as its own converter does, and colours the ops that are in the way.
+
+    Args:
+        target: ``tflite`` or ``tfjs``.
+        outputs: the tensors that are wanted, with commas between them; empty: those of what was opened, or all.
+        inputs: tensors that are fed; empty: the placeholders.
+        prove: where nothing is in the way, run the model beside the graph.
+
+    Returns:
+        ``lines``, what was found; and ``code``, the call that does the same.
+    """
+    ends = {key: read_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
+    given = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
+    stage.progress(f"asking the converter of {TARGETS[target]} …")
+    found = stage.destination.check(target, **given, prove=prove)
+    more = [f"{key}={one_or_all(names)!r}" for key, names in given.items()] + ["prove=True"] * prove
+    lines = str(found).split("\n")
+    shown = {"title": "Check", "lines": lines, "code": f"ed.check({', '.join([repr(target), *more])})"}
+    painted = Paint("words", found.words, TARGETS[target]) if found.words and stage.same else state.paint
+    state = state.but(saved=shown, paint=painted, faded=())
+    return state.saying(lines[0], "warn" if found else "info"), shown
+
+
+def _thing(stage: Stage, state: State) -> Any:
+    """What a recipe works on: the editor; where a plan is being made, the plan."""
+    draft = stage.draft(state)
+    return draft if draft.steps else stage.destination
+
+
+def _ends(stage: Stage) -> dict[str, dict[str, str]]:
+    """The inputs and outputs of the graph, as far as they give a tensor."""
+    graph = stage.destination.snapshot
+    ends = (
+        {key: name for key, name in one.items() if graph.outputs(graph.tensor(name)[0])}
+        for one in known_ends(stage.destination)
+    )
+    return dict(zip(("inputs", "outputs"), ends, strict=True))
+
+
+def _read(found: Offered, values: Mapping[str, str], asked: str) -> dict[str, Any]:
+    """What was typed, as values.
+
+    Raises:
+        PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.
+    """
+    wishes: dict[str, Asked] = {wish.name: wish for wish in found.wishes}
+    for name in values:
+        if name not in wishes:
+            raise PlanError(asked, f"it asks for no {name!r}", one_of(name, wishes))
+    out: dict[str, Any] = {}
+    for name, wish in wishes.items():
+        text = values.get(name, "").strip()
+        if not text:
+            if wish.needed:
+                raise PlanError(asked, f"{wish.label} is not given", f"Type {_KINDS[wish.kind].words}")
+            continue
+        try:
+            out[name] = _KINDS[wish.kind].read(text)
+        except ValueError:
+            raise PlanError(asked, f"{name}={text!r} is not {_KINDS[wish.kind].words}", "Type it so") from None
+    return out
+
+
+def _kept(found: Offered, made: Any) -> list[str]:
+    """Gives each new editor a name in the notebook; returns a line on each."""
+    notebook, lines = vars(sys.modules["__main__"]), []
+    for wish, editor in zip(found.makes, made if isinstance(made, tuple) else (made,), strict=True):
+        name = free_name(wish, notebook.__contains__)
+        notebook[name] = editor
+        lines.append(f"{name}: {counted(editor.snapshot.size, 'ops')}; type {name} in a cell to open it")
+    return lines

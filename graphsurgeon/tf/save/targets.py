@@ -1,0 +1,71 @@
+"""Targets: a frozen graph goes to the converter of a target, and what that says comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from ...graph.compatibility import Converted
+from .tfjs import tfjs_version, to_tfjs
+from .tflite import Ends, converted
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A frozen graph, and what it takes and gives.
+
+    Args:
+        graph_def: the graph.
+        inputs, outputs: names of its tensors.
+    """
+
+    graph_def: Any
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+    @classmethod
+    def read(cls, path: Path, outputs: Sequence[str]) -> Frozen:
+        """Reads a file that `Editor.save` has written."""
+        graph_def = graph_pb2.GraphDef()
+        graph_def.ParseFromString(path.read_bytes())
+        return cls(graph_def, placeholders(graph_def), outputs)
+
+    @property
+    def size(self) -> int:
+        """How many ops it has."""
+        return len(self.graph_def.node)
+
+
+def placeholders(graph_def: Any) -> list[str]:
+    """Returns the tensors that must be fed to a graph."""
+    return [f"{node.name}:0" for node in graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
+
+
+def converter(target: str) -> str:
+    """Returns what the converter of a target is called, with its version."""
+    return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
+
+
+def convert(target: str, part: Frozen, timeout: float, prove: bool, asked: str) -> tuple[Converted, str]:
+    """Returns what a converter makes of a graph, and what it is called, with its version.
+
+    Args:
+        target: ``tflite`` or ``tfjs``.
+        part: the graph.
+        timeout: seconds that its process may take.
+        prove: run the converter of TF.js too, where its list of ops has all that is there.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: the converter is not installed.
+    """
+    if target == "tfjs":
+        made = to_tfjs(part.graph_def, part.outputs, timeout, prove, asked)
+    else:
+        made = converted(part.graph_def, Ends(part.inputs, part.outputs), timeout)
+    return made, converter(target)

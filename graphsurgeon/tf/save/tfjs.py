@@ -1,0 +1,77 @@
+"""TF.js: the list of ops of the installed converter, op by op, and the converter itself in a process of its own.
+
+Its package is only looked at: importing it brings in libraries that have nothing to do with graphs.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import PlanError
+from ...graph.compatibility import MISSING, Converted, Said
+from ...graph.functions import called_by, reachable
+from .tflite import apart
+
+_PACKAGE = "tensorflowjs"
+_BEGIN = f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
+
+
+def to_tfjs(graph_def: Any, outputs: Sequence[str], timeout: float, prove: bool, asked: str) -> Converted:
+    """Returns what the converter of TF.js says of a frozen graph.
+
+    Args:
+        graph_def: the graph.
+        outputs: the tensors it is for.
+        timeout: seconds that the process may take.
+        prove: run the converter, where its list has all ops.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: it is not installed, or it is not as it is known to be.
+    """
+    known = _known(asked)
+    errors = tuple(Said([name], kind, MISSING, "") for name, kind in _types(graph_def) if kind not in known)
+    if errors or not prove:
+        return Converted(said="its list of ops lacks some" if errors else "", errors=errors)
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
+        path, made = Path(name, "frozen.pb"), Path(name, "made")
+        path.write_bytes(graph_def.SerializeToString())
+        ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
+        arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(made)]
+        how = apart(_BEGIN, arguments, timeout)
+        files = sorted(made.iterdir()) if made.is_dir() else []
+        if how or not any(file.suffix == ".json" for file in files):
+            return Converted(said=f"the converter {how or 'wrote no model'}, in a process of its own")
+        return Converted(b"".join(file.read_bytes() for file in files))
+
+
+def tfjs_version() -> str:
+    """Returns the version of the converter that is installed."""
+    return importlib.metadata.version(_PACKAGE)
+
+
+def _types(graph_def: Any) -> Iterator[tuple[str, str]]:
+    """Each op of a graph with its type, and with the types of what its functions hold."""
+    functions = {one.signature.name: one for one in graph_def.library.function}
+    for node in graph_def.node:
+        yield node.name, node.op
+        for name in reachable([one.function for one in called_by(node, functions)], functions):
+            yield from ((node.name, inner.op) for inner in functions[name].node_def)
+
+
+def _known(asked: str) -> frozenset[str]:
+    """The op types that the installed converter has."""
+    found = importlib.util.find_spec(_PACKAGE)
+    places = [Path(place, "op_list") for place in found.submodule_search_locations or ()] if found is not None else []
+    files = sorted(file for place in places for file in place.glob("*.json"))
+    names = frozenset(one["tfOpName"] for file in files for one in json.loads(file.read_text(encoding="utf-8")))
+    if not names:
+        what = "is not installed" if found is None else "has no list of ops where it is known to have one"
+        raise PlanError(asked, f"the converter of TF.js, {_PACKAGE}, {what}", f"Type pip install {_PACKAGE}")
+    return names

@@ -1,0 +1,65 @@
+// Recipes: what people come for, as one menu; what does not apply says why.
+import type { Actions } from "./actions";
+import type { Choice, Field } from "./popup";
+import type { RecipeEntry } from "./types";
+import type { Verbs } from "./verbs";
+
+const TARGETS: [Verbs["check"]["target"], string][] = [
+  ["tflite", "TFLite"],
+  ["tfjs", "TF.js"],
+];
+
+export class Recipes {
+  constructor(private readonly acts: Actions) {}
+
+  /** All recipes, and the targets that the graph can be checked for. */
+  async menu(): Promise<void> {
+    const found = await this.acts.send("recipes", {});
+    if (!found) return;
+    const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
+    this.acts.p.popup.choose("Recipes", [
+      ...found.map((recipe): Choice => ({
+        text: recipe.does + (recipe.form.length ? " \u2026" : ""),
+        group: recipe.group,
+        off: recipe.off !== "",
+        why: recipe.off,
+        run: () => this.#ask(recipe),
+      })),
+      ...TARGETS.map(([target, name]): Choice => ({
+        text: `Check it for ${name} \u2026`,
+        group: "Targets",
+        run: () => this.#check(target, name, outputs),
+      })),
+    ]);
+  }
+
+  #ask(recipe: RecipeEntry): void {
+    const done = async (values: Record<string, string>) => {
+      if (!(await this.acts.send("recipe", { name: recipe.name, values }))) return;
+      this.acts.p.plan.show(this.acts.p.model.get("plan").steps.length ? "steps" : "saved");
+    };
+    if (!recipe.form.length) return void done({});
+    this.acts.p.popup.ask(recipe.does, recipe.form, "Do it", v => void done(v));
+  }
+
+  /** Asks the converter of a target, and shows what it says. */
+  #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
+    const fields: Field[] = [
+      { name: "outputs", label: "Outputs", value: outputs, hint: "those of what was opened" },
+      { name: "inputs", label: "Inputs", hint: "the placeholders" },
+      {
+        name: "prove",
+        label: "If nothing is in the way",
+        value: "no",
+        options: [
+          ["no", "say so"],
+          ["yes", "run the model beside the graph"],
+        ],
+      },
+    ];
+    this.acts.p.popup.ask(`Check it for ${name}`, fields, "Check", async v => {
+      const asked = { target, outputs: v.outputs!, inputs: v.inputs!, prove: v.prove === "yes" };
+      if (await this.acts.send("check", asked)) this.acts.p.plan.show("saved");
+    });
+  }
+}

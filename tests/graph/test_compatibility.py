@@ -1,0 +1,62 @@
+"""What converters say, as ops of a graph; and where to cut so that what they refuse is off."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphsurgeon.graph.compatibility import Compatibility, Converted, Said, advised, blockers, cut
+from graphsurgeon.graph.graph import Graph
+
+#: wav -> mel -> a -> b (with weights) -> pick, and a constant that both ends read.
+NET = Graph.of([
+    ("wav", "Placeholder", []), ("rate", "Const", []), ("mel", "Mfcc", ["wav", "rate"]), ("a", "Neg", ["mel"]),
+    ("w", "Const", []), ("b", "MatMul", ["a", "w"]), ("pick", "Sort", ["b", "rate"]), ("top", "Neg", ["pick"]),
+])  # fmt: skip
+
+
+def test_each_error_is_an_op_of_the_graph():
+    errors = (
+        Said(("b/inner", "b"), "Odd", "ERROR_NEEDS_CUSTOM_OPS", "neither"),
+        Said(("mel",), "Mfcc", "ERROR_NEEDS_FLEX_OPS", "neither"),
+        Said(("mel",), "Mfcc", "ERROR_NEEDS_FLEX_OPS", "said twice"),
+        Said(("made_up_by_the_converter",), "While", "ERROR_UNKNOWN", "it has a shape that is not known"),
+    )
+    found = blockers(NET, Converted(said="failed", errors=errors))
+    assert [(one.op, one.type, one.kind) for one in found] == [
+        ("", "While", "refused"), ("mel", "Mfcc", "TF Select"), ("b", "Odd", "custom op"),
+    ]  # fmt: skip
+    assert found[0].reason == "it has a shape that is not known"
+
+
+def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
+    (one,) = blockers(NET, Converted(said="the converter died (SIGSEGV), in a process of its own"))
+    assert str(one) == "the converter died (SIGSEGV), in a process of its own"
+    assert blockers(NET, Converted(model=b"model")) == ()
+    told = Compatibility("net", "tflite", "TensorFlow 2", (one,), 8)
+    assert str(told).splitlines()[0] == "net: it does not become TFLite, says TensorFlow 2"
+    assert told
+    assert not told.passed
+
+
+@pytest.mark.parametrize(
+    ("ops", "want"),
+    [
+        (["mel"], (["mel:0"], ["top:0"])),
+        (["pick"], (["wav:0"], ["b:0"])),
+        (["mel", "pick"], (["mel:0"], ["b:0"])),
+        (["wav", "mel", "a", "b", "pick", "top"], (["wav:0"], ["top:0"])),
+        ([], (["wav:0"], ["top:0"])),
+    ],
+)
+def test_what_is_in_the_way_is_cut_off_at_its_side(ops, want):
+    assert cut(NET, ops, ["wav:0"], ["top:0"]) == want
+
+
+def test_each_blocker_says_what_to_type():
+    found = blockers(
+        NET, Converted(said="x", errors=(Said(("mel",), "Mfcc", "", "no"), Said(("b",), "MatMul", "", "no")))
+    )
+    told = advised(found, {"gs.recipes.strip(ed)": ["b"]}, "Cut it off: inputs='mel:0'")
+    assert [one.replacement for one in told] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) takes it out"]
+    table = Compatibility("net", "tflite", "x", told, 8).table()
+    assert table[1] == {**vars(found[1]), "replacement": "gs.recipes.strip(ed) takes it out"}

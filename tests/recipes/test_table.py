@@ -1,0 +1,36 @@
+"""The table of recipes: each recipe is an entry, each argument of an entry is one of its function."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.menu import EDITORS, PLAN, offered
+from graphsurgeon.recipes.table import TABLE
+
+
+def test_each_recipe_is_offered_once_in_this_order():
+    assert offered()[: len(TABLE)] == TABLE
+    assert sorted(recipe.name for recipe in TABLE) == sorted(gs.recipes.__all__)
+
+
+@pytest.mark.parametrize("recipe", TABLE, ids=[recipe.name for recipe in TABLE])
+def test_an_entry_asks_for_what_its_function_takes(recipe):
+    first, *others = inspect.signature(getattr(gs.recipes, recipe.name)).parameters.values()
+    assert {wish.name for wish in recipe.wishes} <= {one.name for one in (first, *others)}
+    taken = [one.name for one in others if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+    assert set(taken) <= {wish.name for wish in recipe.wishes if wish.needed}
+    assert bool(recipe.makes) == (recipe.gives == EDITORS)
+    gives = inspect.signature(getattr(gs.recipes, recipe.name)).return_annotation
+    assert (gives == "Plan") == (recipe.gives == PLAN)
+
+
+def test_what_is_missing_can_be_seen_without_trying_it():
+    ed = gs.open(tf.Graph())
+    missing = {recipe.name: recipe.missing(ed) for recipe in TABLE if recipe.missing(ed)}
+    assert missing == {
+        "set_input": "there is no placeholder in it", "restore_averages": "there is no variable in it",
+    }  # fmt: skip

@@ -1,0 +1,130 @@
+"""The menu of recipes: what applies, what does not and why, and what each does: steps of the plan, or new editors."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.graph.compatibility import Blocker, Compatibility
+from tests.refusal import refuses
+from tests.screen.screens import traits
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def ed():
+    """X -> conv -> dropout -> features -> y, in constants."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4, 4, 1], name="x")
+        h = tf.nn.conv2d(x, np.ones((2, 2, 1, 2), np.float32), 1, "SAME", name="conv")
+        h = tf.nn.dropout(h, rate=0.5, name="dropout")
+        tf.reduce_sum(tf.nn.relu(h, name="features"), [1, 2, 3], name="y")
+    return gs.open(graph, title="net")
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """The names of a notebook, which a test leaves as they were."""
+    held = vars(sys.modules["__main__"])
+    before = dict(held)
+    yield held
+    for name in set(held) - set(before):
+        del held[name]
+
+
+def entry(screen, name):
+    return next(one for one in screen.recipes() if one["name"] == name)
+
+
+def test_what_does_not_apply_says_why(ed):
+    off = {one["name"]: one["off"] for one in ed.screen.recipes()}
+    assert list(off) == [name for name in off if name in gs.recipes.__all__]
+    assert off["strip_dropout"] == off["for_inference"] == off["split_at"] == ""
+    assert off["strip_quantization"] == "it has no FakeQuant and no QuantizeAndDequantize"
+    assert off["restore_averages"] == "there is no variable in it"
+    assert not ed.draft.steps  # what is tried is not kept
+    assert entry(ed.screen, "for_inference")["form"][0] == {
+        "name": "outputs", "label": "Outputs", "value": "y:0", "hint": "those of what was opened",
+    }  # fmt: skip
+
+
+def test_a_recipe_is_steps_of_the_plan(ed):
+    done = ed.screen.recipe("strip_dropout")
+    assert ed.draft.to_code() == gs.recipes.strip_dropout(ed).to_code()
+    assert done["line"].startswith("strip_dropout: ")
+    assert ed.draft.steps
+    assert entry(ed.screen, "strip_dropout")["off"]  # after the plan there is none
+    ed.screen.recipe("insert_after", {"pattern": "Conv2D", "op": "Relu", "name": ""})
+    ed.screen.apply()
+    assert "dropout/Mul" not in ed.snapshot.names
+    assert ed.snapshot.types.count("Relu") == 2
+    ed.screen.undo()
+    assert ed.snapshot.types.count("Relu") == 1
+
+
+def test_new_editors_get_names_in_the_notebook(ed, notebook):
+    notebook["first"] = 1
+    done = ed.screen.recipe("frozen", {"outputs": "features:0"})
+    assert done["line"].startswith("frozen: ")
+    assert isinstance(notebook["frozen"], gs.Editor)
+    ed.screen.recipe("strip_dropout")
+    with refuses(gs.PlanError, "recipe('split_at')", "it begins with the graph as it is", "Apply the plan first"):
+        ed.screen.recipe("split_at", {"at": "features:0"})
+    ed.screen.apply()
+    ed.screen.recipe("split_at", {"at": "features:0", "outputs": "y:0"})
+    assert list(notebook["first_2"].outputs) == list(notebook["second"].inputs) == ["features"]
+    saved = traits(ed.screen)["plan"]["saved"]
+    assert saved["title"] == "Recipe"
+    assert saved["code"] == "first_2, second = gs.recipes.split_at(ed, at=('features:0',), outputs=['y:0'])"
+    assert saved["lines"][1].endswith("type second in a cell to open it")
+
+
+def test_a_report_is_shown(ed, tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        v = tf1.get_variable("v", initializer=[1.0])
+        session.run(v.initializer)
+        tf1.train.Saver().save(session, str(tmp_path / "a"), write_state=False)
+    values = {"checkpoint": str(tmp_path / "a"), "path": str(tmp_path / "b"), "names": "{'v': 'net/v'}"}
+    ed.screen.recipe("rename_checkpoint", values)
+    assert traits(ed.screen)["plan"]["saved"]["lines"] == [f"{str(tmp_path / 'b')!r}: 1 name", "  net/v was v"]
+
+
+def test_what_is_typed_is_checked(ed):
+    with refuses(gs.PlanError, "recipe('split')", "there is no such recipe", "'split_at'"):
+        ed.screen.recipe("split")
+    with refuses(gs.PlanError, "recipe('split_at')", "At is not given", "Type tensors, with commas between them"):
+        ed.screen.recipe("split_at", {"at": " "})
+    with refuses(gs.PlanError, "recipe('split_at')", "it asks for no 'to'"):
+        ed.screen.recipe("split_at", {"to": "y"})
+    with refuses(gs.PlanError, "recipe('add_output')", "name='/' is not a name", "Type it so"):
+        ed.screen.recipe("add_output", {"tensor": "features", "name": "/"})
+
+
+def test_a_check_colours_what_is_in_the_way(ed, monkeypatch):
+    asked = []
+
+    def check(self, target, **given):
+        asked.append((target, given))
+        found = (Blocker("features", "Relu", "custom op", "no"),)
+        return Compatibility("net", target, "a converter", found, 9)
+
+    monkeypatch.setattr(gs.Editor, "check", check)
+    told = ed.screen.check("tflite", outputs="y:0", inputs="conv:0")
+    assert asked == [("tflite", {"outputs": ["y:0"], "inputs": ["conv:0"], "prove": False})]
+    assert told["code"] == "ed.check('tflite', outputs='y:0', inputs='conv:0')"
+    assert told["lines"][0] == "net: 1 of 9 ops keeps it from TFLite, says a converter"
+    shown = traits(ed.screen)
+    scene = shown["scenes"]["source"]
+    paint = {box["name"]: box["paint"]["told"] for box in scene["boxes"]}
+    assert paint["features"] == "custom op"
+    assert paint["conv"] == ""
+    assert next((one["text"], one["boxes"]) for one in scene["legend"]["items"]) == ("custom op", 1)
+    assert scene["legend"]["title"] == "TFLite"
+    assert shown["plan"]["saved"]["title"] == "Check"
+    ed.screen.check("tfjs", prove=True)
+    assert asked[1] == ("tfjs", {"prove": True})

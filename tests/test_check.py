@@ -1,0 +1,144 @@
+"""What keeps a graph from a target: the converter's own word on each op, with what takes it out, and the proof."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.corpus import corpus_ids
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+def net():
+    """An op that TFLite lacks at the beginning, another that a recipe takes out, one in a loop, one at the end."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        first = tf.raw_ops.Betainc(a=x, b=x, x=x, name="first")
+        w = tf1.get_variable("w", initializer=[1.0, 2.0, 3.0, 4.0])
+        low, high = tf.constant(-1.0), tf.constant(1.0)
+        h = tf.raw_ops.QuantizeAndDequantizeV3(
+            input=tf.nn.relu(first * w), input_min=low, input_max=high, num_bits=8, name="rounded"
+        )
+        for i in range(3):
+            h = tf.nn.softplus(h, name=f"h{i}")
+        tf.raw_ops.Igamma(a=h, x=h, name="last")
+    return graph
+
+
+def test_each_op_has_its_reason_and_what_takes_it_out():
+    ed = gs.open(net(), title="net")
+    before = ed.graph.as_graph_def()
+    found = ed.check("tflite", "last:0")
+    ways = {one.op: (one.type, one.kind, one.replacement) for one in found}
+    cut = "Cut it off: inputs='first:0', outputs='h2:0'"
+    assert ways == {
+        "first": ("Betainc", "custom op", cut),
+        "rounded": ("QuantizeAndDequantizeV3", "custom op", "gs.recipes.strip_quantization(ed) takes it out"),
+        "last": ("Igamma", "custom op", cut),
+    }
+    assert not found.passed
+    assert f"3 of {found.ops} ops keep it from TFLite, says TensorFlow {tf.__version__}" in str(found)
+    assert ed.graph.as_graph_def() == before
+    assert ed.paint(found).screen.state.paint.values == found.words
+    # and what it says to do is enough
+    ed.apply(gs.recipes.strip_quantization(ed))
+    proved = ed.check("tflite", "h2:0", "first:0", prove=True)
+    assert proved.passed
+    assert not proved
+    assert proved.proof == "run by TFLite's interpreter: 1 output as before on random values for first:0"
+
+
+def test_what_is_asked_is_refused_in_words():
+    ed = gs.open(net())
+    with refuses(gs.PlanError, "check(target='lite')", "'lite' is not a target", "Choose one of 'tfjs', 'tflite'"):
+        ed.check("lite")
+    with refuses(gs.SelectionError, "check(outputs='lost:0')", "'lost'"):
+        ed.check("tflite", "lost:0")
+    with refuses(gs.SelectionError, "check(inputs='lost:0')", "'lost'"):
+        ed.check("tflite", "last:0", "lost:0")
+    with refuses(
+        gs.PlanError, "check(target='tfjs')", "tensorflowjs, is not installed", "Type pip install tensorflowjs"
+    ):
+        ed.check("tfjs", "last:0")
+
+
+def test_a_converter_that_takes_too_long_is_a_line():
+    found = gs.open(net()).check("tflite", "last:0", timeout=0.01)
+    assert [str(one) for one in found] == ["the converter did not end within 0.01 s, in a process of its own"]
+
+
+def test_what_a_file_would_do_is_asked_first(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.io.read_file("/etc/hostname", name="y")
+    (tmp_path / "a.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    with refuses(gs.TrustError, "check(target='tflite')", "came from a file", "ed.trust()"):
+        gs.open(tmp_path / "a.pb").check("tflite", "y:0")
+
+
+CONVERTER = """
+import pathlib, sys
+if "last" in sys.argv[2]:
+    sys.exit(3)
+folder = pathlib.Path(sys.argv[4])
+folder.mkdir()
+(folder / "model.json").write_text("{}")
+"""
+
+
+@pytest.fixture
+def tfjs(tmp_path, monkeypatch):
+    """A package that lies as `tensorflowjs` does: its lists of ops, and a converter that is run as a module."""
+    package = tmp_path / "tensorflowjs"
+    for folder in ("op_list", "converters"):
+        (package / folder).mkdir(parents=True)
+    known = ["Placeholder", "Const", "Relu", "Mul", "Softplus", "Identity"]
+    rows = ", ".join(f'{{"tfOpName": "{name}"}}' for name in known)
+    (package / "op_list" / "some.json").write_text(f"[{rows}]")
+    (package / "__init__.py").write_text("raise ImportError('it is looked at only')")
+    (tmp_path / "tensorflowjs-9.9.dist-info").mkdir()
+    (tmp_path / "tensorflowjs-9.9.dist-info" / "METADATA").write_text("Name: tensorflowjs\nVersion: 9.9\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return package
+
+
+def test_the_list_of_the_installed_tfjs_is_asked(tfjs):
+    found = gs.open(net()).check("tfjs", "last:0")
+    assert {(one.op, one.kind) for one in found} == {(op, "missing") for op in ("first", "rounded", "last")}
+    assert found.converter == "tensorflowjs 9.9"
+    assert gs.open(net()).check("tfjs", "h2:0", "rounded:0").passed
+
+
+def test_the_converter_of_tfjs_is_run_as_the_proof(tfjs):
+    (tfjs / "__init__.py").write_text("")
+    (tfjs / "converters" / "converter.py").write_text(CONVERTER)
+    proof = gs.open(net()).check("tfjs", "h2:0", "rounded:0", prove=True).proof
+    assert proof.startswith("converted: 2 bytes; nothing here runs it")
+    (tfjs / "op_list" / "more.json").write_text('[{"tfOpName": "Igamma"}]')
+    found = gs.open(net()).check("tfjs", "last:0", "h1:0", prove=True)
+    assert [str(one) for one in found] == ["the converter died (code 3), in a process of its own"]
+
+
+def test_a_tfjs_without_lists_is_said(tfjs):
+    (tfjs / "op_list" / "some.json").unlink()
+    with refuses(
+        gs.PlanError, "check(target='tfjs')", "tensorflowjs, has no list of ops where it is known to have one"
+    ):
+        gs.open(net()).check("tfjs", "last:0")
+
+
+@pytest.mark.parametrize("id", corpus_ids(lambda item: item["id"] in ("kws_ds_cnn_s", "dl4j_gru_block_cell")))
+def test_real_graphs(corpus, id):
+    ed = gs.open(corpus.path(id))
+    fetches = corpus.golden(id)[1]
+    found = ed.check("tflite", list(fetches))
+    kinds = {one.type: one.kind for one in found}
+    if id == "kws_ds_cnn_s":
+        assert kinds == dict.fromkeys(("DecodeWav", "AudioSpectrogram", "Mfcc"), "TF Select")
+        assert {one.replacement for one in found} == {"Cut it off: inputs='Mfcc:0'"}
+        assert found.words.keys() <= ed.snapshot.index.keys()
+    else:
+        assert kinds["GRUBlockCell"] == "custom op"
+        assert "rnn/while/gru_cell/GRUBlockCell" in found.words  # inside of a loop

@@ -1,0 +1,85 @@
+"""TFLite: graphs become models that TFLite's own interpreter runs with the same numbers, each in another process."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.tf.save.tflite import apart
+from tests.refusal import refuses
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture(scope="module")
+def net():
+    """Two inputs of an unknown batch, variables, two outputs."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        scale = tf1.placeholder(tf.float32, [None, 1], name="scale")
+        w = tf1.get_variable("w", initializer=np.arange(12, dtype=np.float32).reshape(4, 3) / 10)
+        h = tf.nn.relu(tf.matmul(x, w) - 0.5, name="h")
+        tf.nn.softmax(h * scale, name="y")
+        tf.argmax(h, 1, output_type=tf.int32, name="best")
+        session.run(w.initializer)
+        session.run(w.assign(w * 2.0))
+        yield gs.open(session, title="net")
+
+
+def test_a_model_gives_the_numbers_of_its_graph(net, tmp_path):
+    path = tmp_path / "net.tflite"
+    saved = net.save(path, outputs=["y:0", "best:0"])
+    assert saved.format == "tflite"
+    assert saved.proof.startswith("run by TFLite's interpreter: 2 outputs as before on random values for ")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer TensorFlow says that another package has it too
+        interpreter = tf.lite.Interpreter(model_path=str(path))
+    x, scale = np.random.RandomState(0).standard_normal((5, 4)).astype(np.float32), np.full((5, 1), 2.0, np.float32)
+    given = {"x": x, "scale": scale}
+    for one in interpreter.get_input_details():
+        interpreter.resize_tensor_input(one["index"], given[one["name"]].shape)
+    interpreter.allocate_tensors()
+    for one in interpreter.get_input_details():
+        interpreter.set_tensor(one["index"], given[one["name"]])
+    interpreter.invoke()
+    y, best = (interpreter.get_tensor(one["index"]) for one in interpreter.get_output_details())
+    h = np.maximum(x @ (np.arange(12).reshape(4, 3) / 5) - 0.5, 0)
+    want = np.exp(2 * h) / np.exp(2 * h).sum(1, keepdims=True)
+    np.testing.assert_allclose(y, want, rtol=1e-4)
+    assert best.tolist() == h.argmax(1).tolist()
+
+
+def test_what_cannot_be_a_model_leaves_no_file(net, tmp_path):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        tf.raw_ops.Betainc(a=x, b=x, x=x, name="beta")
+    path = tmp_path / "model.tflite"
+    with refuses(gs.PlanError, "save(", "TensorFlow's converter refuses it: 'beta' (Betainc): TFLite has no op for it",
+                 "ed.check('tflite', outputs=...) says what to do about each"):  # fmt: skip
+        gs.open(graph).save(path, outputs="beta:0")
+    with refuses(gs.PlanError, "save(", "a TFLite model needs outputs", "Name its tensors: inputs=..., outputs=..."):
+        gs.open(graph).save(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_variables_without_values_are_no_model(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.identity(tf1.get_variable("w", initializer=[1.0]), name="y")
+    with refuses(gs.PlanError, "save(", "1 variable has an initial value", "values='initial'"):
+        gs.open(graph).save(tmp_path / "model.tflite", outputs="y:0")
+
+
+@pytest.mark.parametrize(
+    ("code", "timeout", "said"),
+    [
+        ("import os; os.abort()", 60, "died (SIGABRT)"),
+        ("input()", 0.05, "did not end within 0.05 s"),
+        ("pass", 60, ""),
+    ],
+)
+def test_a_process_of_its_own_ends_in_words(code, timeout, said):
+    assert apart(code, [], timeout) == said
