@@ -223,13 +223,14 @@ def each(page: Any, notebook: Any) -> Iterator[tuple[Task, str, Person]]:
 
 #: Runs scripts, each the history of a view and what was saved of it, and says what graphs they make.
 _AGAIN = """
-import hashlib, json, sys
+import hashlib, json, shutil, sys
 import tensorflow as tf, graphsurgeon as gs
 made = []
 for text, saved, graph in json.load(sys.stdin):
     names = {"__name__": "again", "gs": gs}
     exec(text, names)
     names["ed"] = names["redo"]()
+    shutil.rmtree("saved", ignore_errors=True)  # another process does not write over what is there
     exec(saved, names)
     made.append(eval(graph, names))
 print(json.dumps(made))
