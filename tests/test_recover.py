@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
+import signal
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from tests.journals import kept_in, small
 from tests.random_graphs import RECIPE, Built, built
 from tests.refusal import refuses
 from tests.test_edit_properties import STEPS, chosen
+from tests.writers import say, writers
 
 tf1 = tf.compat.v1
 
@@ -77,6 +81,36 @@ def test_all_of_it_comes_back(path, place):
     assert "net/q" in again.snapshot.index
     same(again, gs.recover(path))  # its own journal goes on
     assert len(journals(path)) == 3
+
+
+NAMES = ["y", "z", "w", "v"]
+
+
+def work(path):
+    """What a child does that is killed: three steps, and it says each that is done."""
+    ed = gs.open(path)
+    for old, new in pairwise(NAMES):
+        ed.apply(ed.plan().rename(old, to=new))
+        say(new)
+
+
+def test_a_kernel_killed_at_any_write_comes_back_to_the_last_step_or_the_one_before(path, place):
+    with writers("tests.test_recover", "graphsurgeon.tf.open.source", "graphsurgeon.plan_backend") as stopped:
+        for at in count(1):
+            shutil.rmtree(place, ignore_errors=True)
+            end = stopped.run("work", str(path), at=at)
+            assert end.error == ""
+            done, back = len(end.said), 0
+            if any(Records.read(one).turns for one in journals(path)):
+                again = gs.recover(path)
+                assert again.journal.notes == []
+                back = NAMES.index(again.snapshot.names[-1])
+            assert back in (done, done + 1)  # a step is on the disk before the next thing is done
+            if not end.hit:
+                break
+            assert end.signal == signal.SIGKILL
+    assert back == done == 3
+    assert at > 8
 
 
 def there(made, graph):
