@@ -24,6 +24,7 @@ from tests.tf.test_fresh import calls
 
 tf1 = tf.compat.v1
 FEEDS = {"x:0": np.ones([2, 2], np.float32)}
+VALUES = {"v": np.ones([2, 1], np.float32)}
 NAMED = ("nobody has said that it may run: it holds 1 op that writes files", "ed.trust()", "gs.open(..., trust=True)")
 
 
@@ -96,7 +97,10 @@ DOORS = {
     "open(signature=)": lambda ed, tmp: gs.open(tmp / "model", signature="serving_default").session(),
     "open(raw=)": lambda ed, tmp: gs.open(tmp / "model", raw=True).session(),
     "open(trust=False)": lambda ed, tmp: gs.open(tmp / "model", trust=False).session(),
-    "frozen": lambda ed, tmp: gs.recipes.frozen(ed, "y:0", values={"v": np.ones([2, 1], np.float32)}).session(),
+    "frozen": lambda ed, tmp: gs.recipes.frozen(ed, "y:0", values=VALUES).session(),
+    "check for tflite": lambda ed, tmp: ed.check("tflite", "y:0"),
+    "check for tfjs": lambda ed, tmp: ed.check("tfjs", "y:0"),
+    "save for tflite": lambda ed, tmp: ed.save(tmp / "m.tflite", outputs="y:0", values=VALUES, verify=False),
     "split_at": lambda ed, tmp: gs.recipes.split_at(ed, "y/ReadVariableOp:0", "y:0", feeds=FEEDS),
 }
 
@@ -166,6 +170,7 @@ def test_sessions_are_made_and_files_are_loaded_in_one_place():
         ("tf/edit/bodies.py", "tf.function"),  # of what somebody has written in Python
         ("tf/functions/traces.py", "tf.function"),  # of what somebody has written in Python
         ("tf/functions/graph_function.py", "tf.function"),  # in `traced`, which asks the gate
+        ("tf/save/tflite.py", "tf1.wrap_function"),  # of what `check` and `save` have asked the gate for
         ("tf/save/proof.py", "tf.saved_model.load"),  # of what was just written, after `prove` has asked
     }
 
