@@ -85,6 +85,13 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     notebook.close()
 
 
+#: Whether a box lies in a ring of what leads to the box under the pointer, or comes from it.
+RINGED = """(g, way) => {
+  const body = g.querySelector('.gs-body').getBBox(), at = g.transform.baseVal[0].matrix;
+  const middle = new DOMPoint(at.e + body.width / 2, at.f + body.height / 2);
+  return g.closest('svg').querySelector(`.gs-flow.gs-${way} .gs-ring`).isPointInFill(middle);
+}"""
+
 #: What is dragged and pasted, by methods.
 DRAGGED = """
 typed = gs.open(graphs[1]).screen
@@ -108,11 +115,12 @@ def test_drags_methods_and_code(page: Any, lab: Any) -> None:
 
     # what is upstream and downstream is lit by hovering
     _over(page, box(page, "net/mm"))
-    assert box(page, "x").evaluate("g => g.classList.contains('gs-up')")
-    assert box(page, "y").evaluate("g => g.classList.contains('gs-down')")
+    assert [box(page, name).evaluate(RINGED, "up") for name in "xy"] == [True, False]
+    assert [box(page, name).evaluate(RINGED, "down") for name in "xy"] == [False, True]
+    shot(page, "lit")
 
     # a stroke across the edge behind x makes its tensor an input, and Esc lets the next one go
-    edge = page.locator(".gs-pane-source .gs-edge.gs-up .gs-edge-hit").first.bounding_box()
+    edge = page.locator(".gs-pane-source .gs-flow.gs-up .gs-line").bounding_box()
     x, y = edge["x"] + edge["width"] / 2, edge["y"] + edge["height"] / 2
     page.keyboard.down("Alt")
     page.mouse.move(x - 40, y)

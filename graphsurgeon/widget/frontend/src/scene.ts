@@ -1,13 +1,13 @@
 // Draws a scene into a <g>. Elements are kept by name from one scene to the next, so that focus and looks stay.
 import { clean, hasFocus, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
-import { reach } from "./flow";
 import { opens, overlap } from "./places";
 import {
   drawBox,
   drawChips,
   drawEdge,
   drawEdgeLabel,
+  drawFlow,
   drawFound,
   drawGroup,
   drawPort,
@@ -23,6 +23,8 @@ import type { Boundary, Box, Edge, Group, Rect, Scene, Taker } from "./types";
 
 const MOVES_MS = 180,
   MOST_MOVED = 300;
+
+const FLOWS = ["up", "down"] as const;
 
 /** How a pane looks at a scene. */
 type Look = { x: number; y: number; k: number };
@@ -49,6 +51,7 @@ export class Drawing {
     hull: layer("hull", true),
     edges: layer("edges", true),
     heads: layer("heads", true),
+    flow: layer("flow", true),
     boxes: layer("boxes"),
     labels: layer("labels", true),
     found: layer("found", true),
@@ -264,20 +267,11 @@ export class Drawing {
     );
   }
 
-  /** Lights what leads to a box, and what comes from it. */
+  /** Lights what leads to a box, and what comes from it: drawn over the picture, so that hundreds of elements stay as they are. */
   #flow(item: Item | null): void {
-    const ids = item && "kind" in item.of && this.scene ? [item.of.id] : [],
-      [up, down] = (["up", "down"] as const).map(way => (ids.length ? reach(this.scene!, ids, way) : new Set<string>())) as [
-        Set<string>,
-        Set<string>,
-      ];
-    const light = (list: DOMTokenList, above: boolean, under: boolean) => {
-      list.toggle("gs-up", above);
-      list.toggle("gs-down", under);
-    };
-    for (const { g, of } of this.items.values())
-      light(g.classList, "kind" in of && up.has(of.id) && of.id !== ids[0], "kind" in of && down.has(of.id) && of.id !== ids[0]);
-    for (const { g, of } of this.#edges) light(g.classList, up.has(of.from) && up.has(of.to), down.has(of.from) && down.has(of.to));
+    const { scene } = this,
+      from = item && "kind" in item.of ? item.of : null;
+    this.#layers.flow.replaceChildren(...(scene && from ? FLOWS.map(way => drawFlow(scene, from, way)) : []));
   }
 
   /** Lets all but some boxes step back, with their edges; null: none. */

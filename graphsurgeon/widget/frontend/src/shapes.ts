@@ -1,16 +1,21 @@
 // Draws one box, one group heading, one edge, into an element that is kept.
 import { clean, figure, s } from "./dom";
 import { type Chip, count, share, SIGN, subOf } from "./marks";
+import { type FlowWay, reach } from "./flow";
 import { fitted, LABEL, LEADING, measure, SUB } from "./text";
-import type { Box, Direction, Edge, Group } from "./types";
+import type { Box, Direction, Edge, Group, Scene } from "./types";
 
 const CHIP = 17;
+
+function roundOf(b: Box): number {
+  return b.kind === "variable" ? b.h / 2 : 6;
+}
 
 /** A box: outline, name, second line, and a sign for its state. */
 export function drawBox(g: SVGGElement, b: Box): void {
   const parts: Node[] = [];
   const folded = b.kind === "series" ? 2 : b.kind === "scope" || b.kind === "call" ? 1 : 0;
-  const round = b.kind === "variable" ? b.h / 2 : 6;
+  const round = roundOf(b);
   // sheets behind a folded box say that there is more inside
   for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
   parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
@@ -161,9 +166,13 @@ export function drawPort([x, y]: [number, number], kind: string): SVGGElement {
   return g;
 }
 
+function widthOf(e: Edge): number {
+  return e.control || isQuiet(e) ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
+}
+
 /** An edge: line and arrow head; the wide invisible line is easier to hit. */
 export function drawEdge(g: SVGGElement, e: Edge): void {
-  const wide = e.control || isQuiet(e) ? 1 : Math.min(6, 1.25 + Math.log2(Math.max(1, e.n)) * 0.75);
+  const wide = widthOf(e);
   const parts: SVGElement[] = [
     s("path", { class: "gs-edge-hit", d: e.d }),
     s("path", { class: "gs-line", d: e.d, "stroke-width": wide.toFixed(2) }),
@@ -172,6 +181,29 @@ export function drawEdge(g: SVGGElement, e: Edge): void {
   if (head) parts.push(s("path", { class: "gs-arrow", d: head }));
   if (e.state === "removed") parts.push(s("text", { class: "gs-cross", x: e.lx, y: e.ly + 4 }, "\u00d7"));
   g.replaceChildren(...parts);
+}
+
+/** All that leads to a box, or comes from it: its edges and rings around its boxes, each kind as one path. */
+export function drawFlow(scene: Scene, from: Box, way: FlowWay): SVGGElement {
+  const ids = reach(scene, [from.id], way),
+    edges = scene.edges.filter(e => ids.has(e.from) && ids.has(e.to)),
+    boxes = scene.boxes.filter(b => b !== from && ids.has(b.id)),
+    g = s("g", { class: `gs-flow gs-${way}` });
+  g.append(
+    s("path", { class: "gs-line", d: edges.map(e => e.d).join("") }),
+    s("path", { class: "gs-arrow", d: edges.map(e => arrow(e.d, 6 + widthOf(e))).join("") }),
+    s("path", { class: "gs-ring", d: boxes.map(ring).join("") }),
+  );
+  return g;
+}
+
+/** The outline of the ring around a box. */
+function ring(b: Box): string {
+  const r = roundOf(b) + 5,
+    across = b.w + 10 - 2 * r,
+    down = b.h + 10 - 2 * r,
+    turn = (x: number, y: number) => `a${r},${r} 0 0 1 ${x * r},${y * r}`;
+  return `M${b.x - 5 + r},${b.y - 5}h${across}${turn(1, 1)}v${down}${turn(-1, 1)}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
 }
 
 /** What stands beside an edge, above all boxes. */
