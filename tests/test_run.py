@@ -9,6 +9,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.trace import Trace
+from tests import fresh
 from tests.corpus import corpus_ids
 from tests.graphs import look, tf1
 from tests.refusal import refuses
@@ -238,6 +239,91 @@ def test_gradients_in_loops_are_followed():
     found = gs.open(graph).trace({"x:0": 1.0}, "g:0").first_bad()
     assert found.op.startswith("gradients/")
     assert not any(note.bad for note in found.inputs)
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["taken", "left"])
+def test_branches_of_tf2_are_followed(taken):
+    @tf.function
+    def choose(x, big):
+        return tf.cond(big, lambda: tf.math.log(x, name="ln"), lambda: tf.square(x, name="square"))
+
+    with tf.Graph().as_default() as graph:
+        x, big = tf1.placeholder(tf.float32, [], name="x"), tf1.placeholder(tf.bool, [], name="big")
+        tf.negative(choose(x, big), name="y")
+    trace = gs.open(graph).trace({"x:0": 0.0, "big:0": taken})
+    found = trace.first_bad()
+    assert any(name.endswith("/ln:0") for name in trace) is taken
+    assert any(name.endswith("/square:0") for name in trace) is not taken
+    assert (found and (found.type, found.op.rpartition("/")[2])) == (("Log", "ln") if taken else None)
+
+
+def test_gradients_of_loops_of_tf2_are_followed():
+    @tf.function
+    def slope(x):
+        step = lambda i, a: (i + 1, tf.sqrt(a * tf.cast(i, tf.float32), name="root"))  # noqa: E731
+        _, y = tf.while_loop(lambda i, _: i < 2, step, [0, x], name="loop")
+        return tf.gradients(y, x)[0]
+
+    function = slope.get_concrete_function(tf.TensorSpec([], name="x"))
+    assert not any(op.type in ("Enter", "Exit") for op in function.graph.get_operations())
+    trace = gs.open(function).trace({"x": 1.0})
+    found = trace.first_bad()
+    assert "/loop_grad/" in found.op or "gradients" in found.op
+    assert found.note.bad
+    assert not any(note.bad for note in found.inputs)
+
+
+def test_a_signature_is_run_under_its_layers_names(tmp_path):
+    import keras
+
+    x = keras.Input((8,), name="x")
+    model = keras.Model(x, keras.layers.Dense(2, "relu", name="head")(x), name="net")
+    model.export(tmp_path / "served", verbose=False)
+    rows = RNG.standard_normal((3, 8)).astype(np.float32)
+    ed = gs.open(tmp_path / "served")
+    trace = ed.trace({"x": rows})
+    (value,) = trace.results.values()
+    assert np.allclose(value, model(rows).numpy(), atol=1e-6)
+    (out,) = ed.layer("head").outputs
+    assert trace[out].shape == (3, 2)
+    assert "head" in out
+
+
+def test_runs_of_two_dtypes_are_told_apart_by_a_tolerance():
+    def net(dtype):
+        with tf.Graph().as_default() as graph:
+            x = tf.cast(tf1.placeholder(tf.float32, [4], name="x"), dtype)
+            tf.multiply(tf.exp(x, name="up"), 3.0, name="y")
+        return graph
+
+    feeds = {"x:0": [0.1, 0.2, 0.3, 0.4]}
+    whole, half = (gs.open(net(dtype)).trace(feeds, "y:0") for dtype in (tf.float32, tf.float16))
+    assert whole.first_difference(half, 0.01) is None
+    found = whole.first_difference(half, 1e-6)
+    assert found.op == "up"
+    assert 1e-6 < found.difference < 1e-2
+    assert 0 < whole.differences(half)["y"] < 1e-2
+
+
+def test_a_run_of_another_machine_is_compared_by_its_file(tmp_path):
+    script = """
+import sys, numpy as np, tensorflow as tf, graphsurgeon as gs
+graph = tf.Graph()
+with graph.as_default():
+    x = tf.compat.v1.placeholder(tf.float32, [2, 2], name="x")
+    a = tf.matmul(x, [[1.0, 2.0], [3.0, float(sys.argv[2])]], name="a")
+    tf.nn.relu(a, name="y")
+gs.open(graph).trace({"x:0": np.eye(2)}).save(sys.argv[1])
+"""
+    traces = []
+    for value in ("4", "4", "5"):
+        file = tmp_path / f"{len(traces)}.npz"
+        fresh.process(script, file, value).check_returncode()
+        traces.append(Trace.load(file))
+    here, same, other = traces
+    assert here.first_difference(same, 0.0) is None
+    assert here.first_difference(other).op == "a/b"
+    assert here.first_difference(other).type == "Const"
 
 
 def test_the_graph_and_its_values_stay_as_they_are_when_a_step_is_run():
