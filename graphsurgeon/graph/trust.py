@@ -76,9 +76,9 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
     numbers = None if ops is None else list(ops)
     if not RISKY.keys().isdisjoint(graph.types if numbers is None else [graph.types[i] for i in numbers]):
         return True
-    if numbers is not None and not any(called_by(graph.nodes[i], graph.functions) for i in numbers):
+    if not any(node.op in RISKY for function in graph.functions.values() for node in function.node_def):
         return False
-    return any(node.op in RISKY for function in graph.functions.values() for node in function.node_def)
+    return numbers is None or any(called_by(graph.nodes[i], graph.functions) for i in numbers)
 
 
 def origins(graph: Any) -> tuple[Origin, ...]:
