@@ -15,7 +15,7 @@ from ..errors import SelectionError, nearest
 from ..words import counted, few
 from .calls import Calls, Part
 from .functions import called_by, short_name
-from .graph import Graph
+from .graph import Graph, Mask
 from .names import op_name, under
 from .variables import VARIABLE_TYPES
 
@@ -482,7 +482,7 @@ def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Lay
         else:
             continue
         found.append(_of_calls(path, kind, [(Part(graph), numbers)]))
-    return _in_order(Calls(graph), found)
+    return in_order(Calls(graph), found)
 
 
 def _of_calls(path: str, kind: str, calls: Iterable[tuple[Part, list[int]]]) -> Layer:
@@ -499,9 +499,17 @@ def _of_calls(path: str, kind: str, calls: Iterable[tuple[Part, list[int]]]) -> 
     return Layer(path.rpartition("/")[2], kind, path, tuple(made), tuple(held))
 
 
-def _in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
+def in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
+    """Returns layers in the order of their first ops; one that another one is in stands behind that.
+
+    Args:
+        calls: the graph.
+        layers: the layers.
+    """
+
     def order(layer: Layer) -> tuple[list[int], int]:
-        found = calls.at(layer.ops[0])
+        first = next(iter((*layer.ops, *map(op_name, layer.outputs))), "")
+        found = calls.at(first)
         return _place(*found) if found is not None else [], len(layer.path)
 
     return tuple(sorted(layers, key=order))
@@ -578,19 +586,22 @@ def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
         >>> print(*by_variables(Calls(g), named_owners({"d/w": "d/w"})))
         d: 2 ops, 1 variable, x:0 -> n/d_1/y:0
     """
+    owners = list(owners)
+    graph = inside.base
+    machinery = np.zeros(graph.size, np.bool_)
+    variables = dict.fromkeys(name for owner in owners for name in owner.variables)
+    for name in variables:
+        machinery[graph.scopes.numbers(name)] = True
+    scopes = _scope_names(inside, machinery | graph.mask([graph.index[name] for name in variables]))
     claims: dict[str, list[Owner]] = {}
     places: dict[str, tuple[Part, str]] = {}
     for owner in owners:
-        for part, place in _read_in(inside, owner):
+        for part, place in _read_in(inside, owner, scopes):
             name = under(part.path, place)
             places[name] = part, place
             claims.setdefault(name, []).append(owner)
     calls: dict[str, list[tuple[Part, list[int]]]] = {}
     known: dict[str, Owner] = {}
-    graph = inside.base
-    machinery = np.zeros(graph.size, np.bool_)
-    for name in dict.fromkeys(name for who in claims.values() for owner in who for name in owner.variables):
-        machinery[graph.scopes.numbers(name)] = True
     for name, who in claims.items():
         part, place = places[name]
         numbers = _numbers(part, place) if len(who) == 1 else []
@@ -600,7 +611,7 @@ def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
             calls.setdefault(who[0].path, []).append((part, numbers))
     for found in calls.values():
         found.sort(key=lambda one: _place(one[0], one[1][0]))
-    return _in_order(inside, (_of_calls(path, known[path].class_name, calls[path]) for path in calls))
+    return in_order(inside, (_of_calls(path, known[path].class_name, calls[path]) for path in calls))
 
 
 def _numbers(part: Part, place: str) -> list[int]:
@@ -609,9 +620,24 @@ def _numbers(part: Part, place: str) -> list[int]:
     return graph.scopes.numbers(place) if place in graph.scopes.index else [graph.index[place]]
 
 
-def _read_in(inside: Calls, owner: Owner) -> list[tuple[Part, str]]:
-    """The scopes, and the calls of functions, in which an owner reads its variables."""
+def _scope_names(inside: Calls, variables: Mask) -> set[str]:
+    """The words in the names of scopes, with and without a number behind; those that hold variables alone left out."""
+    found = set[str]()
+    for part in inside.parts():
+        scopes = part.graph.scopes
+        used = scopes.home if part.around is not None else scopes.home[~variables]
+        found.update(*(scopes.names[scope].split("/") for scope in np.unique(used)))
+    return found | {lead for lead, _, number in (name.rpartition("_") for name in found) if number.isdecimal()}
+
+
+def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[Part, str]]:
+    """The scopes, and the calls of functions, in which an owner reads its variables.
+
+    What is around it may have no scope, as a model that `TimeDistributed` holds: `scopes` are the names of all there
+    are.
+    """
     parts = [part for part in owner.scope.split("/") if part]
+    parts = [part for part in parts[:-1] if part in scopes] + parts[-1:]
     found: dict[tuple[int, str], tuple[Part, str]] = {}
 
     def place(part: Part, reader: int) -> str:
@@ -627,28 +653,41 @@ def _read_in(inside: Calls, owner: Owner) -> list[tuple[Part, str]]:
 
 
 def _scope_like(part: Part, reader: int, like: Sequence[str]) -> str:
-    """The innermost scope of an op that ends with parts like some, or with a number behind; empty where there is none.
+    """The innermost scope of an op that is called like the last of some parts, or that with a number behind.
 
-    Ops of a loop's body are called as the loop is, too: that it is one is not part of the name, and neither is what is
-    around the loop a scope in it.
+    It is in scopes like the others, which are around the op or around what calls its function. Scopes of other names
+    may stand between them, as ``map`` of `tf.map_fn`. Empty where there is none.
     """
-    names = part.graph.names[reader].split("/")[:-1]
-    hidden, outer = -1, part
-    parts = list(enumerate(names))
-    while outer.around is not None:
-        call = outer.around.graph.names[outer.call].split("/")
-        if names[: len(call)] == call:
-            hidden = max(hidden, len(call) - 1)
-            parts = [(k, one) for k, one in parts if k != len(call) - 1]
-        outer = outer.around
-    for end in range(len(parts), len(like) - 1 if like else len(parts), -1):
-        found = parts[end - len(like) : end]
-        if found[-1][0] > hidden and all(map(_is_like, like, (name for _, name in found))):
-            return "/".join(names[: found[-1][0] + 1])
+    around, names = _scopes_around(part, reader), part.graph.names[reader].split("/")[:-1]
+    parts = [name for some in around for name in some]
+    for outside in range(len(around[-1]) if like else 0):  # so many scopes are in the one that is tried
+        *before, name = parts[: len(parts) - outside]
+        left = iter(before[::-1])
+        if is_like(like[-1], name) and all(any(is_like(wish, one) for one in left) for wish in like[-2::-1]):
+            return "/".join(names[: len(names) - outside])
     return ""
 
 
-def _is_like(part: str, name: str) -> bool:
+def _scopes_around(part: Part, op: int) -> list[list[str]]:
+    """The scopes that an op is in, those of the graph itself first, then those of each function around it.
+
+    Ops of a loop's body are called as the loop is, too, which is not said again.
+    """
+    names = part.graph.names[op].split("/")[:-1]
+    if part.around is None:
+        return [names]
+    call = part.around.graph.names[part.call].split("/")
+    own = names[len(call) :] if names[: len(call)] == call else names
+    return [*_scopes_around(part.around, part.call), own]
+
+
+def is_like(part: str, name: str) -> bool:
+    """Returns whether a scope has a name, or that with the number behind that TensorFlow puts where it is taken.
+
+    Args:
+        part: the name.
+        name: what the scope is called, without the scopes around it.
+    """
     lead, _, number = name.rpartition("_")
     return name == part or (lead == part and number.isdecimal())
 

@@ -146,6 +146,18 @@ def test_a_scope_that_reads_the_variables_of_its_name_is_a_layer():
     }  # fmt: skip
 
 
+def test_other_scopes_may_stand_around_a_layer_and_what_is_around_it_may_have_none():
+    g = Graph.of([
+        ("out/box/d/w", "VarHandleOp", []), ("x", "Placeholder", []),
+        ("net/out_1/map/d_2/read", "ReadVariableOp", ["out/box/d/w"]),
+        ("net/out_1/map/d_2/mul", "Mul", ["x", "net/out_1/map/d_2/read"]), ("z", "Identity", ["net/out_1/map/d_2/mul"]),
+    ])  # fmt: skip
+    held = ("out/box/d/w",)
+    (found,) = by_variables(Calls(g), [Owner("out/box/d", "out/box/d", "D", held), Owner("box", "out/box", "B", held)])
+    assert (found.path, found.calls[0].outputs) == ("out/box/d", ("net/out_1/map/d_2/mul:0",))
+    assert by_variables(Calls(g), [Owner("d", "map/out/d", "D", held)]) == ()  # in another order
+
+
 def test_what_two_claim_is_nobodys():
     g = Graph.of(READ)
     one, two = Owner("a", "d", "A", ("d/w",)), Owner("b", "d", "B", ("d/w",))

@@ -15,11 +15,11 @@ from typing import Any
 import tensorflow as tf
 
 from ...graph.calls import Calls
-from ...graph.layers import Call, Layer, Layers, Owner, by_variables, fitted, named_owners
+from ...graph.layers import Call, Layer, Layers, Owner, by_variables, fitted, in_order, named_owners
 from ...graph.live import TFGraph
-from ...graph.names import under
+from ...graph.names import op_name, under
 from ..open.snapshot import snapshot
-from ..private.eager import KerasNode, as_traced, keras_inputs, keras_nodes
+from ..private.eager import KerasNode, as_traced, keras_inputs, keras_inside, keras_layers, keras_nodes
 from ..private.functions import bodies
 from .insides import body as read
 from .lift import Lifted, arguments_of
@@ -53,12 +53,13 @@ class Seen:
 
 
 @contextmanager
-def observed(bases: Iterable[type], modules: Iterable[type] = ()) -> Iterator[list[Seen]]:
+def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterable[type] = ()) -> Iterator[list[Seen]]:
     """Notes each call of a layer, operation or module in this thread; they, and what they return, stay as they are.
 
     Args:
         bases: the classes of all layers: `keras.Layer`, or that of `tf_keras`.
         modules: subclasses of `tf.Module`: noted are the calls of their public methods.
+        layers: subclasses of the former: noted are calls of what they compute alone too, as `TimeDistributed` makes.
     """
     seen: list[Seen] = []
     around: list[Any] = []
@@ -68,7 +69,8 @@ def observed(bases: Iterable[type], modules: Iterable[type] = ()) -> Iterator[li
     def noting(original: Any, module: bool) -> Any:
         def call(layer: Any, *args: Any, **options: Any) -> Any:
             made_by = as_traced(original, layer) if module else functools.partial(original, layer)
-            within = bool(around) and around[-1] is layer  # one method calls another
+            # One method calls another, or a sequential model the one that it is inside.
+            within = bool(around) and any(layer is one for one in (around[-1], keras_inside(around[-1])))
             if within or threading.get_ident() != me or tf.executing_eagerly():
                 return made_by(*args, **options)
             graph = tf1.get_default_graph()
@@ -94,6 +96,8 @@ def observed(bases: Iterable[type], modules: Iterable[type] = ()) -> Iterator[li
         methods = (FunctionType, tf.types.experimental.PolymorphicFunction)
         named = [name for name, value in vars(one).items() if isinstance(value, methods)]
         found += [(one, name, True) for name in named if name == "__call__" or not name.startswith("_")]
+    for one in dict.fromkeys(own for kind in layers for own in kind.__mro__ if issubclass(own, tuple(bases))):
+        found += [(one, "call", True)] if isinstance(vars(one).get("call"), FunctionType) else []
     originals = [vars(one)[name] for one, name, _ in found]
     with _LOCK:  # another thread that opens a model waits: the class is one for all
         for (one, name, module), original in zip(found, originals, strict=True):
@@ -127,8 +131,8 @@ class Held:
 def layers_of(found: Any, lifted: Lifted) -> Layers:
     """Returns the layers of what was traced, as they are in the graph that its body was lifted to.
 
-    Those of a function that was traced before it was opened are known by its variables: who holds them, and what scopes
-    read them.
+    Those of a function that was traced before it was opened, or that a layer calls and was traced before, are known by
+    their variables: who holds them, and what scopes read them.
 
     Args:
         found: the `Trace`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
@@ -148,10 +152,27 @@ def layers_of(found: Any, lifted: Lifted) -> Layers:
             calls.setdefault(key, []).extend(made)
             known[key] = Layer(path.rpartition("/")[2], kind, path, (), tuple(names.variables(one.layer)))
     items = [replace(layer, calls=tuple(calls[key])) for key, layer in known.items()]
+    more = by_variables(names.inside, _unseen(found, names)) if items else ()
+    items = [*in_order(names.inside, [*items, *more])] if more else items
     if found.model is not None:
         given = _given(found.model, arguments_of(found.concrete))
         return Layers((*given, *items), why="the model has none that is called")
     return Layers(tuple(items) or by_variables(names.inside, _owners(found, names)), why=_NONE)
+
+
+def _unseen(found: Any, names: _Names) -> list[Owner]:
+    """The layers of Keras, however deep, of which no call was noted; TensorFlow takes a function that it has traced."""
+    seen = {id(one.layer) for one in found.seen}
+    todo = [(one.path, one.thing) for one in found.held]
+    met = {id(thing): Owner("", "") for _, thing in todo}
+    for around, thing in todo:
+        for layer in keras_layers(thing, deep=False):
+            if id(layer) not in met:
+                path = under(around, layer.name)
+                held = tuple(names.variables(layer)) if id(layer) not in seen else ()
+                met[id(layer)] = Owner(path, path, type(layer).__name__, held)
+                todo.append((path, layer))
+    return [owner for owner in met.values() if owner.variables]
 
 
 def _owners(found: Any, names: _Names) -> list[Owner]:
@@ -265,9 +286,14 @@ class _Names:
 
     def call(self, one: Seen) -> Call:
         """Returns what a call has made."""
-        ops = tuple(name for name in self._ops[one.first : one.last] if name in self._made)
-        ends = (tuple(filter(None, dict.fromkeys(self.each(end)))) for end in (one.inputs, one.outputs))
-        return Call(ops, *ends)
+        ops = tuple(new for name in self._ops[one.first : one.last] if name in self._made for new in self._runs(name))
+        ends = (filter(None, dict.fromkeys(self.each(end))) for end in (one.inputs, one.outputs))
+        return Call(ops, *(tuple(f"{self._runs(op_name(t))[-1]}:{t.rpartition(':')[2]}" for t in end) for end in ends))
+
+    def _runs(self, op: str) -> list[str]:
+        """Returns the ops that run for one: those that `tf.vectorized_map` has made of it, else itself."""
+        graph = self.inside.base
+        return [graph.names[i] for i in graph.scopes.numbers(f"{op}/pfor")] or [op]
 
     def calls(self, one: Seen) -> list[Call]:
         """Returns what a call has made in each place where the function is called that it is in."""

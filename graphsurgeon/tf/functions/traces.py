@@ -19,6 +19,7 @@ from ..private.eager import (
     is_trackable,
     keras_built_shapes,
     keras_inputs,
+    keras_layers,
     module_attributes,
     module_scope,
 )
@@ -272,7 +273,8 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
 
     call = tf.function(lambda *args: model(*args, training=training), autograph=False)
     held = [Held("", model.name, model)] if hasattr(model, "layers") else []
-    with observed([layer for layer, of in _layer_classes().items() if of is package]) as seen:
+    layers = [layer for layer, of in _layer_classes().items() if of is package]
+    with observed(layers, (), map(type, keras_layers(model))) as seen:
         concrete = _traced(call, specs, {}, asked)
     known = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
     named = [(variable, name) for variable, name in known if isinstance(variable, tf.Variable)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...graph.calls import Calls
 from ...graph.graph import Graph
-from ...graph.layers import Later, Layer, Layers, Owner, by_variables, in_scopes, named_owners
+from ...graph.layers import Later, Layer, Layers, Owner, by_variables, in_scopes, is_like, named_owners
 from ..functions.insides import body
 from ..private.eager import keras_metadata
 from .called import paths
@@ -63,8 +63,8 @@ def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[La
     found = by_variables(Calls(graph, body), [*owners, *named_owners(left)])
     # Keras saves a model by a call of it, so all is in the scope of its name.
     every = {op for layer in found for op in layer.ops}
-    whole = next((one for one in found if "/" not in one.path and len(one.ops) == len(every)), None)
-    if owners or whole is None or len(found) == 1:
+    whole = next((one for one in found if is_like(one.path, one.ops[0].partition("/")[0])), None)
+    if owners or whole is None or len(whole.ops) < len(every) or len(found) == 1:
         return found
     return tuple(replace(one, path=one.path.removeprefix(f"{whole.path}/")) for one in found if one.path != whole.path)
 

@@ -90,7 +90,7 @@ def note_use(variable: Any) -> None:
 
 def keras_inputs(model: Any) -> Any:
     """Returns the inputs of a Keras model in the structure that it takes them in, or None where it does not say."""
-    model = getattr(model, "_functional", None) or model  # what a sequential model is inside
+    model = keras_inside(model)
     return getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None))
 
 
@@ -99,9 +99,19 @@ def keras_built_shapes(model: Any) -> dict[str, Any]:
     return getattr(model, "_build_shapes_dict", None) or {}
 
 
-def keras_layers(thing: Any) -> list[Any]:
-    """Returns the layers in a Keras model, however deep, in order; empty where it does not say."""
-    return list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=True))
+def keras_layers(thing: Any, deep: bool = True) -> list[Any]:
+    """Returns the layers in a Keras model or layer, in order; empty where it does not say.
+
+    Args:
+        thing: the model or layer.
+        deep: those that its layers hold too.
+    """
+    return list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=deep))
+
+
+def keras_inside(model: Any) -> Any:
+    """Returns the functional model that a sequential one of Keras 3 is inside; any other model itself."""
+    return getattr(model, "_functional", None) or model
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +132,7 @@ class KerasNode:
 
 def keras_nodes(model: Any) -> list[KerasNode]:
     """Returns the calls of a functional or sequential model in the order in which it makes them; empty for others."""
-    graph = getattr(model, "_functional", None) or model
+    graph = keras_inside(model)
     depths = getattr(graph, "_nodes_by_depth", None) or {}
     nodes = [node for depth in sorted(depths, reverse=True) for node in depths[depth] if not node.is_input]
     make = _node if all(hasattr(node, "arguments") for node in nodes) else _node_of_keras_2

@@ -176,3 +176,85 @@ def test_what_layers_cost_grows_as_the_graph_does(tmp_path):
         return lambda: gs.open(tmp_path / str(count))
 
     assert growth(made, 20, 100) < 5.2
+
+
+# -- where loops, functions and wrappers stand between a layer and what it holds ------------------------
+
+
+class Around(keras.layers.Layer):
+    """A layer that calls another one in what a test gives."""
+
+    def __init__(self, way, **options):
+        super().__init__(**options)
+        self.way, self.inner = way, keras.layers.Dense(3, "relu", name="inner")
+        self.function = tf.function(lambda x: tf.while_loop(lambda _: True, lambda x: [self.inner(x)], [x], None, 10, 1,
+                                                            maximum_iterations=2)[0])  # fmt: skip
+
+    def build(self, shape):
+        self.inner.build((None, 3))
+
+    def call(self, x):
+        return self.way(self, x)
+
+    def compute_output_shape(self, shape):
+        return shape
+
+
+def scoped(around, x):
+    with tf.name_scope("block"):
+        return around.inner(x)
+
+
+def scanned(around, x):
+    return tf.transpose(tf.scan(lambda h, t: around.inner(h + t), tf.transpose(x, [1, 0, 2])), [1, 0, 2])
+
+
+WAYS = {
+    "map": lambda around, x: tf.map_fn(around.inner, x, fn_output_signature=tf.TensorSpec([None, 3], tf.float32)),
+    "scan": scanned,
+    "scope": scoped,
+    "loop in a function traced before": lambda around, x: around.function(x),
+    "branch": lambda around, x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: around.inner(x), lambda: x),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_layer_in_another_has_its_ops_whatever_stands_between(way, tmp_path):
+    x = keras.Input((5, 3), name="x")
+    model = keras.Model(x, keras.layers.Dense(2, name="head")(Around(WAYS[way], name="around")(x)), name="net")
+    model.export(tmp_path / "net", verbose=False)
+    for ed in (gs.open(model), gs.open(tmp_path / "net")):
+        assert [one.path for one in ed.layers if one.path != "x"] == ["around", "around/inner", "head"]
+        (call,) = ed.layer("inner").calls
+        kinds = {ed.screen.whole.types[ed.screen.whole.index[op]] for op in call.ops}
+        assert {"ReadVariableOp", "Relu"} <= kinds <= {*kinds} - {"While", "StatelessWhile", "StatefulPartitionedCall"}
+        assert set(ed.find("layer:inner", 99)) == {*call.ops, *ed.layer("inner").variables}
+        ed.screen.reveal(call.ops[-1])
+        assert ed.screen.details(call.ops[-1])["rows"][0][1].startswith("around/inner")
+
+
+@pytest.mark.parametrize("length", [2, None])
+def test_a_model_that_is_called_at_each_step_has_its_layers(length, tmp_path):
+    """`TimeDistributed` runs what a layer computes without a call of it, and so without a scope of its name."""
+    x = keras.Input((length, 3), name="x")
+    mini = keras.Sequential([keras.layers.Dense(4, name="one"), keras.layers.Dense(2, "relu", name="two")], name="mini")
+    model = keras.Model(x, keras.layers.TimeDistributed(mini, name="steps")(x), name="net")
+    model.export(tmp_path / "net", verbose=False)
+    live, ed = gs.open(model), gs.open(tmp_path / "net")
+    assert [one.path for one in live.layers] == ["x", "steps", "steps/mini", "steps/mini/one", "steps/mini/two"]
+    assert [one.path for one in ed.layers] == ["steps", "steps/mini/one", "steps/mini/two"]
+    rows = np.random.RandomState(0).rand(2, 2, 3).astype("float32")
+    for one in (live, ed):
+        calls = one.layer("two").calls
+        got = one.session().run([call.outputs for call in calls], {"x:0": rows})
+        steps = got[0][0] if length is None else np.stack([value for (value,) in got])
+        np.testing.assert_allclose(np.swapaxes(steps, 0, 1), model(rows), rtol=1e-5)
+
+
+def test_a_layer_alone_in_a_wrapper_is_known_while_it_is_traced():
+    x = keras.Input((2, 3), name="x")
+    model = keras.Model(x, keras.layers.TimeDistributed(keras.layers.Dense(4, name="inner"), name="steps")(x))
+    ed = gs.open(model)
+    assert len(ed.layer("steps/inner").calls) == 2
+    assert ed.layer("inner").class_name == "Dense"
+    assert ed.layer("inner").variables == ed.layer("steps").variables

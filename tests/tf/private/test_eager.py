@@ -71,6 +71,12 @@ def test_what_a_keras_model_says_of_itself():
     assert eager.keras_inputs(object()) is None
     assert eager.keras_built_shapes(object()) == {}
     assert eager.keras_layers(object()) == []
+    around = tf.keras.Model(given, model(given))
+    assert [layer is model for layer in eager.keras_layers(around, deep=False)] == [False, True]
+    assert len(eager.keras_layers(around)) > 2
+    chain = tf.keras.Sequential([given, *model.layers[1:]])
+    assert type(eager.keras_inside(chain)).__name__ == "Functional"
+    assert eager.keras_inside(model) is model
     nodes = eager.keras_nodes(model)
     assert all(isinstance(node, eager.KerasNode) for node in nodes)
     assert [node.layer for node in nodes] == [layer for layer in model.layers if type(layer).__name__ != "InputLayer"]
