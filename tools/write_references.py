@@ -4,7 +4,8 @@
 - Widget views are taken out of the stored outputs: without their state a viewer shows an error in their
   place, while the static picture beside them shows everywhere. Whoever runs the cell gets the widget.
 - What one cell prints is stored in one piece, however the kernel happened to send it.
-- Times, versions and execution metadata are not stored, so that a second run changes nothing.
+- Times and execution metadata are not stored, so that a second run changes nothing. TensorFlow's version is: with
+  another one, pictures are compared by what they show, not by their bytes.
 - An output that is an error, just `False`, or a step by hand that was not done, is not stored.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,7 @@ def tidy(notebook: Any) -> Any:
     notebook.metadata = {
         "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
         "language_info": {"name": "python"},
+        "tensorflow": version("tensorflow").rpartition(".")[0],
     }
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"

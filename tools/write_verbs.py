@@ -1,4 +1,4 @@
-"""Writes what is made from the tables of verbs and keys: of the page, examples, notebook 00, docs."""
+"""Writes what is made from the tables of verbs, keys and signs: of the page, examples, notebook 00, docs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graphsurgeon.screen.keys import KEYS
 from graphsurgeon.screen.verbs import COLOURS, MODE, PANE, POLICY, STAGE, TRAINING, UNMAPPED, VERBS, WAITS, Kind
+from graphsurgeon.view.ghosts import SIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
@@ -33,6 +34,7 @@ def written() -> dict[Path, str]:
         FRONTEND / "src" / "verbs.ts": typescript(),
         FRONTEND / "src" / "keys.ts": typescript_keys(),
         FRONTEND / "src" / "results.ts": typescript_results(),
+        FRONTEND / "src" / "signs.ts": typescript_signs(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
         NOTEBOOK: _notebook(),
         ROOT / "docs" / "verbs.md": _PAGE + verbs_table() + "\n",
@@ -83,6 +85,14 @@ def typescript_results() -> str:
     out += ["/** Verb -> what it answers, for the verbs that answer something. */", "export interface Results {"]
     out += [f"  {name}: {answer};" for name, answer in answers.items()]
     return "\n".join([*out, "}", ""])
+
+
+def typescript_signs() -> str:
+    """Returns the signs of what a plan does, as static pictures have them: the source of the page's `signs.ts`."""
+    out = ["// The signs on boxes, written from graphsurgeon/view/ghosts.py by tools/write_verbs.py.",
+           'import type { Mark } from "./types";', "", "export const SIGN: Record<Mark, string> = {"]  # fmt: skip
+    out += [f"  {state or _quoted('')}: {_quoted(sign)}," for state, sign in {"": "", **SIGNS}.items()]
+    return "\n".join([*out, "};", ""])
 
 
 def typescript_examples() -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..errors import LayoutError
 from ..graph.graph import Graph, Ints
 from ..plan.effect import Effect
@@ -17,7 +19,7 @@ from ..view.first_picture import first_unfolded
 from ..view.layout import LayoutCancelled, PlacedScene, place
 from ..view.paint import Paint, painted
 from ..view.scene import MOST, Scene, build
-from ..view.svg import to_svg
+from ..view.svg import panes, to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
 from ..words import counted
 from .ran import Ran
@@ -277,16 +279,40 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
         marks: op number -> how it is marked.
         text: stands for the picture where it is not shown.
     """
+    title = effect.base.title
     try:
         same = any(c.source.folded.owner is effect.base.owner for c in effect.copies)
         shown = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
         tree = Tree(effect.after)
-        keys = opening_of_copies(tree, effect, shown, same)
-        scene = build(tree, keys, marks)
-        svg = to_svg(place(scene).to_dict(), title=f"{effect.base.title} after the plan")
+        after = Sight(tree, opening_of_copies(tree, effect, shown, same), marks)
+        pictures = _before_and_after(effect, after) if effect.removed else []
+        svg = to_svg((pictures[-1] if pictures else place(after.scene()).to_dict()), title=f"{title} after the plan")
+        if pictures:
+            svg = panes([(title, to_svg(pictures[0], title=title)), (f"{title} after the plan", svg)])
     except LayoutError:
         return {}
     return {"image/svg+xml": svg, "text/html": picture_html(svg, text)}
+
+
+def _before_and_after(effect: Effect, after: Sight) -> list[dict[str, Any]]:
+    """Returns the scenes before and after a plan, laid out as one, with what it removes as ghosts in the first."""
+    tree, both = Tree(effect.base), (Pane(), Pane())
+    before = Sight(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"))
+    done = draw_both(both, (before, after), lambda: kept(effect, effect.base, effect.after), "auto")
+    return [pane.placed for pane in both if pane.placed] if done else []
+
+
+def kept(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
+    """Returns the numbers of the ops that a plan keeps, and what they are after it.
+
+    Args:
+        effect: what the plan does.
+        before, after: the graph before and after it, with whatever calls unfolded.
+    """
+    places = (after.index.get(effect.renamed.get(name, name), -1) for name in before.names)
+    now: Ints = np.fromiter(places, np.int32, before.size)
+    there: Ints = np.flatnonzero(now >= 0).astype(np.int32)
+    return there, now[there]
 
 
 def picture_html(svg: str, text: str) -> str:

@@ -28,7 +28,7 @@ from ..view.scene import MOST
 from ..view.tree import Tree, find_item, ops_named
 from ..words import counted
 from .marks import Marks, selection_of
-from .pane import Pane, Sight, draw_both, opening_of_copies, renamed_keys
+from .pane import Pane, Sight, draw_both, kept, opening_of_copies, renamed_keys
 from .state import State
 from .subject import Facts, Offered, Subject
 
@@ -335,12 +335,7 @@ class Stage:
             return False
 
         def same() -> tuple[Ints, Ints]:
-            before, after = (one.tree.graph for one in sights)
-            new, index = self.draft(state).effect.renamed, after.index
-            places = (index.get(new.get(name, name), -1) for name in before.names)
-            now: Ints = np.fromiter(places, np.int32, before.size)
-            there: Ints = np.flatnonzero(now >= 0).astype(np.int32)
-            return there, now[there]
+            return kept(self.draft(state).effect, *(one.tree.graph for one in sights))
 
         limits = (most, MOST) if pane == "source" else (MOST, most)
         done = draw_both(panes, sights, same, state.direction, state.budget, limits, self.stop.is_set)

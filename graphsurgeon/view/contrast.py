@@ -14,6 +14,7 @@ from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
 from .boxes import Box, Edge, frames
 from .first_picture import first_unfolded, open_item
+from .ghosts import SIGNS
 from .item import Item
 from .scene import Scene, build
 from .text import elide
@@ -22,7 +23,7 @@ from .tree import Tree
 GOOD, FULL = 26, 60
 """Boxes of the picture: scopes with differences open up to `GOOD` boxes, one that is nearly all there is, up to `FULL`.
 """
-_WORDS = {"new": "+", "removed": "\u2212", "changed": "~"}
+_WORDS = {**SIGNS, "removed": "\u2212"}  # before a count, × would multiply
 
 
 def contrast(diff: Diff) -> Scene:

@@ -24,8 +24,8 @@ STATES: dict[str, tuple[str, str]] = {
     "conflict": ("#C44F00", ""),
 }
 """Colour and dash pattern of a state; each has a second sign besides."""
-SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "~", "shape": "↔", "conflict": "!"}
-"""The sign on a box of a state."""
+SIGNS = {"new": "+", "orphan": "×", "removed": "×", "changed": "Δ", "shape": "↔", "conflict": "⚠"}
+"""The sign on a box of a state, on the page too: its signs.ts is written from this."""
 MEANINGS = {
     "new": "new",
     "changed": "reads something else, or has other attributes",
@@ -62,7 +62,7 @@ def mark(marks: Marks, boxes: Sequence[Box], groups: Sequence[Group], edges: Seq
         if "new" in (a, b) and "orphan" not in (a, b):
             edge.state = "new"
         elif "removed" in (a, b):
-            edge.state = "removed"
+            edge.state, edge.label = "removed", ""  # its sign is there
 
 
 def _state(states: Mapping[str, int], count: int) -> str:

@@ -29,7 +29,12 @@ def traits(screen: Screen) -> dict:
 
 
 def row_of_ops():
-    """Returns the screen of a -> b -> c -> d, and e beside them."""
+    """Returns the screen of `chain_of_ops`."""
+    return gs.open(chain_of_ops()).screen
+
+
+def chain_of_ops():
+    """Returns the graph a -> b -> c -> d, and e beside them."""
     graph = tf.Graph()
     with graph.as_default():
         a = tf1.placeholder(tf.float32, [2], name="a")
@@ -38,7 +43,7 @@ def row_of_ops():
             c = tf.negative(b, name="c")
         tf.negative(c, name="d")
         tf.exp(a, name="e")
-    return gs.open(graph).screen
+    return graph
 
 
 X = np.array([[1.0, 2.0]], np.float32)

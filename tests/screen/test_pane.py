@@ -8,8 +8,10 @@ import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.screen import pane
+from graphsurgeon.view.ghosts import MEANINGS, SIGNS, STATES
+from tests.pictures import meaning
 from tests.refusal import refuses
-from tests.screen.screens import opened, row_of_ops, traits
+from tests.screen.screens import chain_of_ops, opened, row_of_ops, traits
 
 
 def test_pictures_and_words():
@@ -91,3 +93,40 @@ def test_the_direction_stays_until_it_is_chosen(monkeypatch):
     screen.set_direction("LR")
     screen.set_direction("auto")
     assert asked == [("auto", None), ("auto", first), ("LR", None), ("auto", None)]
+
+
+def shown(plan):
+    """Returns what the picture of a plan shows, pane by pane."""
+    return panes_of(plan._repr_mimebundle_()["image/svg+xml"])
+
+
+def panes_of(svg):
+    lines = meaning(svg)
+    starts = [i for i, line in enumerate(lines) if line.startswith("picture ")]
+    return [lines[a:b] for a, b in zip(starts, [*starts[1:], len(lines)], strict=True)]
+
+
+def test_what_a_plan_removes_is_a_ghost_in_its_picture_as_on_screen():
+    graph = chain_of_ops()
+    plan = gs.open(graph, title="row").plan().remove("in/c", stitch=True)
+    whole, before, after = shown(plan)
+    assert whole[0] == "picture row, row after the plan"
+    removed, changed = (f" | {SIGNS[state]} {' '.join(STATES[state]).strip()}" for state in ("removed", "changed"))
+    assert f"box in/c · Neg: c | Neg{removed}" in before
+    assert f"text {MEANINGS['removed']}" in before
+    assert not any("in/c" in line for line in after)
+    assert f"box d · Neg: d | Neg{changed}" in after
+    assert f"text {MEANINGS['changed']}" in after
+    screen = gs.open(graph, title="row").screen
+    screen.remove(["in/c"], stitch=True)
+    drawn = [[line for line in lines if not line.startswith("text ")] for lines in panes_of(screen.svg())]
+    assert drawn == [[line for line in lines if not line.startswith("text ")] for lines in (whole, before, after)]
+
+
+def test_a_plan_that_removes_nothing_is_one_picture(monkeypatch):
+    ed = gs.open(chain_of_ops(), title="row")
+    assert len(shown(ed.plan().reroute("in/b:0", to="e:0"))) == 1
+    plan = ed.plan().remove("in/c", stitch=True)
+    monkeypatch.setattr(pane, "MOST", 3)
+    (after,) = shown(plan)  # too much for one layout of both
+    assert after[0] == "picture row after the plan"

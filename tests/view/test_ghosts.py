@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphsurgeon.graph.graph import Graph
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.view.graphs import boxes, chain, edges
@@ -26,3 +27,9 @@ def test_states_of_frames_and_of_edges_that_go():
     assert build(Tree(graph), {"s/"}, {0: "removed"}).groups[0].state == "changed"
     found = edges(build(Tree(graph), {"s/"}, {3: "removed"}))
     assert [edge.state for edge in found.values()] == ["", "", "removed"]
+
+
+def test_the_sign_of_a_removed_edge_stands_alone():
+    tree = Tree(Graph.of([("x", "Split", []), ("y", "Pack", ["x:0", "x:1"])]))
+    labels = [(edge.state, edge.label) for marks in ({}, {1: "removed"}) for edge in build(tree, (), marks).edges]
+    assert labels == [("", "×2"), ("removed", "")]

@@ -65,7 +65,7 @@ def test_nothing_from_outside():
 
 @pytest.mark.parametrize(
     ("state", "sign", "dash"),
-    [("new", "+", "5 3"), ("orphan", "×", "2 3"), ("changed", "~", None), ("conflict", "!", None)],
+    [("new", "+", "5 3"), ("orphan", "×", "2 3"), ("changed", "Δ", None), ("conflict", "⚠", None)],
 )
 def test_states_have_a_colour_and_a_sign(state, sign, dash):
     plain, svg = picture(chain(3)), picture(chain(3), marks={1: state})
@@ -139,7 +139,7 @@ def test_ops_of_unknown_types_are_hatched_and_folds_count_them():
 def test_signs_are_explained_below_the_picture():
     marks = {0: "new", 1: "changed", 2: "removed"}
     said = texts(picture(three(), marks=marks))
-    assert {"+", "~", "×", *(MEANINGS[state] for state in marks.values())} <= set(said)
+    assert {"+", "Δ", "×", *(MEANINGS[state] for state in marks.values())} <= set(said)
     assert not set(texts(picture(three()))) & set(MEANINGS.values())
     assert set(MEANINGS) == set(STATES)
 

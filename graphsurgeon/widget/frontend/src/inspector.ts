@@ -4,6 +4,7 @@ import type { Ask } from "./api";
 import { icon } from "./icons";
 import { called, opOf, sharedScope } from "./places";
 import type { Attribute, Attributes, Boundary, Details, Held, Histogram, TensorText } from "./types";
+import { SIGN } from "./signs";
 
 export interface InspectorEvents {
   /** whether what is shown can be changed */ editable(): boolean;
@@ -163,7 +164,7 @@ export class Inspector {
     return facts(all, (key, text) => {
       const a = of.get(key);
       if (!edits || !(a || key === "device" || (key === "type" && names.length === 1))) return text;
-      const value = a ? (a.was ? `${a.value} \u0394 was ${a.was}` : text) : key === "device" ? about.device || "any" : text;
+      const value = a ? (a.was ? `${a.value} ${SIGN.changed} was ${a.was}` : text) : key === "device" ? about.device || "any" : text;
       const made = h(
         "button",
         {

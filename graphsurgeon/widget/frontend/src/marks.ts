@@ -52,15 +52,6 @@ function numbered(word: string, numbers: number[]): string {
   return `${numbers.length} ${word}`;
 }
 
-export const SIGN: Record<Mark, string> = {
-  "": "",
-  new: "+",
-  orphan: "\u00d7",
-  changed: "\u0394",
-  conflict: "\u26a0",
-  removed: "\u00d7",
-  shape: "\u2194",
-};
 const WORDS: Record<Mark, string> = {
   "": "",
   new: "new",

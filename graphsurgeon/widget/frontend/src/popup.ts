@@ -1,6 +1,7 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { bring, button, field, fill, focus, h, hasFocus, muted } from "./dom";
 import { KEYS } from "./keys";
+import { SIGN } from "./signs";
 
 export interface Field {
   name: string;
@@ -196,11 +197,11 @@ export class Popup {
       [tag("in", "\u25b7 in"), "boundary input"],
       [tag("out", "\u25c1 out"), "boundary output"],
       [tag("leak", "\u26a0 leak"), "needed, but no boundary input covers it"],
-      [kbd("+"), "new: copied by the plan, dashed outline"],
-      [kbd("\u0394"), "changed by the plan"],
-      [kbd("\u2194"), "gives another shape than before, as something above it changes"],
-      [kbd("\u00d7"), "orphan: nothing uses it any more; or taken out by the plan"],
-      [kbd("\u26a0"), "in conflict, double outline"],
+      [kbd(SIGN.new), "new: copied by the plan, dashed outline"],
+      [kbd(SIGN.changed), "changed by the plan"],
+      [kbd(SIGN.shape), "gives another shape than before, as something above it changes"],
+      [kbd(SIGN.orphan), "orphan: nothing uses it any more; or taken out by the plan"],
+      [kbd(SIGN.conflict), "in conflict, double outline"],
     ] as const;
     const scroll = h(
       "div",

@@ -1,6 +1,7 @@
 // Draws one box, one group heading, one edge, into an element that is kept.
 import { clean, figure, s } from "./dom";
-import { type Chip, count, share, SIGN, subOf } from "./marks";
+import { type Chip, count, share, subOf } from "./marks";
+import { SIGN } from "./signs";
 import { type FlowWay, reach } from "./flow";
 import { fitted, LABEL, LEADING, measure, SUB } from "./text";
 import type { Box, Direction, Edge, Group, Scene } from "./types";

@@ -12,6 +12,7 @@ const WIDTHS = new Map<string, number>([
   ["\u2212", 584],
   ["\u2192", 1000],
   ["\u26a0", 1000],
+  ["\u0394", 668],
 ]);
 
 /** Sizes in px at 100 %, as the layout takes them. */
