@@ -74,7 +74,21 @@ def averaged() -> None:
         tf1.train.Saver().save(session, "averaged", write_state=False)
 
 
-FILES = {"training.meta": training, "model.pb": model, "served": served, "averaged.meta": averaged}
+def detector() -> None:
+    """A frozen detector: pictures are resized and scaled, and the best of its boxes kept."""
+    with tf.Graph().as_default() as graph:
+        image = tf1.placeholder(tf.uint8, [1, None, None, 3], name="image")
+        x = tf.multiply(tf1.image.resize_bilinear(image, [8, 8]), 1 / 255, name="scaled")
+        w = tf.constant(np.random.RandomState(0).standard_normal([3, 3, 3, 5]).astype(np.float32))
+        found = tf.reshape(tf.nn.relu(tf.nn.conv2d(x, w, 2, "SAME", name="conv")), [16, 5])
+        boxes, scores = tf.identity(found[:, :4], name="boxes"), tf.sigmoid(found[:, 4], name="scores")
+        tf.gather(boxes, tf.image.non_max_suppression(boxes, scores, 3), name="detections")
+    gs.open(graph).save("detector.pb")
+
+
+FILES = {
+    "training.meta": training, "detector.pb": detector, "model.pb": model, "served": served, "averaged.meta": averaged,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "text"), ENTRIES, ids=[question for question, _ in ENTRIES])

@@ -3,6 +3,7 @@
 from ..menu import offer
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
+from .cut import cut_nms, cut_postprocessing, cut_preprocessing
 from .freeze import frozen
 from .input import set_input
 from .quantization import insert_after, strip_quantization
@@ -14,6 +15,9 @@ from .table import TABLE
 
 __all__ = [
     "add_output",
+    "cut_nms",
+    "cut_postprocessing",
+    "cut_preprocessing",
     "fold_batch_norm",
     "for_inference",
     "frozen",

@@ -17,6 +17,7 @@ from ..plan.plan import Plan
 from ..words import few
 from .batch_norm import fold, settle
 from .constants import constant, unknowns
+from .cut import named_anew
 from .subject import Subject, loosened, results, subject, tensors
 
 #: Ops that hand on what they read, and look at it.
@@ -239,7 +240,7 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
     kept = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
     gone = ~_held(found, needed | graph.mask(sorted(kept)), fed)
     names = [graph.names[i] for i in np.flatnonzero(gone).tolist()]
-    plan, renamed = _named_anew(plan, found, fed)
+    plan, renamed = named_anew(plan, found, fed) if plan is not found.plan else (plan, {})
     return plan.remove([renamed.get(name, name) for name in names]) if names else plan
 
 
@@ -276,22 +277,6 @@ _TURNS = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefM
 def _inner_reads(found: Subject, op: int, needed: Mask) -> list[tuple[int, int]]:
     graph = found.graph
     return [(reader, port) for reader, port in graph.consumers.ends(op) if needed[reader]]
-
-
-def _named_anew(plan: Plan, found: Subject, fed: list[str]) -> tuple[Plan, dict[str, str]]:
-    """The placeholders that take the place of fed tensors, under the names of these; and how what had them is called.
-
-    Only output 0 of an op has the name of the op.
-    """
-    if plan is found.plan:
-        return plan, {}
-    graph, names = plan.after(), dict[str, str]()
-    for name in fed:
-        op, _, port = name.partition(":")
-        if port == "0" and (made := f"{op}_0_detached") in graph.index:
-            inner = select(found.graph, scope=op).names if op in found.graph.scopes.index else ()
-            names |= {**{one: one for one in inner}, op: free_name(f"{op}_before", graph.taken), made: op}
-    return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
 
 
 # -- checks ---------------------------------------------------------------------------------------

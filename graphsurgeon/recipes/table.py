@@ -10,6 +10,7 @@ from ..menu import EDITORS, REPORT, Recipe, Wish
 from ..words import counted
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
+from .cut import cut_nms, cut_postprocessing, cut_preprocessing
 from .freeze import frozen
 from .input import set_input
 from .quantization import insert_after, strip_quantization
@@ -80,6 +81,16 @@ TABLE = (
         (Wish("outputs", "Outputs", "outputs", needed=True, hint="tensors, or name=tensor"), _INPUTS),
         EDITORS, ("served",),
     ),
+    Recipe(
+        "cut_preprocessing", "Cut off pre-processing: decode, resize, scale", cut_preprocessing, _ENDS,
+        (Wish("patterns", "Patterns", "value", hint="['decode', 'resize', 'scale', 'sound']"),),
+        missing=_no_placeholder,
+    ),
+    Recipe(
+        "cut_postprocessing", "Cut off post-processing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
+        (Wish("patterns", "Patterns", "value", hint="['best', 'nms', 'probabilities']"),),
+    ),
+    Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
     Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
     Recipe(
         "restore_averages", "Restore averaged weights from a checkpoint", restore_averages, _VALUES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.graph.boundary import entering
 from graphsurgeon.graph.traversal import backward
 from graphsurgeon.graph.variables import PLACEHOLDER_TYPES
 from graphsurgeon.tf.values.transfer import assign
@@ -119,6 +121,49 @@ def signature(corpus: Any, id: str) -> str:
     return f"{inner[0]} of {len(model)} ops"
 
 
+def cut_off(corpus: Any, id: str) -> str:
+    """Asserts that a graph without what comes before or after the model gives its numbers, and says where it is cut."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    said = []
+    for recipe in (gs.recipes.cut_preprocessing, gs.recipes.cut_postprocessing, gs.recipes.cut_nms):
+        try:
+            plan = recipe(ed)
+        except gs.PlanError:
+            continue
+        graph, after = ed.snapshot, plan.after()
+        made = [n for n, kind in zip(after.names, after.types, strict=True) if kind in PLACEHOLDER_TYPES]
+        made = [n for n in made if n not in graph.index or graph.types[graph.index[n]] not in PLACEHOLDER_TYPES]
+        there = {f"{n}:0": re.sub(r"_(\d+)_detached$", r":\1", n) if n not in graph.index else f"{n}:0" for n in made}
+        gone = graph.mask(op for op in range(graph.size) if graph.names[op] not in after.index)
+        ends = [
+            graph.name(one) for one in entering(graph, gone) if graph.info(*one).dtype not in ("resource", "variant")
+        ]
+        edges = list(there.values()) if made else ends
+        above = backward(graph, graph.mask(graph.tensor(one)[0] for one in edges), frozenset(map(graph.tensor, feeds)))
+        open_ends = above & graph.typed(PLACEHOLDER_TYPES)
+        if open_ends[[op for op in range(graph.size) if f"{graph.names[op]}:0" not in feeds]].any():
+            said.append(f"{recipe.__name__.removeprefix('cut_')} above what the numbers are for")
+            continue
+        held = dict(zip(edges, settled(ed).run(edges, feeds), strict=True))
+        ed.apply(plan)
+        known = {name: value for name, value in feeds.items() if name.partition(":")[0] in after.index}
+        if made:  # before: what is left gives the recorded numbers, fed what was cut off
+            known |= {name: held[old] for name, old in there.items()}
+            left = [name for name in fetches if (op := name.partition(":")[0]) in after.index and op not in made]
+            agree(corpus, id, ed, known, left)
+        else:  # behind: what is left gives what was read there, and from that come the recorded numbers
+            for name, got in zip(ends, settled(ed).run(ends, known), strict=True):
+                near = np.allclose if got.dtype.kind == "f" else np.array_equal
+                assert near(got, held[name]), f"{id}: {name}"
+        ed.undo()
+        if not made:
+            agree(corpus, id, ed, feeds | held, fetches)
+        said.append(f"{recipe.__name__.removeprefix('cut_')} at {few(edges, 2)}")
+    return ", ".join(said) or "neither"
+
+
 def another_batch(corpus: Any, id: str) -> str:
     """Asserts that a graph takes another batch and still gives its numbers, or says which op is in the way."""
     ed, values, feeds, fetches = asked(corpus, id)
@@ -177,7 +222,7 @@ LOST_BY_LOADER = {"tf_g2m_graph_gradient_def"}
 
 RECIPES: dict[str, Callable[[Any, str], str]] = {
     "inference": inference, "split": split, "quantization": quantization, "signature": signature,
-    "batch": another_batch, "recompute": trained_less_memory,
+    "batch": another_batch, "recompute": trained_less_memory, "cut off": cut_off,
 }  # fmt: skip
 
 #: Which graphs each is for, by what the manifest says of them.

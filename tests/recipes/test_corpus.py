@@ -13,6 +13,7 @@ FEW = {
     "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen"],
     "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],
     "recompute": ["dotnet_cifar_meta_ckpt", "contrib_revnet_custom_gradient_ckpt"],
+    "cut off": ["dl4j_nms_v5", "kws_ds_cnn_s", "serving_session_bundle"],
     "signature": ["kws_ds_cnn_s", "dotnet_cifar_saved_model"],
 }
 

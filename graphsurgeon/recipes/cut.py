@@ -1,0 +1,325 @@
+"""Cut: what is made of an input before a model sees it, and what is made of its results, found and cut at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from ..errors import one_of
+from ..graph.boundary import Tensor, entering
+from ..graph.functions import called_by, reachable
+from ..graph.graph import Mask
+from ..graph.names import free_name
+from ..graph.selection import select
+from ..graph.traversal import backward, forward
+from ..graph.variables import PLACEHOLDER_TYPES
+from ..plan.plan import Plan
+from ..words import few
+from .constants import constant
+from .subject import Subject, loosened, subject
+
+_SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
+#: What is done before a model: name of the pattern -> op types.
+_BEFORE = {
+    "decode": ("Decode*", "ParseExample*", "ParseSingle*", "ParseSequence*", "ParseTensor", "StringToNumber"),
+    "resize": ("CropAndResize*", "Resize*", "ScaleAndTranslate"),
+    "scale": (*_SUMS, "AdjustContrast*", "AdjustHue", "AdjustSaturation"),
+    "sound": ("AudioSpectrogram", "Mfcc", "RFFT"),
+}
+#: What is done after it.
+_AFTER = {
+    "best": ("ArgMax", "ArgMin", "InTopK*", "TopK*"),
+    "nms": ("CombinedNonMaxSuppression", "NonMaxSuppression*"),
+    "probabilities": ("LogSoftmax", "Sigmoid", "Softmax"),
+}
+#: Ops that hand on, pick out or put together, without a number that a model has learnt.
+_HANDING = (
+    "BroadcastTo", "Cast", "ConcatV2", "Const", "ExpandDims", "Fill", "Gather", "GatherNd", "GatherV2", "Identity",
+    "IdentityN", "Pack", "Pad", "PadV2", "Range", "Rank", "Reshape", "ReverseV2", "Shape", "ShapeN", "Size", "Slice",
+    "Split", "SplitV", "Squeeze", "StridedSlice", "Tile", "Transpose", "Unpack", "ZerosLike",
+)  # fmt: skip
+_COMPARING = (
+    "Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum",
+    "Minimum", "NotEqual", "Select", "SelectV2", "Where",
+)  # fmt: skip
+_COUNTING = ("Ceil", "Div", "Exp", "Floor", "FloorDiv", "FloorMod", "Neg", "Prod", "Round", "Sum", "Max", "Min")
+_REPEATING = (
+    "Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch", "TensorArray*", "TensorList*", "If", "While",
+    "StatelessIf", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall",
+)  # fmt: skip
+#: How a loop or an array gives what was made in it.
+_GIVING = ("Exit", "TensorArrayGather*", "TensorArrayConcat*", "TensorArrayRead*", "TensorArraySize*")
+_ARRAYS = ("TensorArray*", "TensorList*")
+#: What says how large a tensor is, whatever it holds.
+_SIZES = ("Rank", "Shape", "ShapeN", "Size")
+_LABELS = ("AsString", "LookupTableFind*", "StringJoin", "HashTable*")
+_PREPARING = (
+    *_HANDING, *_COMPARING, *_COUNTING, *_REPEATING, *(kind for kinds in _BEFORE.values() for kind in kinds),
+)  # fmt: skip
+_FINISHING = (
+    *_HANDING, *_COMPARING, *_COUNTING, *_REPEATING, *_LABELS, *_AFTER["best"], *_AFTER["nms"],
+    "Add", "AddV2", "Mul", "RealDiv", "Sub", "Assert", "NoOp",
+)  # fmt: skip
+#: A shift or a factor has at most one number for each channel of a picture.
+_CHANNELS = 4
+
+
+def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
+    """Cuts off what is made of an input before the model sees it: placeholders take the place of what that gave.
+
+    Known by its ops: bytes, files and examples are decoded; pictures are resized; sound becomes a spectrogram; numbers
+    of three axes and more are shifted and scaled by at most four constants, one for each channel. Loops and called
+    functions that do nothing else belong to it. What follows the last of these ops, as a reshape, stays. A placeholder
+    has the name, the dtype and the shape of the tensor in whose place it is; one that something else still reads stays
+    too.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        patterns: which to cut off, of ``"decode"``, ``"resize"``, ``"scale"``, ``"sound"``. Default: all.
+
+    Raises:
+        PlanError: there is none; or nothing is left of the graph behind it. The message says which.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     data = tf.compat.v1.placeholder(tf.string, [], name="jpeg")
+        ...     image = tf.cast(tf.image.decode_jpeg(data, channels=3), tf.float32) / 127.5 - 1.0
+        ...     y = tf.nn.relu(tf.expand_dims(image, 0), name="y")
+        >>> plan = gs.recipes.cut_preprocessing(gs.open(graph))
+        >>> after = plan.after()
+        >>> [name for name, kind in zip(after.names, after.types) if kind != "Const"]
+        ['ExpandDims', 'y', 'sub']
+        >>> after.types[after.index["sub"]]
+        'Placeholder'
+    """
+    found = subject(thing, "cut_preprocessing()")
+    graph = found.graph
+    named = _chosen(found, patterns, _BEFORE)
+    sources = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault"))
+    fed = forward(graph, sources, control=False)
+    allowed = _all_read(found, sources | _typed(found, _PREPARING))
+    core = fed & allowed & _typed(found, named) & ~sources
+    core = _scaling(found, core)
+    if not core.any():
+        wrong = f"nothing that a placeholder feeds is one of the patterns {few(map(repr, _names(patterns, _BEFORE)))}"
+        raise found.refused(wrong, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts where you say")
+    made = forward(graph, core, control=False, within=allowed)
+    core |= made & (_typed(found, _GIVING) | ~backward(graph, ~allowed))  # what leads nowhere else goes too
+    core |= _whole(found, core)
+    before = backward(graph, core, control=False, within=allowed)
+    edges = [tensor for tensor in _leaving(found, before) if made[tensor[0]]]
+    if not edges:
+        first = graph.names[int(np.flatnonzero(core)[0])]
+        wrong = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and nothing else reads what that gives"
+        raise found.refused(wrong, "There is no model behind it")
+    above = backward(graph, before)
+    gone = above & ~backward(graph, ~above, frozenset(edges))  # others may need some of it, as the size of a picture
+    names = [graph.names[op] for op in np.flatnonzero(gone).tolist()]
+    known = [name for name in names if name in found.ends and not sources[graph.index[name]]]
+    if known:
+        wrong = f"{known[0]!r}, which belongs to it, is an output"
+        raise found.refused(wrong, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
+    plan = found.plan.detach(names, side="outputs")
+    plan, renamed = named_anew(plan, found, [graph.name(edge) for edge in edges])
+    return plan.remove([renamed.get(name, name) for name in names])
+
+
+def named_anew(plan: Plan, found: Subject, fed: Iterable[str]) -> tuple[Plan, dict[str, str]]:
+    """Gives placeholders that have taken the place of tensors the names of these.
+
+    Only output 0 of an op has the name of the op.
+
+    Args:
+        plan: the plan that has put them there.
+        found: what was there before.
+        fed: the tensors.
+
+    Returns:
+        the plan; and, of each op that had such a name, how it is called then.
+    """
+    graph, names = plan.after(), dict[str, str]()
+    for name in fed:
+        old, _, port = name.partition(":")
+        if port == "0" and (new := f"{old}_0_detached") in graph.index:
+            inner = select(found.graph, scope=old).names if old in found.graph.scopes.index else ()
+            names |= {**{one: one for one in inner}, old: free_name(f"{old}_before", graph.taken), new: old}
+    return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
+
+
+def cut_postprocessing(thing: Any, patterns: Any = None) -> Plan:
+    """Cuts off what is made of the results of a model: what it gives from then on is what that read.
+
+    Known by its ops: the best of several classes, non-maximum suppression with all that arranges its boxes, and
+    probabilities, as of a softmax; only where the model itself reads nothing of it. Loops that hold it go as a whole.
+    The names of what stays do not change; nothing reads the tensors at the edge, which are the outputs to save with.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        patterns: which to cut off, of ``"best"``, ``"nms"``, ``"probabilities"``. Default: all.
+
+    Raises:
+        PlanError: there is none; or the model goes on behind it: the message names the op that reads on.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        ...     best = tf.argmax(tf.nn.softmax(tf.matmul(x, tf.ones([4, 2]), name="scores")), 1)
+        >>> gs.recipes.cut_postprocessing(gs.open(graph)).after().names
+        ['x', 'ones', 'scores']
+    """
+    return _cut_behind(thing, "cut_postprocessing()", patterns)
+
+
+def cut_nms(thing: Any) -> Plan:
+    """Cuts off non-maximum suppression with all that follows: the model gives boxes and scores from then on.
+
+    The same as ``cut_postprocessing(thing, "nms")``.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+
+    Raises:
+        PlanError: there is none; or the model goes on behind it, as in a detector of two stages.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     boxes = tf.nn.relu(tf.compat.v1.placeholder(tf.float32, [9, 4]), name="boxes")
+        ...     scores = tf.nn.relu(tf.compat.v1.placeholder(tf.float32, [9]), name="scores")
+        ...     best = tf.gather(boxes, tf.image.non_max_suppression(boxes, scores, 3), name="best")
+        >>> gs.recipes.cut_nms(gs.open(graph)).after().names
+        ['Placeholder', 'boxes', 'Placeholder_1', 'scores']
+    """
+    return _cut_behind(thing, "cut_nms()", "nms")
+
+
+def _cut_behind(thing: Any, asked: str, patterns: Any) -> Plan:
+    found = subject(thing, asked)
+    graph = found.graph
+    _chosen(found, patterns, _AFTER)
+    chosen, region, why = _names(patterns, _AFTER), graph.mask([]), ""
+    finishing, handing = _typed(found, _FINISHING), _typed(found, _HANDING)
+    for name in ("nms", "best", "probabilities"):  # from the end of a graph to its middle
+        allowed = finishing | region if name != "probabilities" else handing | region
+        core = _typed(found, _AFTER[name]) & (finishing | ~graph.typed(_CALLING))  # a call may hold the model too
+        for op in np.flatnonzero(core).tolist() if name in chosen else ():
+            this = graph.mask([op])
+            behind = forward(graph, _whole(found, this), control=False)
+            on = behind & ~allowed & ~this
+            if not on.any():
+                region |= behind
+            elif not why:
+                reader = int(np.flatnonzero(on)[0])
+                one, other = (f"{graph.names[i]!r} ({graph.types[i]})" for i in (op, reader))
+                why = f"{one} leads to {other}"
+    if not region.any():
+        nothing = f"it has none of the patterns {few(map(repr, chosen))}"
+        how = "gs.recipes.split_at(ed, tensor) cuts where you say"
+        raise found.refused(
+            f"{why}, which is not post-processing" if why else nothing,
+            f"Strip what only training needs first, or {how}" if why else f"There is nothing to cut off; {how}",
+        )
+    arrays = backward(graph, region, within=region | _typed(found, _ARRAYS))
+    region |= arrays & ~backward(graph, ~(region | arrays))  # what hands boxes to a loop goes too
+    read = entering(graph, region)
+    sources, sizes = graph.typed((*PLACEHOLDER_TYPES, "PlaceholderWithDefault")), graph.typed(_SIZES)
+    fed = forward(graph, sources, control=False, within=~sizes)
+    ends = [one for one in read if fed[one[0]] or _boxes(found, one, region)]
+    names = [graph.names[i] for i in np.flatnonzero(region).tolist()]
+    keep = {*found.ends, *(graph.names[op] for op, _ in ends)}
+    return loosened(found.plan.remove(names), graph, [graph.names[op] for op, _ in read], keep)
+
+
+def _boxes(found: Subject, tensor: Tensor, region: Mask) -> bool:
+    """Whether non-maximum suppression reads a tensor as its boxes or scores."""
+    graph = found.graph
+    return any(
+        region[op] and at < 2 and any(fnmatchcase(graph.types[op], kind) for kind in _AFTER["nms"])
+        for op, at in found.readers(*tensor)
+    )
+
+
+def _names(patterns: Any, known: Iterable[str]) -> list[str]:
+    return sorted(known) if patterns is None else [patterns] if isinstance(patterns, str) else list(patterns)
+
+
+def _chosen(found: Subject, patterns: Any, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The op types of some patterns.
+
+    Raises:
+        PlanError: there is no such pattern, or none is named.
+    """
+    names = _names(patterns, known)
+    for name in names:
+        if name not in known:
+            raise found.refused(f"{name!r} is not a pattern", one_of(name, known))
+    if not names:
+        raise found.refused("it names no pattern", f"Choose some of {few(map(repr, sorted(known)))}")
+    return tuple(kind for name in names for kind in known[name])
+
+
+def _typed(found: Subject, kinds: tuple[str, ...]) -> Mask:
+    """The ops of some types; so are calls, loops and branches whose functions hold nothing but such ops."""
+    graph = found.graph
+    fits: Callable[[str], bool] = lambda one: any(fnmatchcase(one, kind) for kind in kinds)  # noqa: E731
+    out = graph.typed(tuple(one for one in dict.fromkeys(graph.types) if fits(one)))
+    for op in found.typed(*_CALLING):
+        called = [one.function for one in called_by(graph.nodes[op], graph.functions)]
+        inner = {node.op for name in reachable(called, graph.functions) for node in graph.functions[name].node_def}
+        whole = "Const" in kinds  # what may be there: all of it; what is looked for: some of it
+        out[op] = all(map(fits, inner)) if whole else any(map(fits, inner))
+    return out
+
+
+_CALLING = ("If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "StatelessWhile", "While")
+
+
+def _all_read(found: Subject, mask: Mask) -> Mask:
+    """Those of some ops that read nothing but others of them."""
+    data = found.graph.data
+    mask = mask.copy()
+    while True:
+        late = data.rows[mask[data.rows] & ~mask[data.node]]
+        if not late.size:
+            return mask
+        mask[late] = False
+
+
+def _scaling(found: Subject, core: Mask) -> Mask:
+    """Some ops without the sums and products that do not scale.
+
+    What scales has a side of a few constants, and its other side is a picture or sound: made by one of the other ops,
+    or of three axes and more.
+    """
+    graph = found.graph
+    sums = core & graph.typed(_SUMS)
+    made = forward(graph, core & ~sums, control=False)
+    out = core & ~sums
+    for op in np.flatnonzero(sums).tolist():
+        sides = [constant(found, tensor) for tensor in found.reads(op)]
+        few_numbers = [side is not None and side.size <= _CHANNELS and side.dtype.kind == "f" for side in sides]
+        info = graph.info(op, 0)
+        picture = made[op] or (info is not None and info.shape is not None and len(info.shape) > 2)
+        out[op] = any(few_numbers) and picture
+    return out
+
+
+def _leaving(found: Subject, mask: Mask) -> list[Tensor]:
+    """The tensors of some ops that others read."""
+    data = found.graph.data
+    cross = ~mask[data.rows] & mask[data.node]
+    return list(dict.fromkeys(zip(data.node[cross].tolist(), data.port[cross].tolist(), strict=True)))
+
+
+def _whole(found: Subject, mask: Mask) -> Mask:
+    """Some ops, with the loops and conds of TF1 that they are in."""
+    graph, out = found.graph, mask.copy()
+    for names in graph.state.contexts:
+        around = [graph.index[name] for name in names if name in graph.index]
+        out[around] |= bool(mask[around].any())
+    return out
