@@ -15,6 +15,10 @@ from graphsurgeon.tf.values.assets import asset_files
 tf1 = tf.compat.v1
 
 
+#: It writes nothing: where the file is not there, whoever runs it hears of that.
+READING = "WholeFileReaderV2"
+
+
 def _written(path: str) -> Any:
     return tf.raw_ops.WriteFile(filename=path, contents="owned", name="evil")
 
@@ -32,6 +36,14 @@ def _saved(path: str) -> Any:
 def _debugged(path: str) -> Any:
     made = tf.raw_ops.DebugIdentityV3(input=tf.constant(1.0), debug_urls=[f"file://{path}"], name="evil")
     return made.op
+
+
+def _read(path: str) -> Any:
+    queue = tf.raw_ops.FIFOQueueV2(component_types=[tf.string])
+    put = tf.raw_ops.QueueEnqueueV2(handle=queue, components=[tf.constant(path)])
+    reader = tf.raw_ops.WholeFileReaderV2(name="evil")
+    with tf.control_dependencies([put]):
+        return tf.raw_ops.ReaderReadUpToV2(reader_handle=reader, queue_handle=queue, num_records=1).values.op
 
 
 def _called(path: str) -> Any:
@@ -62,12 +74,13 @@ def _one(op: Any) -> Any:
         return tf.identity(tf.constant(1, tf.int64))
 
 
-#: What the graph writes with, and the name that the scan gives to the op that does.
+#: What the graph writes or reads with, and the name that the scan gives to the op that does.
 WRITING: dict[str, tuple[Callable[[str], Any], str]] = {
     "WriteFile": (_written, "WriteFile"),
     "PrintV2": (_printed, "PrintV2"),
     "SaveV2": (_saved, "SaveV2"),
     "DebugIdentity": (_debugged, "DebugIdentityV3"),
+    READING: (_read, READING),
     "function": (_called, "WriteFile"),
     "branch": (_branched, "WriteFile"),
     "dataset": (_mapped, "WriteFile"),

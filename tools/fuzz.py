@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from tests.needs import corpus_folder  # noqa: E402
 from tests.tf.fuzzing import Result, results, sign  # noqa: E402
 
-BLOCK = 500
+BLOCK = 4000  # each begins with a process of its own, which loads TensorFlow
 #: Whose turn it is, block by block.
 TURNS = ("own", *("real", "saved", "generated") * 2, "zoo", *("real", "saved", "generated", "real") * 2)
 

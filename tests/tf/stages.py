@@ -217,21 +217,21 @@ def _judge(visit: Visit) -> None:
     assert gs.open(visit.path, trust=False).graph
 
 
-#: Stage -> what it does, and how many of a hundred files come to it.
+#: Stage -> what it does, and how many of a thousand files come to it.
 STAGES: dict[str, tuple[Callable[[Visit], None], int]] = {
-    "scan": (_scan, 100),
-    "open": (_open, 100),
-    "summary": (_summary, 100),
-    "search": (_search, 100),
-    "select": (_select, 100),
-    "inspect": (_inspect, 40),
-    "picture": (_picture, 25),
-    "plan": (_plan, 100),
-    "apply": (_apply, 20),
-    "copy": (_copy, 20),
-    "inline": (_inline, 6),
-    "save": (_save, 3),
-    "judge": (_judge, 1),
+    "scan": (_scan, 1000),
+    "open": (_open, 1000),
+    "summary": (_summary, 1000),
+    "search": (_search, 1000),
+    "select": (_select, 1000),
+    "inspect": (_inspect, 400),
+    "picture": (_picture, 250),
+    "plan": (_plan, 1000),
+    "apply": (_apply, 200),
+    "copy": (_copy, 200),
+    "inline": (_inline, 60),
+    "save": (_save, 30),
+    "judge": (_judge, 1),  # a process that loads TensorFlow takes as long as 300 files
 }
 
 
@@ -266,7 +266,7 @@ def visited(path: Path, seed: int, always: frozenset[str] | None = frozenset()) 
     choice = random.Random(seed)
     visit = Visit(path, random.Random(seed + 1))
     for name, (stage, share) in STAGES.items():
-        if choice.random() * 100 >= share and always is not None and name not in always:
+        if choice.random() * 1000 >= share and always is not None and name not in always:
             continue
         yield name, ""
         try:

@@ -26,6 +26,7 @@ from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import copy_handle_data
 from ..run.errors import told
+from ..run.gate import refuse_untrusted
 from ..values.variables import dims_of
 from .graph_function import Part, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
 from .graph_function import trainable as is_trainable
@@ -189,6 +190,8 @@ def keras_layer(
     twice = isinstance(training, tuple)
     flag = None if training is None or twice else tensor_name(training)
     graph, takes, gives, source = training if twice else (base, inputs, outputs, values)
+    for one in (base, graph):
+        refuse_untrusted(one.owner, asked)
     runs = {
         "inference": _Run(base, inputs, outputs, values, flag, asked, updated=False),
         "training": _Run(graph, takes, gives, source, flag, asked, updated=True),

@@ -23,7 +23,7 @@ from ...words import few
 from ..copy.append import carry_out
 from ..copy.imports import LIMIT, import_nodes
 from ..fresh import fresh
-from ..private.contexts import written_alone
+from ..private.contexts import has_proto, written_alone
 from ..private.graphs import differently_shaped
 from ..values.file_values import restored_by
 from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
@@ -243,7 +243,8 @@ def nodes_of(graph: TFGraph, asked: str) -> Any:
 def meta_graph(graph: TFGraph, saver: Any, asked: str) -> Any:
     """Returns the MetaGraphDef of an exported graph; raises PlanError where it is too large for a file."""
     small_enough(graph.as_graph_def(), asked)
-    contexts = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
+    named = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
+    contexts = filter(has_proto, named)  # a file may list ops there
     with graph.as_default(), written_alone(contexts):
         return tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
 

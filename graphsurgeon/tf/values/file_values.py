@@ -81,8 +81,8 @@ class CheckpointValues:
                 return
             feed = {self._saver.filename_tensor_name: self._prefix}
             try:
-                session.run(session.graph.get_operation_by_name(self._saver.restore_op_name), feed)
-            except tf.errors.OpError as error:
+                session.run(_named(session.graph, self._saver.restore_op_name), feed)
+            except (tf.errors.OpError, TypeError, ValueError) as error:  # those two of what is named and not there
                 wrong, instead = remedy(error) or (words_of(error), "Give the checkpoint of this very graph")
                 raise OpenError(asked, f"the checkpoint does not restore: {wrong}", instead) from error
         self.start(session)
@@ -107,7 +107,9 @@ class CheckpointValues:
         """Returns the names of the variable ops that the checkpoint restores; a saver may leave some out."""
         if self._saver is None or not self._saver.restore_op_name:
             return frozenset()
-        start: Any = self._graph.get_operation_by_name(self._saver.restore_op_name)
+        if not has_op(self._graph, self._saver.restore_op_name):
+            return frozenset()  # to fill says so
+        start: Any = _named(self._graph, self._saver.restore_op_name)
         ops = met_from([start], lambda op: op.control_inputs)
         return frozenset(t.op.name for op in ops for t in op.inputs if t.op.type in VARIABLE_TYPES)
 
@@ -123,7 +125,8 @@ class CheckpointValues:
         """
         if self._saver is None or not self._saver.restore_op_name:
             return {}
-        places = restored_by(self._graph.get_operation_by_name(self._saver.restore_op_name))
+        restore = self._saver.restore_op_name
+        places = restored_by(_named(self._graph, restore)) if has_op(self._graph, restore) else None
         if places is None:
             return None
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
@@ -178,7 +181,7 @@ class CheckpointValues:
         asked, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
         for name in self.init_ops:
             with told(OpenError, asked, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError):
-                session.run(session.graph.get_operation_by_name(name), self.asset_feeds)
+                session.run(_named(session.graph, name), self.asset_feeds)
 
     @property
     def asset_feeds(self) -> dict[str, str]:
@@ -252,6 +255,13 @@ class KeyedValues:
             return {}
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
         return {op: checkpoint.stored(key) for op, key in self._keys.items()}
+
+
+def _named(graph: TFGraph, name: str) -> Any:
+    """Returns the op that a file names; raises ValueError where there is none."""
+    if not has_op(graph, name):
+        raise ValueError("there is no such op")
+    return graph.get_operation_by_name(name)
 
 
 def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:

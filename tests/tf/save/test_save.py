@@ -376,3 +376,13 @@ def test_arguments_of_another_kind(tmp_path, path, options, words):
     with refuses(PlanError, *words):
         gs.open(model("ref").session).save(path and tmp_path / path, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_lists_ops_where_loops_are_meant_is_saved(tmp_path):
+    with tf.Graph().as_default():
+        tf1.placeholder(tf.float32, [], name="x")
+        meta = tf1.train.export_meta_graph()
+    meta.collection_def["while_context"].node_list.value.append("x")
+    (tmp_path / "m.meta").write_bytes(meta.SerializeToString())
+    gs.open(tmp_path / "m.meta").save(tmp_path / "again.meta")
+    assert gs.open(tmp_path / "again.meta").snapshot.names == ["x"]

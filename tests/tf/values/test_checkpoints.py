@@ -84,3 +84,19 @@ def test_a_frozen_copy_reads_its_file(tmp_path):
     feed = m.feed()
     got = dst.session().run(done["net/y:0"], {done["x:0"]: feed[m.x]})
     np.testing.assert_array_equal(got, m.session.run(m.y, {m.x: feed[m.x]}))
+
+
+@pytest.mark.parametrize("field", ["restore_op_name", "filename_tensor_name"])
+@pytest.mark.parametrize(
+    "name", ["no/such", "no/such:0", "^net/w", "net/w:7", "é"], ids=["none", "port", "control", "output", "letter"]
+)
+def test_a_saver_that_names_what_is_not_there_is_refused_in_words(tmp_path, field, name):
+    _, path = on_disk("resource", tmp_path)
+    meta = tf1.MetaGraphDef.FromString(path.read_bytes())
+    setattr(meta.saver_def, field, name)
+    path.write_bytes(meta.SerializeToString())
+    ed = gs.open(path)
+    assert str(ed)
+    assert isinstance(ed.untrained(), dict)
+    with refuses(OpenError, f"values from '{path.with_suffix('')}'", "Give the checkpoint of this very graph"):
+        ed.session()
