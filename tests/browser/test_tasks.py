@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.browser.tasks import CELLS, again, digest, each
 from tests.lab import open_notebook
 
 
-def test_tasks_take_few_gestures_and_their_code_does_the_same(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, CELLS)
+@pytest.mark.parametrize("kind", ["lab", "notebook7"])
+def test_tasks_take_few_gestures_and_their_code_does_the_same(page: Any, kind: str, request: Any) -> None:
+    server = request.getfixturevalue(kind)
+    notebook = open_notebook(page, server, CELLS)
     scripts, made = [], []
     for task, way, person in each(page, notebook):
         print(f"{task.name}, {way}: {len(person.gestures)}: {'; '.join(person.gestures)}")
@@ -18,5 +22,5 @@ def test_tasks_take_few_gestures_and_their_code_does_the_same(page: Any, lab: An
         scripts.append((notebook.ask("ed.to_code()"), saved, digest(task.made)))
         made.append(notebook.ask(digest(task.made)))
         assert way == "mouse" or made[-2] == made[-1], task.name
-    assert again(scripts, lab.root) == made
+    assert again(scripts, server.root) == made
     notebook.close()
