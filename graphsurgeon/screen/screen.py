@@ -26,7 +26,7 @@ from .shown import boundary_shown, boundary_text, look_shown, outline_shown, pla
 from .stage import Stage
 from .state import Place, State
 from .subject import Facts, Offered, Subject
-from .undo import remembered, undo_shown
+from .undo import history_shown, remembered, undo_shown
 from .verbs import VERBS
 
 
@@ -274,7 +274,7 @@ class Screen:
                 **plan_shown(draft, state.applied),
                 "same": self.same,
                 "saved": dict(state.saved),
-                "history": sum(not event.undone for event in self.destination.history),
+                "history": history_shown(stage),
             },
             "status": status,
             "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),

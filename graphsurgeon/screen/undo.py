@@ -14,7 +14,7 @@ from .stage import Stage
 from .state import State, Was
 
 #: What has a way back of its own.
-_OWN = frozenset({"apply", "back", "forward", "redo", "undo"})
+_OWN = frozenset({"apply", "back", "forward", "redo", "stand", "undo"})
 
 
 def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
@@ -52,6 +52,33 @@ def redo(stage: Stage, state: State) -> State:
         raise PlanError("redo()", "no step of this plan was taken back", "Apply the plan, or take its steps back")
     event = stage.destination.redo()
     return state.but(undone=left[:-1]).saying(f"done again: {event.text}")
+
+
+def stand(stage: Stage, state: State, step: int) -> State:
+    """Shows the graph as it was after a step of the history. What came later stays there to be gone to again.
+
+    Args:
+        step: the number of the step; 0: the graph as it was opened.
+
+    Raises:
+        PlanError: the history has no such step.
+    """
+    known = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_shown(stage)}}
+    if step not in known:
+        there = ", ".join(map(str, sorted(known)))
+        raise PlanError(f"stand({step})", "the history has no such step", f"Choose one of {there}")
+    taken = undone(state)
+    while _applied(stage) > step:
+        taken = (*taken, stage.destination.undo())
+    while _applied(stage) < step:
+        stage.destination.redo()
+    return state.but(undone=taken, applied="").saying(f"the graph {known[step]}")
+
+
+def history_shown(stage: Stage) -> list[dict[str, Any]]:
+    """Returns the steps of the history that one can stand at, and which are ahead of where the graph is now."""
+    events = [event for event in stage.destination.history if not event.dropped]
+    return [{"step": event.number, "text": event.text, "ahead": event.undone} for event in events]
 
 
 def undo_shown(stage: Stage, state: State) -> dict[str, int]:

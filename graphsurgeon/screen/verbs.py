@@ -325,6 +325,7 @@ _ALL = (
     _look("history_code", "show all that was applied as a script", gesture="button", answers="{ code: string }"),
     _edit("undo", "take back a step, mark or selection, or the last applied plan", gesture="button", key="Ctrl+Z"),
     _edit("redo", "do again what was taken back", gesture="button", key="Ctrl+Shift+Z"),
+    _edit("stand", "see the graph as it was after a step of the history", Arg("step", COUNT), gesture="button"),
     _edit("apply", "apply the plan", gesture="button", key="Ctrl+Enter", answers="{ applied: string }"),
 )  # fmt: skip
 

@@ -86,3 +86,36 @@ def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(pag
     page.wait_for_function("() => /picture stays as it is/.test(document.querySelector('.gs-status-text').textContent)")
     shot(page, "kept")
     page.errors.clear()
+
+
+def test_plan_and_marks_survive_reloading_closing_and_reopening(page: Any, lab: Any) -> None:
+    page.set_default_timeout(30_000)
+    opened = open_notebook(page, lab, CELLS, name="again.ipynb")
+    for name, key in (("x", "i"), ("y", "o")):
+        box(page, name).click()
+        page.keyboard.press(key)
+    page.keyboard.press("c")
+    said(page, "will be copied to copy/")
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    assert until(lambda: "widget-view" in (lab.root / "again.ipynb").read_text())
+
+    # the page is loaded again: all is as it was
+    page.goto("about:blank")
+    page.errors.clear()
+    page.goto(lab.page_of("again.ipynb"), wait_until="domcontentloaded")
+    box(page, "copy/y", "destination").wait_for(timeout=OPENING)
+    assert page.locator(".gs-tag-in").inner_text() == "▷ 1 in"
+    # the notebook is closed, its kernel ended, and both are opened another day
+    page.goto("about:blank")
+    page.errors.clear()
+    opened.client.stop_channels()
+    lab.api(f"kernels/{opened.kernel}", "DELETE")
+    again = open_file(page, lab, "again.ipynb")
+    page.get_by_role("tab", name="Plan of before").wait_for()
+    assert ".copy(" in page.locator(".gs-code pre").inner_text()
+    page.get_by_role("button", name="Mark its boundary").click()
+    said(page, "Boundary: 1 in, 1 out")
+    shot(page, "reopened")
+    page.get_by_role("button", name="Forget it").click()
+    page.get_by_role("tab", name="Plan of before").wait_for(state="detached")
+    again.close()

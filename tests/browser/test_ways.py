@@ -76,6 +76,19 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     said(page, "done again:")
     assert until(lambda: notebook.ask("not hands.orphans"))
 
+    # the strip of the history: one stands at its beginning, and at its end again
+    page.get_by_role("tab", name="History").click()
+    strip = page.get_by_role("group", name="History").get_by_role("button")
+    strip.first.click()
+    said(page, "the graph as it was opened")
+    box(page, "copy/").wait_for(state="detached")
+    assert strip.evaluate_all("all => all.map(one => one.ariaPressed)") == ["true", "false"]
+    shot(page, "history")
+    strip.last.click()
+    said(page, "the graph after copy")
+    box(page, "copy/").wait_for()
+    assert notebook.ask("not hands.orphans")
+
     notebook.run(METHODS)
     notebook.run(CODE)
     notebook.run(SAME)

@@ -49,6 +49,46 @@ def test_redo_leaves_the_graph_under_a_plan_alone():
     assert [s.to for s in ed.draft.steps] == ["two"]
 
 
+def test_one_can_stand_at_any_step_of_the_history_and_go_on_from_there():
+    ed = gs.open(tiny())
+    screen = ed.screen
+    for to in ("one", "two"):
+        screen.select(["y"])
+        screen.copy(to)
+        screen.apply()
+    screen.rename("y", "end")  # a new graph
+    screen.apply()
+    screen.select(["x"])
+    screen.mark_output("x")
+    screen.bypass("end")
+    steps = [one["step"] for one in traits(screen)["plan"]["history"]]
+
+    def stood(step):
+        screen.stand(step)
+        shown = traits(screen)
+        names = {"y", "end", "one/y", "two/y"} & set(ed.snapshot.names) - ed.orphans
+        return shown["status"]["text"].partition(" ")[2], names, [one["ahead"] for one in shown["plan"]["history"]]
+
+    assert stood(0) == ("graph as it was opened", {"y"}, [True] * 3)
+    assert stood(steps[1])[1:] == ({"y", "one/y", "two/y"}, [False, False, True])
+    assert stood(steps[0]) == ("graph after copy 1 op of graph to one/", {"y", "one/y"}, [False, True, True])
+    screen.redo()  # keys go on from there
+    assert stood(steps[1])[1:] == ({"y", "one/y", "two/y"}, [False, False, True])
+    assert stood(steps[2])[1:] == ({"end", "one/y", "two/y"}, [False] * 3)
+    assert run(ed.graph, "two/y:0", {"two/x:0": X}).tolist() == (X**2).tolist()
+    # what was planned and marked is as it was
+    assert (len(ed.draft), ed.draft.check(), traits(screen)["boundary"]["outputs"][0]["tensor"]) == (1, (), "x:0")
+    with refuses(PlanError, "stand(9): the history has no such step", "Choose one of 0, 1, 2, 3"):
+        screen.stand(9)
+    screen.stand(steps[0])
+    screen.drop_step(0)
+    screen.select(["y"])
+    screen.copy("three")
+    screen.apply()  # from here on the history is another one
+    texts = [one["text"] for one in traits(screen)["plan"]["history"]]
+    assert texts == [f"copy 1 op of graph to {to}/" for to in ("one", "three")]
+
+
 def test_marks_and_selections_are_taken_back_among_steps_one_by_one():
     screen = row_of_ops()
     screen.select(["d"])

@@ -108,6 +108,7 @@ class Applied:
     before: Graph
     after: Graph
     text: str
+    number: int = 1
     undone: bool = False
     dropped: bool = False
 
@@ -139,7 +140,8 @@ class PlainSubject:
         faults = plan.check()
         if faults:
             raise faults[0].error(len(faults) - 1)
-        done = Applied(plan.effect, self.snapshot, plan.after(), "; ".join(map(step_text, plan.steps)))
+        text, number = "; ".join(map(step_text, plan.steps)), len(self.history) + 1
+        done = Applied(plan.effect, self.snapshot, plan.after(), text, number)
         self.history.append(done)
         return self._turned(done, False)
 

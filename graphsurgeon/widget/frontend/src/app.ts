@@ -111,7 +111,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     tried: () => hands.do("try"),
     compared: () => void hands.runs.ask("applied"),
     said: text => status.say(text),
-    forgot: () => keep(graphs(), ""),
+    forgot: () => keep(graphs()),
     went: name => {
       const run = model.get("run");
       acts.reveal(run && "pane" in run ? run.pane : "source", name);
@@ -421,6 +421,16 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return [source, destination?.replace(/ after the plan$/, ""), model.get("scenes").source?.stats.ops].join(", ");
   }
 
+  /** What is not applied outlives the kernel and the page. */
+  function remember(): void {
+    const { inputs, outputs } = model.get("boundary"),
+      code = model.get("plan").code || (plan.left?.code ?? ""),
+      any = !!(code || inputs.length || outputs.length),
+      names = (list: typeof inputs) => list.map(one => one.tensor);
+    if (any || had) keep(graphs(), any ? { code, marks: { inputs: names(inputs), outputs: names(outputs) } } : undefined);
+    had = any;
+  }
+
   /** A button that has just done its last work does not keep the keyboard. */
   function planned(): void {
     const { size } = store.now.selected.source;
@@ -450,11 +460,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
       highlight();
       inspector.update(model.get("boundary"));
       planned();
+      remember();
     },
     plan: () => {
-      const { code } = model.get("plan");
-      if (code || had) keep(graphs(), code);
-      had = !!code;
+      remember();
       ran();
     },
     run: ran,
@@ -530,10 +539,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   panes.source.map.seen(true);
   sides();
+  const left = kept(graphs());
   for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
   acts.adopt(true);
-  had = !!model.get("plan").code;
-  if (!had && !model.get("still")) plan.left(kept(graphs()));
+  if (!had && !model.get("still")) plan.offer(left);
 
   return () => {
     for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);

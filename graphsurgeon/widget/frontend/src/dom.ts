@@ -64,7 +64,7 @@ function set(element: Element, props: Props): void {
 export interface ButtonProps extends Props {
   icon?: SVGElement;
   text?: string;
-  label?: string;
+  label?: string | undefined;
   kind?: string;
 }
 
@@ -88,6 +88,11 @@ export function button(props: ButtonProps & { press: () => void }): HTMLButtonEl
     icon,
     text && h("span", {}, text),
   );
+}
+
+/** A small button of a row; `name` is what it is called where its text does not say what it is for. */
+export function small(text: string, press: () => void, name?: string, more: Props = {}): HTMLButtonElement {
+  return button({ text, kind: "small", "aria-label": name, label: name, press, ...more });
 }
 
 /** A paragraph that explains. */

@@ -1,5 +1,5 @@
 // The inspector at the right: what is selected, its tensors, and their mark buttons.
-import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s } from "./dom";
+import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s, small } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
 import { called, opOf, sharedScope } from "./places";
@@ -139,13 +139,9 @@ export class Inspector {
     const shown = held(of, title);
     if (of.more)
       shown.append(
-        button({
-          text: "Fetch its picture",
-          kind: "small",
-          press: async () => {
-            const found = await this.events.fetched(of.tensor);
-            if (found) shown.replaceWith(held(found, title));
-          },
+        small("Fetch its picture", async () => {
+          const found = await this.events.fetched(of.tensor);
+          if (found) shown.replaceWith(held(found, title));
         }),
       );
     return shown;
@@ -190,15 +186,11 @@ export class Inspector {
   #valueOf(name: string): HTMLElement {
     const place = h("div", { class: "gs-value", tabindex: -1 });
     place.append(
-      button({
-        text: "Fetch the value",
-        kind: "small",
-        press: async () => {
-          const found = await this.events.asked(name);
-          if (!found) return;
-          fill(place, facts(found.rows), histogram(found.histogram));
-          focus(place);
-        },
+      small("Fetch the value", async () => {
+        const found = await this.events.asked(name);
+        if (!found) return;
+        fill(place, facts(found.rows), histogram(found.histogram));
+        focus(place);
       }),
     );
     return place;
@@ -231,7 +223,7 @@ export class Inspector {
       copy,
       this.events.editable() &&
         !key.startsWith("~") &&
-        button({ text: "Rename", kind: "small", "data-focus": "rename", press: () => this.events.renamed(key) }),
+        small("Rename", () => this.events.renamed(key), undefined, { "data-focus": "rename" }),
       title && title !== name.replace(/\/$/, "") && h("div", { class: "gs-type" }, title),
     );
   }

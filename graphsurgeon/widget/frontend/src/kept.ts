@@ -1,21 +1,26 @@
-// A plan that is kept in the browser until it is applied or taken back: a kernel that ends does not take it away.
+// What was made and not applied, kept in the browser: neither a kernel that ends nor a page that closes takes it away.
 const LEAD = "graphsurgeon.plan ";
 
-/** Keeps the code of a plan for a graph; an empty one lets go of it. */
-export function keep(graph: string, code: string): void {
+export interface Kept {
+  /** of the plan */ code: string;
+  marks: { inputs: string[]; outputs: string[] };
+}
+
+/** Keeps the plan and the marks for a graph; nothing lets go of them. */
+export function keep(graph: string, made?: Kept): void {
   try {
-    if (code) sessionStorage.setItem(LEAD + graph, code);
-    else sessionStorage.removeItem(LEAD + graph);
+    if (made) localStorage.setItem(LEAD + graph, JSON.stringify(made));
+    else localStorage.removeItem(LEAD + graph);
   } catch {
     // a page may not keep anything
   }
 }
 
-/** The code of the plan that is kept for a graph. */
-export function kept(graph: string): string {
+/** What is kept for a graph. */
+export function kept(graph: string): Kept | undefined {
   try {
-    return sessionStorage.getItem(LEAD + graph) ?? "";
+    return JSON.parse(localStorage.getItem(LEAD + graph)!) ?? undefined;
   } catch {
-    return "";
+    return undefined;
   }
 }

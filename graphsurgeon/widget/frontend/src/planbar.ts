@@ -1,14 +1,15 @@
 // The bar at the bottom: the boundary and the copy on its first line, the plan on its second, the details of both below.
-import { button, copyButton, count, field, figure, fill, h, handled, hasFocus, muted } from "./dom";
+import { button, copyButton, count, field, figure, fill, h, handled, hasFocus, muted, small } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
+import type { Kept } from "./kept";
 import { problems, tables } from "./plantabs";
 import type { Unmapped, Verbs, Waits } from "./verbs";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Wrote } from "./types";
 
 const LOST = "The kernel is gone, and the plan is not: run the cell again, then this code in a cell below it.",
-  LEFT = "The kernel that this plan was made with is gone. Run the code in a cell, or forget it.";
+  LEFT = "The kernel that made this is gone. Run the code in a cell, mark the boundary, or forget it.";
 
 export interface PlanEvents {
   copied(how: Verbs["copy"], byKey: boolean): void;
@@ -27,7 +28,7 @@ export interface PlanEvents {
 interface Tab {
   id: string;
   text: string;
-  n: number;
+  n?: number;
   warn?: boolean;
   body(): Node;
 }
@@ -81,7 +82,7 @@ export class PlanBar {
   #faults = 0;
   #shown = "";
   #lost = false;
-  #left = "";
+  left: Kept | undefined;
   #again: () => void = () => {};
 
   constructor(
@@ -131,6 +132,8 @@ export class PlanBar {
     this.#tryButton.hidden = empty;
     this.#undo.disabled = !views?.undo || this.#lost;
     this.#redo.disabled = !views?.redo || this.#lost;
+    const past = plan.history ?? [],
+      done = past.filter(one => !one.ahead).length;
     const faults = plan.faults.length,
       warnings = plan.warnings.length;
     this.#list = [
@@ -166,22 +169,26 @@ export class PlanBar {
       { id: "variables", text: "Variables", n: plan.rows ?? plan.variables.length, body: () => tables.variables(plan, this.ask) },
       { id: "names", text: "New ops", n: plan.counts.ops, body: () => tables.names(plan, this.ask) },
       { id: "connections", text: "Connections", n: plan.counts.connections, body: () => tables.connections(plan) },
-      { id: "code", text: "Code", n: 0, body: () => this.#code(plan.code, plan.history ?? 0, this.#lost ? LOST : "") },
-    ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && plan.history) || !empty) as Tab[];
+      { id: "code", text: "Code", body: () => this.#code(plan.code, done, this.#lost ? LOST : "") },
+    ].filter(t => t.id === "boundary" || t.id === "problems" || (t.id === "code" && done) || !empty);
+    if (past.length) this.#list.push({ id: "history", text: "History", n: past.length, body: () => tables.history(past, this.ask) });
     const { saved } = plan;
-    if (saved && "lines" in saved)
-      this.#list.push({ id: "saved", text: (saved as Wrote).title, n: 0, body: () => this.#saved(saved as Wrote) });
+    if (saved && "lines" in saved) this.#list.push({ id: "saved", text: (saved as Wrote).title, body: () => this.#saved(saved as Wrote) });
     if ("tops" in run) {
       const body = () => runPanel(run as RunShown, this.ask, by, this.events.went, this.events.said);
-      this.#list.push({ id: "run", text: "Run", n: 0, warn: !!(run.bad || run.stopped), body });
+      this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stopped), body });
     }
-    if (this.#left && empty)
+    const { left } = this;
+    if (left && empty)
       this.#list.push({
         id: "left",
         text: "Plan of before",
-        n: 0,
         warn: true,
-        body: () => this.#code(this.#left, 0, LEFT, () => this.left("")),
+        body: () =>
+          this.#code(left.code, 0, LEFT, [
+            small("Mark its boundary", () => this.ask("set_boundary", left.marks)),
+            small("Forget it", () => this.offer()),
+          ]),
       });
     // what went wrong is shown at once, not only counted
     if (faults && !this.#faults) this.#open = "problems";
@@ -203,12 +210,12 @@ export class PlanBar {
     if (this.#list.some(t => t.id === "code")) this.show("code");
   }
 
-  /** Offers the code of a plan that a kernel has left behind. */
-  left(code: string): void {
-    this.#left = code;
+  /** Offers the code of a plan, and its marks, that a kernel has left behind. */
+  offer(made?: Kept): void {
+    this.left = made;
     this.#again();
-    if (code && !this.#open) this.show("left");
-    else if (!code) this.events.forgot();
+    if (made && !this.#open) this.show("left");
+    else if (!made) this.events.forgot();
   }
 
   focusSummary(): void {
@@ -245,13 +252,7 @@ export class PlanBar {
         leaks > 0 &&
           h("button", { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(leaks, "leak")}`),
         b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
-        b.swap &&
-          button({
-            text: "Swap",
-            kind: "small",
-            label: "Let inputs and outputs change places",
-            press: () => this.ask("swap_boundary", {}),
-          }),
+        b.swap && small("Swap", () => this.ask("swap_boundary", {}), undefined, { title: "Let inputs and outputs change places" }),
         button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
       );
     if (had) this.#summary.focus();
@@ -288,7 +289,7 @@ export class PlanBar {
           },
           t.warn && icon("warn"),
           t.text,
-          t.n > 0 && h("span", { class: "gs-n" }, figure(t.n)),
+          !!t.n && h("span", { class: "gs-n" }, figure(t.n)),
         );
       }),
     );
@@ -328,7 +329,7 @@ export class PlanBar {
   }
 
   /** Code with its copy button; where plans were applied, that of all history can be shown in its place. */
-  #code(text: string, applied: number, note = "", forget?: () => void): HTMLElement {
+  #code(text: string, applied: number, note = "", also: HTMLElement[] = []): HTMLElement {
     const place = h("div", { class: "gs-code" }),
       show = (code: string) =>
         fill(
@@ -337,7 +338,7 @@ export class PlanBar {
           h(
             "div",
             { class: "gs-row" },
-            forget && button({ text: "Forget it", kind: "small", press: forget }),
+            ...also,
             !!code && copyButton({ icon: icon("copy"), text: "Copy code" }, code, "Code copied.", this.events.said),
             applied > 0 &&
               code === text &&

@@ -1,5 +1,5 @@
 // The details below the plan bar: tables of the boundary and of what the plan does.
-import { button, count, field, figure, h, muted } from "./dom";
+import { button, count, field, figure, h, muted, small } from "./dom";
 import { kindsOf } from "./places";
 import type { Ask } from "./api";
 import { icon } from "./icons";
@@ -35,35 +35,20 @@ export const tables = {
           act?.(t.tensor),
         ),
       );
-    const drop = (t: string) =>
-      button({ text: "Unmark", kind: "small", "aria-label": `Unmark ${t}`, press: () => ask("unmark", { tensor: t }) });
+    const drop = (t: string) => small("Unmark", () => ask("unmark", { tensor: t }), `Unmark ${t}`);
     const add = (t: string) =>
       h(
         "span",
         { class: "gs-row" },
-        button({ text: "Add as input", kind: "small", "aria-label": `Add as input ${t}`, press: () => ask("add_leak", { tensor: t }) }),
-        button({
-          text: "Copy what computes it",
-          kind: "small",
-          "aria-label": `Copy what computes it: ${t}`,
-          press: () => ask("include", { tensor: t }),
-        }),
+        small("Add as input", () => ask("add_leak", { tensor: t }), `Add as input ${t}`),
+        small("Copy what computes it", () => ask("include", { tensor: t }), `Copy what computes it: ${t}`),
       );
-    const wait = (op: string) =>
-      button({
-        text: "Copy it too",
-        kind: "small",
-        label: `Copy ${op} too, with all that it needs`,
-        "aria-label": `Copy it too: ${op}`,
-        press: () => ask("include", { tensor: `^${op}` }),
-      });
+    const wait = (op: string) => small("Copy it too", () => ask("include", { tensor: `^${op}` }), `Copy it too: ${op}`);
     const waits: [Waits, string][] = [
       ["keep", "Copy it, waiting for the originals"],
       ["drop", "Copy it, waiting for nothing"],
     ];
-    const held = waits
-      .slice(same ? 0 : 1)
-      .map(([control, text]) => button({ text, kind: "small", label: text, press: () => copy(control) }));
+    const held = waits.slice(same ? 0 : 1).map(([control, text]) => small(text, () => copy(control)));
     return h(
       "ul",
       { class: "gs-rows" },
@@ -101,12 +86,11 @@ export const tables = {
             "span",
             { class: "gs-row" },
             h("span", { class: "gs-muted" }, `is ${t.by}`),
-            button({
-              text: "Let what reads \u2026 read it",
-              kind: "small",
-              label: `Choose the tensor whose readers should read ${t.by}`,
-              press: () => pick(`Whose readers should read ${t.by}`, old => ask("reroute", { old, to: t.by })),
-            }),
+            small(
+              "Let what reads \u2026 read it",
+              () => pick(`Whose readers should read ${t.by}`, old => ask("reroute", { old, to: t.by })),
+              `Let what reads \u2026 read it: ${t.by}`,
+            ),
           ),
         ];
       const named = t.kind === "tensor" || t.kind === "constant";
@@ -131,12 +115,7 @@ export const tables = {
             ),
           ),
           entered(named ? t.by : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", set),
-          button({
-            text: "Pick",
-            kind: "small",
-            label: `Pick the tensor that feeds ${t.tensor}`,
-            press: () => pick(`What should feed ${t.tensor}`, set),
-          }),
+          small("Pick", () => pick(`What should feed ${t.tensor}`, set), undefined, { title: `Pick the tensor that feeds ${t.tensor}` }),
         ),
       ];
     });
@@ -150,31 +129,13 @@ export const tables = {
         "li",
         {},
         off ? h("s", {}, text) : h("span", {}, text),
-        button({ text: "Edit", kind: "small", label: "Change its arguments", "aria-label": `Edit: ${text}`, press: () => edit(i) }),
-        button({
-          text: "Mute",
-          kind: "small",
-          label: off ? "Let it be done again" : "Let it do nothing, in its place",
-          "aria-label": `Mute: ${text}`,
+        small("Edit", () => edit(i), `Edit: ${text}`),
+        small("Mute", () => ask("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
           "aria-pressed": String(off),
-          press: () => ask("mute_step", { step: i, on: !off }),
+          title: off ? "Let it be done again" : "Let it do nothing, in its place",
         }),
-        i > 0 &&
-          button({
-            text: "\u2191",
-            kind: "small",
-            label: `Earlier: ${text}`,
-            "aria-label": `Earlier: ${text}`,
-            press: () => ask("move_step", { step: i, before: i - 1 }),
-          }),
-        i < last &&
-          button({
-            text: "\u2193",
-            kind: "small",
-            label: `Later: ${text}`,
-            "aria-label": `Later: ${text}`,
-            press: () => ask("move_step", { step: i, before: i + 2 }),
-          }),
+        i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`),
+        i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`),
         button({ icon: icon("close"), label: `Take out: ${text}`, kind: "small", press: () => ask("drop_step", { step: i }) }),
       );
     const c = plan.counts;
@@ -232,6 +193,19 @@ export const tables = {
       plan.new.map(n => [named(n.name, ask), n.was, n.op]),
     );
     return h("div", {}, made, more(plan.counts.ops - plan.new.length));
+  },
+
+  /** The steps of the history, as a strip: a press shows the graph as it was then, and what came later can be gone to again. */
+  history(steps: Required<Plan>["history"], ask: Ask): HTMLElement {
+    const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0,
+      at = ({ step, text, ahead }: (typeof steps)[number]) =>
+        small(text, () => ask("stand", { step }), undefined, {
+          title: ahead ? `${text}, taken back` : text,
+          class: ahead ? "gs-ahead" : "",
+          "aria-pressed": String(step === now),
+        });
+    const opened = { step: 0, text: "Opened", ahead: false };
+    return h("div", { class: "gs-row gs-measures", role: "group", "aria-label": "History" }, ...[opened, ...steps].map(at));
   },
 
   connections(plan: Plan): HTMLElement {
@@ -304,16 +278,11 @@ export function problems(plan: Plan, ask: Ask): HTMLElement {
           h(
             "span",
             { class: "gs-row", role: "group", "aria-label": "What would make it fit" },
-            ...f.cures.slice(0, CURES).map((c, cure) =>
-              button({
-                text: kindsOf(c),
-                kind: "small",
-                label: `${kindsOf(c)}: ${c.text}`,
-                press: () => ask("cure", { fault: i, cure }),
-              }),
-            ),
+            ...f.cures
+              .slice(0, CURES)
+              .map((c, cure) => small(kindsOf(c), () => ask("cure", { fault: i, cure }), undefined, { title: `${kindsOf(c)}: ${c.text}` })),
           ),
-        i === plan.faults.length - 1 && button({ text: "Take the last step back", kind: "small", press: () => ask("undo", {}) }),
+        i === plan.faults.length - 1 && small("Take the last step back", () => ask("undo", {})),
       ),
     ),
     ...plan.warnings.map(w => h("li", {}, h("span", { class: "gs-tag gs-tag-leak" }, "\u26a0 warning"), h("div", {}, w))),

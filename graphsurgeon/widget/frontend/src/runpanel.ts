@@ -1,5 +1,5 @@
 // The panel of a run below the plan: where the first NaN comes from, what costs the most, the colours.
-import { button, copyButton, h, muted } from "./dom";
+import { copyButton, h, muted, small } from "./dom";
 import type { Ask } from "./api";
 import type { ColourBy } from "./verbs";
 import type { RunShown } from "./types";
@@ -29,10 +29,10 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
       "div",
       { class: "gs-row gs-measures", role: "group", "aria-label": "Colour by" },
       ...measures(run).map(([key, text]) =>
-        button({ text, kind: "small", "aria-pressed": String(by === key), press: () => ask("paint", { by: by === key ? "family" : key }) }),
+        small(text, () => ask("paint", { by: by === key ? "family" : key }), undefined, { "aria-pressed": String(by === key) }),
       ),
       copyButton({ text: "Copy as Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
-      button({ text: "Forget the run", kind: "small", press: () => ask("forget_run", {}) }),
+      small("Forget the run", () => ask("forget_run", {})),
     ),
     bad &&
       h(

@@ -1,5 +1,5 @@
 // The last line: what Python says, what the page says, the wait for the kernel, and the legend of the colours.
-import { button, fill, focus, h, hasFocus } from "./dom";
+import { fill, focus, h, hasFocus, small } from "./dom";
 import { safeColour } from "./shapes";
 import type { Scene, Status } from "./types";
 
@@ -10,15 +10,14 @@ const LATER = "The kernel has not answered for 10 s: it runs a cell, or it is go
 
 export class StatusBar {
   readonly #text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
-  readonly #stop = button({ text: "Cancel", kind: "small", hidden: true, press: () => this.cancel() });
+  readonly #stop = small("Cancel", () => this.cancel(), undefined, { hidden: true });
   readonly #legend = h("ul", { class: "gs-legend", "aria-label": "Colours" });
   readonly element = h("div", { class: "gs-status" }, this.#text, this.#stop, this.#legend);
   #said: Status | null = null;
   #own: Status | null = null;
-  #slow = 0;
-  #long = 0;
-  #waits = false;
-  #waitsLong = false;
+  #timers: number[] = [];
+  /** 1: the kernel is slow, 2: it may be gone */
+  #waits = 0;
 
   constructor(
     private readonly cancel: () => void,
@@ -39,22 +38,15 @@ export class StatusBar {
 
   /** The number of requests that wait for the kernel. */
   pending(n: number): void {
-    clearTimeout(this.#slow);
-    clearTimeout(this.#long);
-    this.#waitsLong = false;
-    if (n) {
-      this.#slow = window.setTimeout(() => {
-        this.#waits = true;
+    const wait = (how: number, after: number) =>
+      window.setTimeout(() => {
+        this.#waits = how;
         this.#draw();
-      }, SLOW);
-      this.#long = window.setTimeout(() => {
-        this.#waitsLong = true;
-        this.#draw();
-      }, LONG);
-    } else {
-      this.#waits = false;
-      this.#draw();
-    }
+      }, after);
+    this.close();
+    this.#timers = n ? [wait(1, SLOW), wait(2, LONG)] : [];
+    this.#waits = n && Math.min(this.#waits, 1);
+    if (!n) this.#draw();
   }
 
   /** The colours that are there; an entry that is pressed lets its boxes fade. */
@@ -97,14 +89,14 @@ export class StatusBar {
   }
 
   close(): void {
-    for (const timer of [this.#slow, this.#long]) clearTimeout(timer);
+    for (const timer of this.#timers) clearTimeout(timer);
   }
 
   #draw(): void {
     const status = this.#own ?? this.#said;
-    const busy = this.#waits || this.#said?.level === "busy";
+    const busy = !!this.#waits || this.#said?.level === "busy";
     const shown =
-      this.#waits && status?.level !== "busy" ? { text: this.#waitsLong ? LATER : "Waiting for the kernel\u2026", level: "busy" } : status;
+      this.#waits && status?.level !== "busy" ? { text: this.#waits > 1 ? LATER : "Waiting for the kernel\u2026", level: "busy" } : status;
     this.element.className = `gs-status gs-level-${shown?.level ?? "info"}`;
     const text = shown?.text ?? "";
     if (this.#text.textContent !== text) fill(this.#text, text);

@@ -40,7 +40,7 @@ export class TopBar {
   constructor(events: TopEvents, ask: Ask, foldAll: () => void, search: HTMLElement) {
     const tool = (name: IconName, label: string, press: () => void, more: ButtonProps = {}) =>
       button({ icon: icon(name), label, kind: "quiet", press, ...more });
-    const does = (name: IconName, label: string, action: Action) => tool(name, label, () => events.does(action));
+    const does = (name: IconName, label: string, action: Action, more?: ButtonProps) => tool(name, label, () => events.does(action), more);
     const menu = (name: IconName, label: string, open: (at: Point) => void, kind = "") => {
       const made = tool(
         name,
@@ -58,14 +58,13 @@ export class TopBar {
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
     this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-live" });
-    this.#full = tool("full", "Full window (Shift+F)", () => events.does("full"), { "aria-pressed": "false" });
+    this.#full = does("full", "Full window (Shift+F)", "full", { "aria-pressed": "false" });
     this.#back = does("back", "Back ( , )", "back");
     this.#forward = does("forward", "Forward ( . )", "forward");
     this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }));
     this.#scale = button({ text: "100%", label: "Full size (0)", kind: "quiet", class: "gs-scale", press: () => events.does("actual") });
-    const takes = (name: IconName, label: string, action: Action) =>
-      tool(name, label, () => events.does(action), { "aria-pressed": "false", class: "gs-tool" });
-    this.#tools = { lasso: takes("lasso", "Lasso (l)", "lasso"), pan: takes("hand", "Drag pans (h, or hold Space)", "hand") };
+    const kept = { "aria-pressed": "false", class: "gs-tool" };
+    this.#tools = { lasso: does("lasso", "Lasso (l)", "lasso", kept), pan: does("hand", "Drag pans (h, or hold Space)", "hand", kept) };
     this.element = h(
       "div",
       { class: "gs-top" },
@@ -86,7 +85,7 @@ export class TopBar {
         this.#turn,
         menu("eye", "What is shown (s)", events.seen, "gs-live"),
         menu("colours", "Colours", events.colours, "gs-live"),
-        menu("recipes", "Recipes (Shift+R)", () => events.does("recipes"), "gs-live"),
+        does("recipes", "Recipes (Shift+R)", "recipes", { "aria-haspopup": "menu", class: "gs-live" }),
         h("span", { class: "gs-rule" }),
         does("fit", "Fit the picture (f)", "fit"),
         does("minus", "Zoom out (-)", "out"),

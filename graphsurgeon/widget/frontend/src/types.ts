@@ -183,8 +183,8 @@ export interface Adapter {
 
 export interface Plan {
   saved?: Wrote | Record<string, never>;
-  /** How many plans are applied. */
-  history?: number;
+  /** The plans that were applied; those that were taken back and can be done again are ahead. */
+  history?: { step: number; text: string; ahead: boolean }[];
   inputs?: Fed[];
   /** Step -> the scope of the copy that it makes. */
   scopes?: Record<string, string>;

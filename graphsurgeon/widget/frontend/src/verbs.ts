@@ -104,5 +104,6 @@ export interface Verbs {
   history_code: Record<string, never>;
   undo: Record<string, never>;
   redo: Record<string, never>;
+  stand: { step: number };
   apply: Record<string, never>;
 }

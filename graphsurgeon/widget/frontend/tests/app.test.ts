@@ -533,7 +533,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   item("a").focus();
   key(item("a"), "Escape");
   expect(host.querySelector(".gs-picking")).toBeNull();
-  click(named("Choose the tensor whose readers should read copy/y:0"));
+  click(named("Let what reads … read it: copy/y:0"));
   click(item("b"));
   model.answer("details", {
     title: "b",

@@ -265,5 +265,7 @@ export const EXAMPLES: Example[] = [
   { verb: "history_code", args: {} },
   { verb: "undo", args: {} },
   { verb: "redo", args: {} },
+  { verb: "stand", args: {"step": 0} },
+  { verb: "stand", args: {"step": 2} },
   { verb: "apply", args: {} },
 ];

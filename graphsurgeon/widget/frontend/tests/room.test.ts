@@ -136,7 +136,7 @@ const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan(
   tab = (text: string) => [...host.querySelectorAll<HTMLElement>('[role="tab"]')].find(t => t.textContent!.startsWith(text));
 
 test("without its kernel a plan cannot be applied, and is offered as code, and again where the graph is shown anew", () => {
-  sessionStorage.clear();
+  localStorage.clear();
   const state = { scenes: { source: scene([box("a")]), destination: null }, titles: { source: "net", destination: "net" } };
   start(state);
   model.put({ plan: PLAN, titles: { source: "net", destination: "net after the plan" } });
@@ -151,17 +151,54 @@ test("without its kernel a plan cannot be applied, and is offered as code, and a
   expect(host.querySelector(".gs-code pre")!.textContent).toBe("plan = ed.plan()");
   [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === "Forget it")!.click();
   expect(tab("Plan of before")).toBe(undefined);
-  expect(sessionStorage.length).toBe(0);
+  expect(localStorage.length).toBe(0);
   first.remove();
 });
 
 test("a plan that is taken back or applied is not offered again", () => {
-  sessionStorage.clear();
+  localStorage.clear();
   start();
   model.put({ plan: PLAN });
-  expect(sessionStorage.length).toBe(1);
+  expect(localStorage.length).toBe(1);
   model.put({ plan: NO_PLAN });
-  expect(sessionStorage.length).toBe(0);
+  expect(localStorage.length).toBe(0);
+});
+
+test("marks outlive the kernel as the plan does, and are made again by a button; a new mark takes no plan away", () => {
+  localStorage.clear();
+  start();
+  const marked = (...names: string[]) => ({ ...NO_BOUNDARY, inputs: names.map(tensor => ({ tensor, text: tensor })) });
+  model.put({ boundary: marked("a:0", "b:0"), plan: PLAN });
+  start();
+  const offered = () => [...host.querySelectorAll<HTMLElement>(".gs-code button")];
+  model.put({ boundary: marked("c:0") });
+  start();
+  click(offered().find(b => b.textContent === "Mark its boundary")!);
+  expect(model.sent.at(-1)).toMatchObject({ verb: "set_boundary", args: { inputs: ["c:0"], outputs: [] } });
+  expect(host.querySelector(".gs-code pre")!.textContent).toBe("plan = ed.plan()");
+});
+
+test("the history is a strip: each step can be stood at, and what was taken back is ahead", () => {
+  start();
+  expect(tab("History")).toBe(undefined);
+  const step = (n: number, ahead = false) => ({ step: n, text: `copy ${n}`, ahead });
+  model.put({ plan: { ...NO_PLAN, history: [step(1), step(3, true)] } });
+  expect(tab("History")!.textContent).toBe("History2");
+  click(tab("History")!);
+  const strip = () => [...host.querySelectorAll<HTMLElement>('[aria-label="History"] button')];
+  expect(strip().map(b => [b.textContent, b.getAttribute("aria-pressed")])).toEqual([
+    ["Opened", "false"],
+    ["copy 1", "true"],
+    ["copy 3", "false"],
+  ]);
+  strip()[2]!.focus();
+  click(strip()[2]!);
+  expect(model.sent.at(-1)).toMatchObject({ verb: "stand", args: { step: 3 } });
+  model.put({ plan: { ...NO_PLAN, history: [step(1), step(3)] } });
+  expect(strip()[2]!.getAttribute("aria-pressed")).toBe("true");
+  expect(document.activeElement).toBe(strip()[2]);
+  click(strip()[0]!);
+  expect(model.sent.at(-1)).toMatchObject({ verb: "stand", args: { step: 0 } });
 });
 
 test("tabs and lists say how many there are, not how many came", () => {
