@@ -1,0 +1,76 @@
+"""A published keyword detector goes from what it was trained as to a TFLite file, by hand in a real JupyterLab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.browser.hands import IMPORTS, answered, apply, painted, said, shot
+from tests.lab import open_notebook
+
+#: The model as TFLite's own interpreter runs it, on what the original makes of the sound.
+RUN = """
+def interpreted(features, path="keywords.tflite"):
+    interpreter = tf.lite.Interpreter(model_path=path)
+    interpreter.allocate_tensors()
+    (taken,), (given,) = interpreter.get_input_details(), interpreter.get_output_details()
+    interpreter.set_tensor(taken["index"], features)
+    interpreter.invoke()
+    return interpreter.get_tensor(given["index"])
+
+def original(wanted):
+    whole = gs.open(SOURCE).trust()
+    return whole.session().run(wanted, {"wav_data:0": SOUND})
+"""
+
+
+def test_a_detector_becomes_a_file_that_tflite_runs(page: Any, lab: Any, corpus: Any) -> None:
+    feeds, fetches = corpus.golden("kws_ds_cnn_s")
+    sound = str(corpus.root / "items" / "kws_ds_cnn_s" / "golden.npz")
+    files = f"SOURCE, SOUND = {str(corpus.path('kws_ds_cnn_s'))!r}, np.load({sound!r})['feed::wav_data:0']"
+    cells = [f"{IMPORTS}\n{files}\n{RUN}", "ed = gs.open(SOURCE).trust()\ned"]
+    assert list(feeds) == ["wav_data:0"]
+    opened = open_notebook(page, lab, cells)
+    page.locator(".gs-pane-source [data-name]").first.wait_for()
+    menu, dialog = page.get_by_role("menu", name="Recipes"), page.locator(".gs-dialog")
+
+    def recipe(what: str, do: str, **fields: str) -> None:
+        page.get_by_role("button", name="Recipes (Shift+R)").click()
+        menu.get_by_role("menuitem", name=what).click()
+        for label, text in fields.items():
+            dialog.get_by_label(label, exact=True).fill(text)
+        shot(page, f"tflite-{do.lower().replace(' ', '-')}")
+        dialog.get_by_role("button", name=do).click()
+
+    recipe("Cut off pre-processing", "Do it")
+    said(page, "cut_preprocessing: ")
+    answered(page)
+    painted(page)
+    shot(page, "tflite-cut")
+    apply(page)
+    recipe("Bring it into inference form", "Do it", Outputs="labels_softmax:0")
+    said(page, "for_inference: ")
+    apply(page)
+    painted(page)
+    shot(page, "tflite-inference")
+    recipe("Check it for TFLite", "Check", Outputs="labels_softmax:0")
+    said(page, "nothing")
+    shot(page, "tflite-checked")
+
+    page.get_by_role("button", name="Save", exact=True).click()
+    dialog.get_by_label("File or folder").fill("keywords")
+    dialog.get_by_label("Format").select_option("tflite")
+    dialog.get_by_label("Outputs").fill("labels_softmax:0")
+    dialog.get_by_role("button", name="Save", exact=True).click()
+    page.locator(".gs-panel", has_text="run by TFLite's interpreter").wait_for()
+    painted(page)
+    shot(page, "tflite-saved")
+
+    features, scores = opened.ask("[one.tolist() for one in original(['Mfcc:0', 'labels_softmax:0'])]")
+    got = np.array(opened.ask(f"interpreted(np.array({features!r}, np.float32)).tolist()"))
+    np.testing.assert_allclose(got, scores, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(got, fetches["labels_softmax:0"], rtol=1e-4, atol=1e-6)
+    kinds = opened.ask("sorted(set(ed.snapshot.types))")
+    assert not {"DecodeWav", "Mfcc", "FusedBatchNorm", "Identity"} & set(kinds)
+    opened.close()
