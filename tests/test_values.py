@@ -245,6 +245,20 @@ def test_a_rename_keeps_the_trained_value_and_undo_and_redo_keep_what_was_traine
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_read_that_reads_another_variable_says_nothing_of_its_own(kind):
+    ed = gs.open(small(kind))
+    give(ed, "v0", 42)
+    read = ed.snapshot.state.variables["v0"].snapshot.partition(":")[0]
+    ed.apply(ed.plan().connect("v1:0", to=read, input=0))
+    assert (ed.value("v0"), ed.value("v1")) == (42, 11)
+    give(ed, "v0", 43)
+    ed.undo()
+    assert held(ed) == {"v0": 43, "v1": 11}
+    ed.redo()
+    assert (ed.value("v0"), ed.value("v1")) == (43, 11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_rename_that_resets_is_undone_with_the_value_of_before(kind):
     ed = gs.open(small(kind))
     give(ed, "v0", 42)

@@ -15,6 +15,7 @@ from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import body
 from ..run.errors import told
+from ..values.variables import value_of
 from .flops import flops
 from .op_types import attributes, documentation, op_types
 from .outputs import array_in, dtype_name
@@ -54,7 +55,7 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
         raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")
     live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
     with told(SelectionError, asked, "its value cannot be read", how):
-        return live.run(held.snapshot or f"{name}:0")
+        return live.run(value_of(live.graph, held, asked))
 
 
 # -- as short texts ---------------------------------------------------------------------------------

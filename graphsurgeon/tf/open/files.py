@@ -30,6 +30,8 @@ _MAGIC = {
     b"%PDF": "a PDF",
     b"\x89PNG": "a PNG picture",
 }
+#: How a SavedModel begins that is split into parts: a file of records in the form of Riegeli.
+_SPLIT = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 
 
 def read_bytes(path: Path, asked: str) -> bytes:
@@ -71,6 +73,11 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
     for magic, what in _MAGIC.items():
         if data.startswith(magic):
             raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {_KINDS}")
+    if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
+        wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow's Python does not read either"
+        how = "Write it again as saved_model.pb where it was made: tf.saved_model.save(model, folder), without "
+        weights = "experimental_image_format. A graph over 2 GB fits with its weights as variables, not as constants"
+        raise OpenError(asked, wrong, how + weights)
     part = re.fullmatch(r"(.+)\.(?:index|data-\d+-of-\d+)", path.name)
     if part:
         how = f"Open its graph, {str(path.with_name(part[1] + '.meta'))!r}; ed.restore(...) takes the values"
@@ -202,12 +209,12 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 
 def saved_model_file(folder: Path, asked: str) -> Path:
-    """Returns the ``saved_model.pb`` or ``.pbtxt`` of a folder, or the ``.meta`` of the latest of its checkpoints.
+    """Returns the ``saved_model.pb``, ``.pbtxt`` or ``.cpb`` of a folder, or the ``.meta`` of the latest of its checkpoints.
 
     Raises:
         OpenError: it has neither; what it has instead is named.
     """
-    for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz"):
+    for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz", "saved_model.cpb"):
         if (folder / name).exists():
             return folder / name
     latest = newest(str(folder))

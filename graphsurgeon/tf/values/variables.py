@@ -287,8 +287,9 @@ def value_of(graph: TFGraph, info: VariableInfo, asked: str) -> TFTensor:
     Raises:
         PlanError: there is none.
     """
-    if info.snapshot or not info.resource:
-        return graph.as_graph_element(info.snapshot or info.op + ":0")
+    snapshot = info.snapshot if info.snapshot and _reads(graph, info) else ""
+    if snapshot or not info.resource:
+        return graph.as_graph_element(snapshot or info.op + ":0")
     kept = place_of(graph.get_operation_by_name(info.op))
     for op in graph.get_operations():  # any op of that name in the session holds the very same variable
         if op.type == "VarHandleOp" and place_of(op) == kept:
@@ -300,6 +301,14 @@ def value_of(graph: TFGraph, info: VariableInfo, asked: str) -> TFTensor:
         f"no op reads variable {info.op!r} without doing more, so a session cannot tell its value",
         "Give values={name: array}",
     )
+
+
+def _reads(graph: TFGraph, info: VariableInfo) -> bool:
+    """Whether what reads a variable for all others still does so, and was not given something else to read."""
+    op = graph.as_graph_element(info.snapshot).op
+    while op.type in ("Identity", "ReadVariableOp"):
+        op = op.inputs[0].op
+    return str(op.name) == info.op
 
 
 def stands_alone(op: TFOp) -> bool:

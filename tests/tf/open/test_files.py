@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
@@ -222,6 +223,32 @@ def test_text_without_ops(tmp_path):
     path = put(tmp_path, "model.pbtxt", "versions { producer: 22 }")
     with refuses(OpenError, "this is text, but not of a TensorFlow graph"):
         gs.open(path)
+
+
+@pytest.mark.parametrize("name", ["saved_model.cpb", "model.bin"])
+def test_a_saved_model_in_parts_says_what_writes_it_whole(tmp_path, name):
+    path = put(tmp_path, name, b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f" + bytes(8) + b"@" + bytes(200))
+    for thing in (path, tmp_path) if name == "saved_model.cpb" else (path,):
+        with refuses(OpenError, "this is a SavedModel split into parts (saved_model.cpb)", "tf.saved_model.save(model, "):
+            gs.open(thing)
+
+
+def test_a_saved_model_whose_pb_is_text(tmp_path):
+    class Double(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
+        def __call__(self, x):
+            return {"y": x * self.scale}
+
+    module = Double()
+    module.scale = tf.Variable([2.0, 3.0])
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.__call__)
+    path = tmp_path / "model" / "saved_model.pb"
+    proto = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    path.write_text(text_format.MessageToString(proto))
+    for thing in (path.parent, path):
+        ed = gs.open(thing)
+        assert ed.inputs == {"x": "x:0"}
+        np.testing.assert_array_equal(ed.function()(np.float32([1, 1]))["y"], [2.0, 3.0])
 
 
 def test_a_folder_that_is_no_saved_model(tmp_path):
