@@ -74,7 +74,7 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
         if data.startswith(magic):
             raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {_KINDS}")
     if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
-        wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow's Python does not read either"
+        wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow's Python cannot read either"
         how = "Write it again as saved_model.pb where it was made: tf.saved_model.save(model, folder), without "
         weights = "experimental_image_format. A graph over 2 GB fits with its weights as variables, not as constants"
         raise OpenError(asked, wrong, how + weights)
@@ -209,7 +209,7 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 
 def saved_model_file(folder: Path, asked: str) -> Path:
-    """Returns the ``saved_model.pb``, ``.pbtxt`` or ``.cpb`` of a folder, or the ``.meta`` of the latest of its checkpoints.
+    """Returns the ``saved_model.pb``, ``.pbtxt`` or ``.cpb`` of a folder, or the ``.meta`` of its latest checkpoint.
 
     Raises:
         OpenError: it has neither; what it has instead is named.

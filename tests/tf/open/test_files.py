@@ -229,7 +229,7 @@ def test_text_without_ops(tmp_path):
 def test_a_saved_model_in_parts_says_what_writes_it_whole(tmp_path, name):
     path = put(tmp_path, name, b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f" + bytes(8) + b"@" + bytes(200))
     for thing in (path, tmp_path) if name == "saved_model.cpb" else (path,):
-        with refuses(OpenError, "this is a SavedModel split into parts (saved_model.cpb)", "tf.saved_model.save(model, "):
+        with refuses(OpenError, "this is a SavedModel split into parts (saved_model.cpb)", "tf.saved_model.save(model"):
             gs.open(thing)
 
 
