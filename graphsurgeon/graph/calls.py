@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import SelectionError
 from .edges import Edges, Ints
-from .functions import Called, called_by, given, gives_way, short_name
+from .functions import READ_BY_GRADIENT, Called, called_by, given, gives_way, gradient_of, short_name
 from .graph import Graph, TensorInfo, Unfolded
 from .names import free_name, op_name, under
 
@@ -35,7 +35,7 @@ class Call:
         op: its number.
         scope: the name scope that its functions hang in; its name, wherever that is free.
         plain: it is a call and nothing else: unfolded, what it computes stands in its place.
-        functions: those that can be unfolded; one without ops cannot.
+        functions: those that can be unfolded, with the one that is its gradient; one without ops cannot.
         missing: names of those that the graph does not hold.
         around: names of those that it is itself inside of: they call themselves.
     """
@@ -50,10 +50,10 @@ class Call:
     @property
     def words(self) -> str:
         """What it calls."""
-        if self.functions and self.plain:
-            return f"call of {short_name(self.functions[0].function)}"
-        if self.functions:
-            return ", ".join(called.below for called in self.functions)
+        inside = [f"call of {short_name(one.function)}" if self.plain and not one.gradient else one.below
+                  for one in self.functions]  # fmt: skip
+        if inside:
+            return ", ".join(inside)
         return "calls itself" if self.around else "function not in the graph" if self.missing else "no ops inside"
 
     def count(self, graph: Graph) -> int:
@@ -72,6 +72,7 @@ class Part:
         call: the number of the op that calls it, in the part around.
         around: the part around; None for the graph itself.
         below: what stands between the name of that op and the names in here.
+        gradient: that op does not call it: it is its gradient.
     """
 
     graph: Graph
@@ -80,6 +81,7 @@ class Part:
     call: int = -1
     around: Part | None = None
     below: str = ""
+    gradient: bool = False
     inner: dict[tuple[int, str], Part] = field(default_factory=dict)
 
     @property
@@ -101,18 +103,40 @@ class Part:
         """What each of its arguments is given, in the part around; None where nobody knows. They are its first ops."""
         if self.around is None:
             return []
+        graph, count = self.around.graph, self.graph.types.count("_Arg")
+        ends = graph.data.ends(self.call)
+        if not self.gradient:
+            return given(graph.nodes[self.call], ends, count)
+        known = [*ends] if self.around.calls[self.call].plain else []  # then come the gradients of its results
+        read = self._read_beside if not known else []
+        return [*known, *[None] * (count - len(known) - len(read)), *read][:count]
+
+    @cached_property
+    def _read_beside(self) -> list[tuple[int, int] | None]:
+        """What the gradient of an op reads of the function that the op is in, as far as the file says it."""
+        assert self.around is not None
         graph = self.around.graph
-        return given(graph.nodes[self.call], graph.data.ends(self.call), self.graph.types.count("_Arg"))
+        attributes = getattr(graph.nodes[self.call], "attr", {})
+        said = attributes[READ_BY_GRADIENT].list.s if READ_BY_GRADIENT in attributes else [b""]
+        own, *names = [text.decode("utf-8", "replace") for text in said]
+        scope = graph.names[self.call].removesuffix(own)
+        ends = [(graph.index.get(scope + name.partition(":")[0]), int(name.partition(":")[2] or 0)) for name in names]
+        return [None if op is None else (op, port) for op, port in ends]
 
     def tensor(self, op: int, port: int) -> str:
         """Returns the name of a tensor in the whole; an argument of a plain call is what the call is given."""
         part, end = self, (op, port)
-        while part.around is not None and end[0] < len(part.arguments) and part.around.calls[part.call].plain:
+        while part.around is not None and end[0] < len(part.arguments) and part.gives_way:
             outer = part.arguments[end[0]]
             if outer is None:
                 break
             part, end = part.around, outer
         return f"{part.named(end[0])}:{end[1]}"
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether it stands in the place of the op that calls it."""
+        return self.around is not None and self.around.calls[self.call].plain and not self.gradient
 
     def read(self, op: int) -> list[str]:
         """Returns the tensors that an op reads, by their names in the whole."""
@@ -127,16 +151,19 @@ class Part:
 
     @cached_property
     def calls(self) -> dict[int, Call]:
-        """The ops that call functions, by number."""
-        graph, known = self.graph, self.graph.functions
+        """The ops that call functions, or have a gradient that is one, by number."""
+        graph, known, gradients = self.graph, self.graph.functions, self.graph.gradients
         kinds, first, kind_of = graph.kinds
         some = [graph.nodes[int(i)] for i in first]  # None where a plan will make it: others of its kind may be there
-        calling = [k for k in range(len(kinds)) if some[k] is None or called_by(some[k], known)]
+        named = gradients.keys() - known.keys()  # names of gradients: an op of any kind may have one
+        calling = [k for k in range(len(kinds)) if named or some[k] is None or called_by(some[k], known)]
         found = {}
         for op in np.flatnonzero(np.isin(kind_of, calling)).tolist() if calling else ():
-            called = called_by(graph.nodes[op], known) if graph.nodes[op] is not None else ()
-            if called:
-                found[op] = self._call(op, called)
+            node = graph.nodes[op]
+            called: Sequence[Called] = called_by(node, known) if node is not None else ()
+            slope, _ = gradient_of(node, gradients, known)
+            if called or slope in known:
+                found[op] = self._call(op, called, slope)
         return found
 
     @cached_property
@@ -144,7 +171,7 @@ class Part:
         """Scope -> the call whose functions hang in it."""
         return {call.scope: call for call in self.calls.values()}
 
-    def _call(self, op: int, called: Sequence[Called]) -> Call:
+    def _call(self, op: int, called: Sequence[Called], slope: str = "") -> Call:
         graph = self.graph
         known, name, plain = graph.functions, graph.names[op], gives_way(graph.nodes[op], graph.functions)
         missing = tuple(one.function for one in called if one.function not in known)
@@ -153,6 +180,10 @@ class Part:
             one for one in called
             if one.function not in missing and one.function not in around and len(known[one.function].node_def)
         )  # fmt: skip
+        if slope in known and slope not in self.functions and len(known[slope].node_def):
+            own = {n.name.partition("/")[0] for one in inside if plain for n in known[one.function].node_def}
+            below = free_name("gradient", lambda wish: wish in own or graph.taken(f"{name}/{wish}"))
+            inside = (*inside, Called(slope, below, gradient=True))
         scope = name
         if plain and inside and name in graph.scopes.index:
             leaves = [node.name.lower() for node in known[inside[0].function].node_def]
@@ -170,7 +201,7 @@ class Part:
             graph = read(self.graph, called.function, call.op)
             path = under(under(self.path, call.scope), called.below) if called.below else under(self.path, call.scope)
             functions = (*self.functions, called.function)
-            self.inner[key] = Part(graph, path, functions, call.op, self, called.below)
+            self.inner[key] = Part(graph, path, functions, call.op, self, called.below, called.gradient)
         return self.inner[key]
 
 
@@ -326,7 +357,8 @@ class Calls:
             for reader in part.graph.consumers.row(number).tolist():
                 yield part, reader
                 call = part.calls.get(reader)
-                for inner in self._bodies(part, call) if call is not None and inside(part, reader) else ():
+                bodies = self._bodies(part, call) if call is not None and inside(part, reader) else ()
+                for inner in (one for one in bodies if not one.gradient):
                     todo += [(inner, i) for i, end in enumerate(inner.arguments) if end and end[0] == number]
 
     def _bodies(self, part: Part, call: Call | None) -> list[Part]:
@@ -344,7 +376,7 @@ class Calls:
         for count, (part, call) in enumerate(self._walk(None)):
             if count >= most:
                 break
-            if any(called.function == function for called in call.functions):
+            if any(called.function == function and not called.gradient for called in call.functions):
                 found.append(part.named(call.op))
         return found
 
@@ -431,10 +463,22 @@ class Expanded:
         found: Ints = np.concatenate(spots)[first[self.part] + self.number]
         return found
 
+    @cached_property
+    def derived(self) -> Ints:
+        """The ops of gradients, by number: what they are in does not run them."""
+        inner = [k for k, part in enumerate(self.parts) if _of_gradient(part)]
+        return np.flatnonzero(np.isin(self.part, inner)).astype(np.int32)
+
     def inside(self, op: int) -> Part | None:
         """Returns the function that an op is in; None for an op of the graph itself."""
         k = int(self.part[op])
         return self.parts[k] if k else None
+
+
+def _of_gradient(part: Part | None) -> bool:
+    while part is not None and not part.gradient:
+        part = part.around
+    return part is not None
 
 
 class _Outputs:
@@ -537,6 +581,11 @@ class _Joined:
         inputs, gives = self.data.ends(op), [self.data.ends(i)[0] for i in results]
         own = part.around
         assert own is not None
+        if part.gradient:
+            outer = op - part.call
+            for argument, end in zip(arguments, part.arguments, strict=True):
+                self.more[argument] = [(outer + end[0], end[1])] if end is not None else []
+            return
         if not own.calls[part.call].plain:
             for argument, end in zip(arguments, given(own.graph.nodes[part.call], inputs, len(arguments)), strict=True):
                 self.more[argument] = [end] if end is not None else []

@@ -12,6 +12,11 @@ T = TypeVar("T")
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
+#: An attribute of an op: the name of its own gradient. The second is that in a file, of which TensorFlow knows nothing.
+NAMES_OF_GRADIENTS = ("_gradient_op_type", "_saved_gradient")
+#: An attribute of an op with the second: its name in its function, and the tensors there that its gradient reads too.
+READ_BY_GRADIENT = "_saved_gradient_reads"
+
 _TRACED = re.compile(r"__(?:inference|forward|backward)_(.+?)(?:_\d+)*")
 
 
@@ -21,10 +26,12 @@ class Called(NamedTuple):
     Args:
         function: its name.
         below: what stands between the op's name and the names in the function; empty where nothing does.
+        gradient: the op does not call it: it is what its gradient is computed by.
     """
 
     function: str
     below: str = ""
+    gradient: bool = False
 
 
 def called_by(node: Any, functions: Container[str] = ()) -> list[Called]:
@@ -55,6 +62,28 @@ def called_by(node: Any, functions: Container[str] = ()) -> list[Called]:
 def gives_way(node: Any, functions: Container[str] = ()) -> bool:
     """Returns whether an op is a call and nothing else, so that what it calls can stand in its place."""
     return node.op in CALLS or node.op in functions
+
+
+def gradient_of(node: Any, gradients: Mapping[str, str], functions: Container[str] = ()) -> tuple[str, bool]:
+    """Returns the function that is the gradient of an op, by name; empty where none is known.
+
+    Args:
+        node: its NodeDef; None where nobody knows it.
+        gradients: function, or name of a gradient -> the function that it is.
+        functions: the names of the functions there are.
+
+    Returns:
+        with it, whether it is that of the function which the op calls: it takes what that takes, then the gradients of
+        its results. One by `tf.custom_gradient` takes these, then what it reads beside them.
+    """
+    if node is None or not gradients:
+        return "", False
+    attributes = getattr(node, "attr", {})
+    own = next((attributes[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in attributes), "")
+    if own in gradients:
+        return gradients[own], False
+    called = called_by(node, functions) if gives_way(node, functions) else ()
+    return next(((gradients[one.function], True) for one in called if one.function in gradients), ("", False))
 
 
 def given(node: Any, inputs: Sequence[T], count: int) -> list[T | None]:

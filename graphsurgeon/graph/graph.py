@@ -19,7 +19,7 @@ from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
 from .edges import reversed_edges, side_by_side, stacked
-from .functions import called_by, reachable, referred
+from .functions import called_by, gradient_of, reachable, referred
 from .live import TFGraph
 from .pending import made
 from .scopes import Scopes
@@ -378,6 +378,8 @@ class Graph:
     def call_around(self, name: str) -> str:
         """Returns the op that calls the function which an op of this name is inside of; empty for any other name.
 
+        Where the function is the gradient of an op, this is that op.
+
         Args:
             name: the name of an op, as a picture with unfolded calls shows it.
         """
@@ -386,7 +388,8 @@ class Graph:
             call = call.rpartition("/")[0]
             node = self.nodes[self.index[call]] if call in self.index else None
             called = called_by(node, self.functions) if node is not None else ()
-            if any(one.function in self.functions for one in called):
+            inside = [*(one.function for one in called), gradient_of(node, self.gradients, self.functions)[0]]
+            if any(one in self.functions for one in inside):
                 return call
         return ""
 
@@ -399,6 +402,10 @@ class Graph:
             if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in held):
                 wrong = f": it is inside function {one.function!r}, which {call!r} calls"
                 return wrong, f"Put the function in the place of the call first: plan.inline({call!r})"
+        slope = gradient_of(self.nodes[self.index[call]], self.gradients, self.functions)[0] if call else ""
+        if slope in self.functions:
+            wrong = f": it is inside function {slope!r}, the gradient of {call!r}"
+            return wrong, f"Work in the function alone: gs.open(..., function={slope!r})"
         return "", ""
 
     def tensor(self, name: str, asked: str = "") -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError, PlanError, SelectionError, did_you_mean
+from ..graph.functions import called_by
 from ..graph.names import op_name
 from ..graph.search import hits
 from ..view.first_picture import first_unfolded, unfolded_to
@@ -35,7 +36,9 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
     said = f"{counted(len(selection_of(tree, selected)), 'ops')} selected" if selected else "nothing selected"
     inside = stage.holding(state, "source", selected)[0].graph.unfolded
     if inside is not None:
-        said += f", inside {few(inside.outer)}: an edit inlines it, a copy leaves it as it is"
+        slopes = [name for name, node in inside.calls.items() if not called_by(node, inside.graph.functions)]
+        said += f", in the gradient of {few(slopes)}" if slopes else f", inside {few(inside.outer)}: an edit inlines it"
+        said += ": a copy leaves it as it is" if slopes else ", a copy leaves it as it is"
     return state.seen(selected=selected).saying(said)
 
 

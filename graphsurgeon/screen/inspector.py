@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.calls import Calls
-from ..graph.functions import CALLS, called_by, gives_way
-from ..graph.graph import Graph, TensorInfo, shape_text
+from ..graph.calls import Calls, Expanded
+from ..graph.functions import CALLS, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, gradient_of
+from ..graph.graph import Graph, Mask, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
 from ..graph.packages import package_of, unknown_words
 from ..graph.selection import Query, Selection
@@ -24,6 +24,8 @@ from .subject import Facts, Subject
 _MOST = 60
 """So many names of a list are shown; the list's total says how many there are."""
 _KINDS = 8
+_TOLD = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
+"""Attributes that other rows say."""
 _IDLE = ("Const", "NoOp", "Identity")
 _FLOPS_OF = 2000
 """Of so many ops at most the floating-point operations are counted: TensorFlow takes some 20 µs for each."""
@@ -56,7 +58,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     kinds = list(inside.types.items())
     whole, within = graph, mask
     if calls is not None and tree.calls is not None:
-        whole, within = calls.listed.graph, np.isin(calls.listed.seen_in(tree.calls), np.flatnonzero(mask))
+        whole, within = calls.listed.graph, _within(calls.listed, tree.calls, np.flatnonzero(mask))
     more = int(within.sum()) - len(inside)
     head = ["ops", f"{len(inside):,}" + (f", and {more:,} in calls" if more > 0 else "")]
     rows = [head, *([kind, f"{n:,}"] for kind, n in kinds[:_KINDS])]
@@ -97,9 +99,15 @@ def ops_inside(tree: Tree, name: str, calls: Calls) -> list[str]:
     if tree.calls is None:
         return [tree.graph.names[i] for i in np.flatnonzero(mask).tolist()]
     deep = calls.listed
-    return [
-        deep.graph.names[i] for i in np.flatnonzero(np.isin(deep.seen_in(tree.calls), np.flatnonzero(mask))).tolist()
-    ]
+    return [deep.graph.names[i] for i in np.flatnonzero(_within(deep, tree.calls, np.flatnonzero(mask))).tolist()]
+
+
+def _within(deep: Expanded, shown: Expanded, ops: Any) -> Mask:
+    """The ops at any depth that are in some that are shown; of a gradient only where it is shown: others run."""
+    seen = deep.seen_in(shown)
+    found: Mask = np.isin(seen, ops)
+    found[deep.derived] &= np.isin(seen[deep.derived], shown.derived)
+    return found
 
 
 def _panel(
@@ -188,7 +196,8 @@ def _places(tree: Tree, op: int, calls: Calls | None) -> list[list[str]]:
     part, call = tree.calls.inside(op) if tree.calls is not None else None, tree.folded.get(op)
     rows = []
     if part is not None:
-        rows.append(["function", f"{part.function}, called by {part.call_name}"])
+        how = "the gradient of" if part.gradient else "called by"
+        rows.append(["function", f"{part.function}, {how} {part.call_name}"])
         rows += _elsewhere(calls, part.function, part.call_name)
     if call is not None:
         rows.append(["calls", call.words + (f", {counted(call.count(tree.graph), 'ops')}" if call.functions else "")])
@@ -217,7 +226,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     rows += _gradient(graph, node)
     value = facts.constant_value(node)
     for key in sorted(getattr(node, "attr", {})):
-        if key not in ("_output_shapes", "_class") and (key != "value" or value is None):
+        if key not in _TOLD and (key != "value" or value is None):
             rows.append([key, facts.attribute_text(node.attr[key])])
     about = numbers(value) if value is not None else {"rows": [], "histogram": None}
     rows += about["rows"]
@@ -259,14 +268,13 @@ def _gradient(graph: Graph, node: Any) -> list[list[str]]:
     """Returns a row that says which gradient an op has of its own: a function that can be opened, or Python."""
     if node is None:  # an op that a plan would make
         return []
-    attributes = getattr(node, "attr", {})
-    name = attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""
-    called = [one.function for one in called_by(node, graph.functions)] if gives_way(node, graph.functions) else []
-    own = next((graph.gradients[key] for key in (name, *called) if key in graph.gradients), "")
+    own, _ = gradient_of(node, graph.gradients, graph.functions)
     if own in graph.functions:
         return [["gradient", f"{counted(len(graph.functions[own].node_def), 'ops')}; function={own!r} opens it"]]
     if own:
         return [["gradient", f"{own}, which is not in the graph"]]
+    attributes = getattr(node, "attr", {})
+    name = next((attributes[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in attributes), "")
     traced = name.rpartition("-")[0] in CALLS  # the gradient that any call has
     return [["gradient", f"{name}: Python code, no part of the graph"]] if name and not traced else []
 
@@ -293,7 +301,7 @@ def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> tup
     if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)
     deep = calls.listed
-    within = np.flatnonzero(np.isin(deep.seen_in(tree.calls), ops))
+    within = np.flatnonzero(_within(deep, tree.calls, ops))
     if len(within) > _FLOPS_OF:
         return 0, False
     own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.parts))]

@@ -137,3 +137,40 @@ def test_another_signature_is_chosen_from_the_list_at_the_top(page: Any, lab: An
     shot(page, "served-3-other")
     assert notebook.ask("ed.opened.serving.opened.removeprefix('function ')") == others[0]
     notebook.close()
+
+
+CLIPPED = """
+import tempfile, tensorflow as tf
+class Clipped(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([None], name="x")])
+    def __call__(self, x):
+        @tf.custom_gradient
+        def clipped(x):
+            y = tf.exp(x, name="inner")
+            return y, lambda dy: tf.clip_by_value(dy * y, -0.1, 0.1)
+        return tf.sin(clipped(x) * 2.0)
+module, path = Clipped(), tempfile.mkdtemp()
+tf.saved_model.save(module, path, signatures=module.__call__)
+"""
+
+
+def test_a_custom_gradient_unfolds_below_its_op(page: Any, lab: Any) -> None:
+    notebook = open_notebook(page, lab, [f"{IMPORTS}\n{CLIPPED}\ned = gs.open(path)\ned"])
+    assert "gradient" in box(page, "IdentityN").text_content()
+    shot(page, "gradient-folded")
+    box(page, "IdentityN").dblclick()
+    inside = box(page, "IdentityN/gradient/")
+    inside.wait_for()
+    fit(page)
+    shot(page, "gradient-unfolded")
+    inside.dblclick()
+    last = box(page, "IdentityN/gradient/mul")
+    last.wait_for()
+    fit(page)
+    last.click()
+    answered(page)
+    said(page, "in the gradient of IdentityN: a copy leaves it as it is")
+    page.locator(".gs-inspector", has_text="the gradient of IdentityN").wait_for()
+    shot(page, "gradient-inside")
+    assert notebook.ask("ed.selection.names") == ["IdentityN/gradient/mul"]
+    notebook.close()

@@ -263,3 +263,47 @@ def test_a_name_inside_a_call_is_no_name_of_the_graph_and_the_message_says_so():
         graph.tensor("call/half:0")
     with refuses(SelectionError, "no op is called 'x/y' in graph", "ed.find"):
         graph.find("x/y")
+
+
+# -- gradients -----------------------------------------------------------------------------------------
+
+SLOPE = function("b dy", [("sign", "Neg", ["b"]), ("mul", "Mul", ["sign", "dy"])], ["mul"])
+
+
+def sloped(gradients: dict[str, str], **functions: Definition) -> Calls:
+    about: dict[str, Any] = {"functions_of": lambda: functions, "gradients_of": lambda: gradients}
+    return Calls(Graph.of([("x", "Placeholder", []), ("call", "once", ["x"]), ("y", "Abs", ["call"])], **about), body)
+
+
+def test_the_gradient_of_a_function_hangs_in_the_scope_of_its_call():
+    found = sloped({"once": "slope"}, once=ONCE, slope=SLOPE)
+    (call,) = found.expanded([]).folded.values()
+    assert (call.words, call.count(found.base)) == ("call of once, gradient", 3)
+    one = found.expanded(["call"])
+    assert rows(one.graph) == {
+        "x": [], "call/op": ["x"], "y": ["call/op"], "call/gradient/b": ["x"], "call/gradient/dy": [],
+        "call/gradient/sign": ["call/gradient/b"], "call/gradient/mul": ["call/gradient/sign", "call/gradient/dy"],
+    }  # fmt: skip
+    assert one.said == {"call": "call of once", "call/gradient": "slope"}
+    assert [one.graph.names[i] for i in one.derived] == [name for name in one.graph.names if "/gradient/" in name]
+    assert found.to("call/gradient/mul") == ["call"]
+    assert found.callers("slope") == []  # nothing calls it
+    assert found.callers("once") == ["call"]
+
+
+def test_a_gradient_leaves_names_to_the_function_and_may_lead_back_or_be_missing():
+    named = function("b", [("gradient/op", "Exp", ["b"])], ["gradient/op"])
+    two = sloped({"once": "slope"}, once=named, slope=SLOPE)
+    assert set(two.expanded(["call"]).said) == {"call", "call/gradient_2"}
+    again = function("b dy", [("again", "once", ["b"]), ("mul", "Mul", ["again", "dy"])], ["mul"])
+    found = sloped({"once": "slope"}, once=ONCE, slope=again)
+    deep = found.everything()
+    assert "call/gradient/again/op" in deep.graph.index
+    assert not [name for name in deep.graph.names if name.startswith("call/gradient/again/gradient")]  # without end
+    assert set(sloped({"once": "gone"}, once=ONCE).expanded(["call"]).said) == {"call"}
+    with refuses(
+        SelectionError,
+        "no op is called 'call/gradient/mul' in graph: it is inside function 'slope', the gradient of 'call'",
+        "gs.open(..., function='slope')",
+    ):
+        found.base.find("call/gradient/mul")

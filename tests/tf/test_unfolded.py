@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.function import Defun
 
 import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
 from graphsurgeon.graph.calls import Calls
 from graphsurgeon.tf.functions.insides import body
 from tests.corpus import corpus_ids
+from tests.refusal import refuses
 from tests.tf2 import calling_twice_deep
 
 tf1 = tf.compat.v1
@@ -109,3 +113,112 @@ def test_what_runs_over_a_dataset_takes_its_elements_and_what_it_captures():
     assert found.input_names(captured) == ["scale:0"]
     (source,) = found.input_names(element)
     assert found.types[found.index[source.partition(":")[0]]] == "RangeDataset"
+
+
+# -- gradients -----------------------------------------------------------------------------------------
+
+
+class Clipped(tf.Module):
+    """A module with a gradient of its own, behind a loop and in a function that it calls."""
+
+    @tf.custom_gradient
+    def clipped(self, x):
+        y = tf.exp(x, name="inner")
+        return y, lambda dy: tf.clip_by_value(dy * y, -0.1, 0.1)
+
+    @tf.function
+    def f(self, x):
+        return self.clipped(x) + 1.0
+
+    @tf.function(input_signature=[tf.TensorSpec([None], name="x")])
+    def __call__(self, x):
+        return self.f(tf.sin(self.clipped(x) * 2.0))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path, module = str(tmp_path_factory.mktemp("gradients") / "clipped"), Clipped()
+    tf.saved_model.save(module, path, signatures=module.__call__)
+    return path
+
+
+def test_a_custom_gradient_of_a_file_unfolds_below_its_op_joined_to_what_it_reads(saved):
+    for ed in (gs.open(saved), live(saved)):
+        found = rows(unfolded(ed.snapshot).everything().graph)
+        clips = sorted(name for name in found if name.endswith("/gradient/clip_by_value"))
+        assert len(clips) == 2
+        for name in clips:
+            lead = name.removesuffix("IdentityN/gradient/clip_by_value")
+            (product,) = found[f"{lead}IdentityN/gradient/clip_by_value/Minimum"][:1]
+            slope, kept = found[product]
+            assert found[slope] == []  # the gradient that comes in
+            assert found[kept] == [f"{lead}inner"]  # what it reads of the function
+        assert any(
+            name.startswith("StatefulPartitionedCall/") or "/" in name.partition("IdentityN")[0] for name in clips
+        )
+
+
+def live(path):
+    ed = gs.open(path)
+    assert ed.graph is not None
+    return ed
+
+
+def test_a_custom_gradient_is_looked_at_searched_and_not_changed(saved):
+    ed = gs.open(saved)
+    hits = [hit["name"] for hit in ed.screen.find("op:Maximum")["hits"]]
+    assert [name.endswith("/gradient/clip_by_value") for name in hits] == [True, True]
+    ed.screen.reveal(hits[0])
+    op, function = hits[0].removesuffix("/gradient/clip_by_value"), "__inference_internal_grad_fn"
+    rows_ = dict(ed.screen.details(hits[0])["rows"])
+    assert rows_["function"].startswith(function)
+    assert rows_["function"].endswith(f", the gradient of {op}")
+    boxes = {box["name"]: box for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    assert hits[0] in boxes
+    ed.screen.fold(f"{op}/")
+    boxes = {box["name"]: box for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    assert boxes[op]["sub"].startswith("IdentityN · gradient")
+    counted = dict(ed.screen.details(op)["rows"])
+    assert counted["gradient"].startswith(f"6 ops; function='{function}")
+    assert "FLOPs" not in counted  # nobody runs it here
+    assert ed.select(name=hits[0]).names == [hits[0]]
+    plan = ed.plan().insert("Tanh", on=f"{hits[0]}:0", name="end")
+    with refuses(
+        PlanError, f"it is inside function '{function}", "the gradient of 'IdentityN'", "Work in the function alone"
+    ):
+        ed.apply(plan)
+
+
+def test_a_copy_of_a_custom_gradient_computes_it(saved):
+    ed, into = gs.open(saved), gs.open(tf.Graph())
+    hit = next(hit["name"] for hit in ed.screen.find("op:Maximum")["hits"])
+    lead = hit.removesuffix("clip_by_value")
+    ed.screen.reveal(hit)
+    ed.screen.select([hit])
+    said = f"in the gradient of {lead.removesuffix('/gradient/')}: a copy leaves it as it is"
+    assert said in ed.screen.state.status.text
+    part = ed.select(scope=lead)
+    (kept,) = part.boundary.inputs
+    into.apply(into.plan().copy(part, to="slope", unmapped="placeholder"))
+    given = {f"slope/{kept}": [3.0, 0.01], f"slope/{lead}result_grads_0:0": [1.0, -1.0]}
+    np.testing.assert_allclose(into.session().run(f"slope/{lead}Identity:0", given), [0.1, -0.01], rtol=1e-6)
+
+
+def test_the_gradient_of_a_function_of_tf1_unfolds_beside_the_function():
+    @Defun(tf.float32, tf.float32, func_name="slope")
+    def slope(x, dy):
+        return dy * tf.cos(x)
+
+    @Defun(tf.float32, func_name="sine", grad_func=slope)
+    def sine(x):
+        return tf.sin(x)
+
+    with tf.Graph().as_default() as graph:
+        tf.abs(sine(tf1.placeholder(tf.float32, [], name="x"), name="call"), name="y")
+    for ed in (gs.open(graph), gs.open(graph.as_graph_def())):
+        found = rows(unfolded(ed.snapshot).everything().graph)
+        (cosine,) = [name for name in found if name.endswith("/gradient/Cos")]
+        lead = cosine.removesuffix("gradient/Cos")
+        assert found[found[cosine][0]] == ["x"]
+        assert found["y"] == [f"{lead}Sin"]
+        assert "Cos" not in ed.inlined().snapshot.types  # the gradient does not come in its place

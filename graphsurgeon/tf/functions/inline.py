@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import PlanError
+from ...graph.functions import called_by
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name
@@ -89,8 +90,8 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
 def unfolded(graph: Graph) -> Graph:
     """Returns a graph in which calls are unfolded as what runs it has it: in its live graph they are inlined.
 
-    A v2 cond, case or loop stays, with its branches or bodies beside it: what a round of a loop is given is a
-    placeholder there, but for what is the same in each.
+    A v2 cond, case or loop stays, with its branches or bodies beside it, and so does an op with its gradient: what a
+    round of a loop is given, or a gradient, is a placeholder there, but for what is the same in each.
 
     Args:
         graph: the snapshot; the graph itself stays as it is.
@@ -102,9 +103,10 @@ def unfolded(graph: Graph) -> Graph:
     assert about is not None
     if about.settled is None:
         work = Inlining(about.graph, deep=False)
-        for name, node in about.calls.items():
+        calling = {name: node for name, node in about.calls.items() if called_by(node, graph.functions)}
+        for name, node in calling.items():
             work.calls.refuse(node, f"copy() of what is inside {name!r}", flow=True)
-        plain = {name for name, node in about.calls.items() if node.op not in BRANCHING}
+        plain = {name for name, node in calling.items() if node.op not in BRANCHING}
         beside = [name for name in about.calls if name not in plain]
         made = work.done(plain, _beside(graph, beside) if beside else [])
         about.settled = replace(snapshot(made.graph, title=graph.title), unfolded=about)
@@ -126,7 +128,7 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
         if node.op == "_Arg":
             kind = node.attr["T"]
             node.attr.clear()
-            if name in carried:
+            if name in carried or not reads[i]:
                 info = graph.info(i, 0)
                 shape = tf.TensorShape(None if info is None else info.shape)
                 node.op, node.input[:] = "Placeholder", []

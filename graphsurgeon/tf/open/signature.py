@@ -14,6 +14,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, struct_pb2
 
 from ...errors import OpenError
 from ...graph.devices import colocate
+from ...graph.functions import NAMES_OF_GRADIENTS, READ_BY_GRADIENT
 from ...graph.graph import TensorInfo
 from ...graph.names import free_name, op_name, plain_name, renamed_end, tensor_name
 from ...graph.signatures import Signature
@@ -156,6 +157,7 @@ class _Work:
         self.meta, self.folder, self.checkpoint, self.asked = meta, folder, checkpoint, asked
         self.functions = {function.signature.name: function for function in meta.graph_def.library.function}
         self.notes: list[str] = []
+        self._read_beside()
 
     def served(self, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Served:
         assets = self._assets()
@@ -389,31 +391,62 @@ class _Work:
         return self.checkpoint.names.get(name, "") if self.checkpoint is not None else ""
 
     def _gradients(self, nodes: Any) -> None:
-        """Takes out names of gradients: only the process knew them in which the file was made."""
+        """Keeps names of gradients for who looks: only the process in which the file was made could use them."""
         own = []
         for node in nodes:
             if "_gradient_op_type" in node.attr:
-                if node.attr["_gradient_op_type"].s.startswith(b"CustomGradient"):
+                name = node.attr["_gradient_op_type"].s
+                if name.startswith(b"CustomGradient"):
                     own.append(node.name)
                 del node.attr["_gradient_op_type"]
+                if name.decode("utf-8", "replace") in self._named_gradients:
+                    node.attr["_saved_gradient"].s = name
         if own:
             self.notes.append(
-                f"the tf.custom_gradient of {few(map(repr, own))} is not in it: differentiated is what is computed"
+                f"the tf.custom_gradient of {few(map(repr, own))} is not in use: differentiated is what is computed"
             )
+
+    @cached_property
+    def _named_gradients(self) -> dict[str, str]:
+        """Name of a gradient -> the function that it is."""
+        library = self.meta.graph_def.library
+        found = {one.registered_op_type: one.gradient_func for one in library.registered_gradients}
+        return {name: function for name, function in found.items() if function in self.functions}
+
+    def _read_beside(self) -> None:
+        """Notes on each op with a gradient of its own which tensors of its function that reads, by the object graph."""
+        objects = self.meta.object_graph_def
+        for function in self.functions.values() if self._named_gradients else ():
+            for node in function.node_def:
+                name = (
+                    node.attr["_gradient_op_type"].s.decode("utf-8", "replace")
+                    if "_gradient_op_type" in node.attr
+                    else ""
+                )
+                slope = self._named_gradients.get(name, "")
+                bound = objects.concrete_functions[slope].bound_inputs if slope in objects.concrete_functions else ()
+                held = [objects.nodes[n].captured_tensor for n in bound if 0 <= n < len(objects.nodes)]
+                here = [one.name if one.concrete_function == function.signature.name else "" for one in held]
+                if here and READ_BY_GRADIENT not in node.attr:
+                    node.attr[READ_BY_GRADIENT].list.s.extend(text.encode() for text in (node.name, *here))
 
     def _library(self, made: Any, nodes: Sequence[Any]) -> None:
         """Takes along the functions that these nodes still call, with their gradients."""
-        library, have = self.meta.graph_def.library, self.functions
+        library, have, named = self.meta.graph_def.library, self.functions, self._named_gradients
         gradients = {g.function_name: [g.gradient_func] for g in library.gradient if g.gradient_func in have}
-        called = [name for node in nodes if node.op not in _OWN for name in referred(node, have)]
+
+        def met(node: Any) -> list[str]:
+            keys = [node.attr[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in node.attr]
+            return [*referred(node, have), *(named[key] for key in keys if key in named)]
 
         def leads_to(name: str) -> list[str]:
-            inner = [other for node in have[name].node_def for other in referred(node, have)]
-            return [*inner, *gradients.get(name, ())]
+            return [*(other for node in have[name].node_def for other in met(node)), *gradients.get(name, ())]
 
-        kept = met_from(called, leads_to)
-        made.graph_def.library.function.extend(f for f in library.function if f.signature.name in kept)
-        made.graph_def.library.gradient.extend(g for g in library.gradient if g.function_name in kept)
+        kept = met_from([name for node in nodes if node.op not in _OWN for name in met(node)], leads_to)
+        mine = made.graph_def.library
+        mine.function.extend(f for f in library.function if f.signature.name in kept)
+        mine.gradient.extend(g for g in library.gradient if g.function_name in kept)
+        mine.registered_gradients.extend(g for g in library.registered_gradients if g.gradient_func in kept)
 
 
 def _is_handle(node: Any) -> bool:
