@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ class Wish:
         name: of the argument of the function.
         label: what the form calls it.
         kind: ``inputs`` or ``outputs`` of the graph, which the screen fills in, ``tensor``, ``tensors``, ``name``,
-            ``text`` or ``value``, as Python.
+            ``text``, ``value``, as Python, or ``editor``: the name of one in the notebook, or a file.
         needed: whether it must be given.
         hint: what the empty field says.
     """
@@ -42,6 +42,8 @@ class Recipe:
         wishes: what it asks for.
         gives: `PLAN`, `EDITORS` or `REPORT`.
         makes: of `EDITORS`, what to call each.
+        table: the argument that is a mapping of old name -> new one, which a form asks for by a table; empty: none.
+        rows: the old names of that table.
         missing: says of an editor why it does not apply, where that can be seen without trying it; empty where it may.
     """
 
@@ -52,12 +54,14 @@ class Recipe:
     wishes: tuple[Wish, ...] = ()
     gives: str = PLAN
     makes: tuple[str, ...] = ()
+    table: str = ""
+    rows: Callable[[Any], Sequence[str]] = lambda editor: ()
     missing: Callable[[Any], str] = lambda editor: ""
 
     @property
     def tried(self) -> bool:
         """Whether it can be tried with nothing but the outputs, to see whether it applies."""
-        return self.gives == PLAN and not any(wish.needed for wish in self.wishes)
+        return self.gives == PLAN and not self.table and not any(wish.needed for wish in self.wishes)
 
     def made(self, thing: Any, given: Mapping[str, Any]) -> Any:
         """Returns what it makes of an editor or a plan.

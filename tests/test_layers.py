@@ -64,7 +64,7 @@ MAY = {
     "diff": {*_SCREEN, *EDITORS["diff"]},
     "evolve": {*_VALUES, "editor", "open", "summary"},
     "replica": {*_VALUES, "applied", "doors", "editor", "open"},
-    "recipes": {*_VALUES, "applied", "editor", "menu", "open"},
+    "recipes": {*_VALUES, "applied", "connect", "editor", "menu", "open"},
     "recursive_copy": {*_VALUES, "open", "tf"},
     "graph_editor": {*_VALUES, "editor", "tf"},
     "__init__": {

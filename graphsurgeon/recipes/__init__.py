@@ -6,8 +6,10 @@ from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing
 from .freeze import frozen
 from .input import set_input
+from .merge import merge
 from .quantization import insert_after, strip_quantization
 from .recompute import recompute
+from .rename import rename
 from .signature import add_output, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
@@ -22,7 +24,9 @@ __all__ = [
     "for_inference",
     "frozen",
     "insert_after",
+    "merge",
     "recompute",
+    "rename",
     "rename_checkpoint",
     "restore_averages",
     "set_input",

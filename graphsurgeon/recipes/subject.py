@@ -122,14 +122,17 @@ def results(thing: Any, outputs: Any, found: Subject) -> list[str]:
     if not named and isinstance(thing, Editor):
         named = [name for name in ends_now(thing)[1].values() if name.partition(":")[0] in found.graph.index]
     if not named:
-        graph = found.graph
-        last = np.flatnonzero((np.diff(graph.consumers.ptr) == 0) & ~graph.typed(_NO_RESULTS)).tolist()
-        some = [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
         raise found.refused(
             "nobody says which outputs are wanted",
-            f"Type outputs=[...]; nothing reads {few(some) or 'no tensor'}",
+            f"Type outputs=[...]; nothing reads {few(unread(found.graph)) or 'no tensor'}",
         )
     return named
+
+
+def unread(graph: Graph) -> list[str]:
+    """Returns the tensors that nothing reads, and that somebody may want."""
+    last = np.flatnonzero((np.diff(graph.consumers.ptr) == 0) & ~graph.typed(_NO_RESULTS)).tolist()
+    return [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
 
 
 #: Nobody wants these for what they give, though nothing reads them.

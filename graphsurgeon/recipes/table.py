@@ -13,8 +13,10 @@ from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing
 from .freeze import frozen
 from .input import set_input
+from .merge import merge
 from .quantization import insert_after, strip_quantization
 from .recompute import recompute
+from .rename import rename, rows
 from .signature import add_output, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
@@ -91,6 +93,10 @@ TABLE = (
         (Wish("patterns", "Patterns", "value", hint="['best', 'nms', 'probabilities']"),),
     ),
     Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
+    Recipe(
+        "rename", "Rename inputs, outputs, scopes and variables", rename, _ENDS,
+        (Wish("names", "Patterns", "value", hint="{'block*/w': 'stage*/kernel'}"),), table="names", rows=rows,
+    ),
     Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
     Recipe(
         "restore_averages", "Restore averaged weights from a checkpoint", restore_averages, _VALUES,
@@ -114,6 +120,15 @@ TABLE = (
     Recipe(
         "split_at", "Split it in two, in new editors", split_at, _PARTS,
         (Wish("at", "At", "tensors", needed=True), _OUTPUTS, _INPUTS), EDITORS, ("first", "second"),
+    ),
+    Recipe(
+        "merge", "Merge it with another model, in a new editor", merge, _PARTS,
+        (Wish("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
+         Wish("how", "How", "text", hint="after; or beside, or shared"),
+         Wish("connections", "Connections", "value", hint="{'features': 'x'}"),
+         Wish("names", "Scopes", "value", hint="('first', 'second')"),
+         Wish("values", "Values", "text", hint="initial, where there are no others")),
+        EDITORS, ("merged",),
     ),
 )  # fmt: skip
 """All recipes, in the order of the menu."""

@@ -27,7 +27,12 @@ _KINDS: dict[str, Kind] = {
     "name": NAME,
     "text": TEXT,
     "value": VALUE,
+    "editor": Kind(
+        str, lambda text: vars(sys.modules["__main__"]).get(text, text), "an editor of the notebook, or a file"
+    ),
 }
+#: What stands before the old name, in the name of a field that asks for the new one.
+_ROW = "row:"
 #: In a larger graph nobody waits until each recipe has been tried: the one that is asked for says then what is wrong.
 _MOST = 20_000
 
@@ -53,6 +58,7 @@ def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]
         }
         for wish in recipe.wishes
     ]
+    form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in recipe.rows(editor)]
     off = recipe.missing(editor)
     if not off and recipe.tried and editor.snapshot.size <= _MOST:
         off = _refusal(recipe, thing, ends["outputs"])
@@ -85,8 +91,11 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
     if name not in stage.recipes:
         raise PlanError(asked, "there is no such recipe", one_of(name, stage.recipes))
     found = stage.recipes[name]
-    given = _read(found, values or {}, asked)
-    code = f"gs.recipes.{name}({', '.join(['ed', *(f'{key}={value!r}' for key, value in given.items())])})"
+    given = _read(found, stage.destination, values or {}, asked)
+    named = {wish.name: (values or {}).get(wish.name, "").strip() for wish in found.wishes if wish.kind == "editor"}
+    words = [f"{key}={named.get(key) if not isinstance(value, str) and key in named else repr(value)}"
+             for key, value in given.items()]  # fmt: skip
+    code = f"gs.recipes.{name}({', '.join(['ed', *words])})"
     if found.gives == "plan":
         plan = found.made(_thing(stage, state), given)
         before = len(stage.draft(state).steps)
@@ -148,15 +157,16 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
 
-def _read(found: Offered, values: Mapping[str, str], asked: str) -> dict[str, Any]:
+def _read(found: Offered, editor: Subject, values: Mapping[str, str], asked: str) -> dict[str, Any]:
     """What was typed, as values.
 
     Raises:
         PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.
     """
     wishes: dict[str, Asked] = {wish.name: wish for wish in found.wishes}
+    rows = {f"{_ROW}{old}": old for old in found.rows(editor)}
     for name in values:
-        if name not in wishes:
+        if name not in wishes and name not in rows:
             raise PlanError(asked, f"it asks for no {name!r}", one_of(name, wishes))
     out: dict[str, Any] = {}
     for name, wish in wishes.items():
@@ -169,6 +179,9 @@ def _read(found: Offered, values: Mapping[str, str], asked: str) -> dict[str, An
             out[name] = _KINDS[wish.kind].read(text)
         except ValueError:
             raise PlanError(asked, f"{name}={text!r} is not {_KINDS[wish.kind].words}", "Type it so") from None
+    renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
+    if found.table:
+        out[found.table] = {**out.get(found.table, {}), **renamed}
     return out
 
 

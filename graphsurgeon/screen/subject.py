@@ -105,6 +105,14 @@ class Offered(Protocol):
         """Whether it can be tried with nothing but the outputs."""
 
     @property
+    def table(self) -> str:
+        """The argument that a form asks for by a table."""
+
+    @property
+    def rows(self) -> Callable[[Any], Sequence[str]]:
+        """Gives the old names of that table."""
+
+    @property
     def missing(self) -> Callable[[Any], str]:
         """Says of an editor why it does not apply."""
 

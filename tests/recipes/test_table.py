@@ -22,7 +22,7 @@ def test_an_entry_asks_for_what_its_function_takes(recipe):
     first, *others = inspect.signature(getattr(gs.recipes, recipe.name)).parameters.values()
     assert {wish.name for wish in recipe.wishes} <= {one.name for one in (first, *others)}
     taken = [one.name for one in others if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
-    assert set(taken) <= {wish.name for wish in recipe.wishes if wish.needed}
+    assert set(taken) <= {wish.name for wish in recipe.wishes if wish.needed} | {recipe.table}
     assert bool(recipe.makes) == (recipe.gives == EDITORS)
     gives = inspect.signature(getattr(gs.recipes, recipe.name)).return_annotation
     assert (gives == "Plan") == (recipe.gives == PLAN)

@@ -84,6 +84,35 @@ def test_new_editors_get_names_in_the_notebook(ed, notebook):
     assert saved["lines"][1].endswith("type second in a cell to open it")
 
 
+def test_a_table_of_names_is_a_rename(ed):
+    form = entry(ed.screen, "rename")["form"]
+    assert [(row["label"], row["value"]) for row in form] == [
+        ("Patterns", ""), ("y", "y"), ("x", "x"), ("conv", "conv"), ("dropout", "dropout"),
+    ]  # fmt: skip
+    values = {"names": "{'dropout/*': 'noise/*'}", "row:x": "image", "row:y": "y", "row:dropout": ""}
+    ed.screen.recipe("rename", values)
+    assert ed.draft.to_code() == gs.recipes.rename(ed, {"dropout/*": "noise/*", "x": "image"}).to_code()
+    ed.screen.apply()
+    assert {"image", "y", "noise/Mul"} <= set(ed.snapshot.names)
+    with refuses(gs.PlanError, "rename()", "it gives nothing another name", "Type names="):
+        ed.screen.recipe("rename", {"row:y": "y"})
+
+
+def test_another_model_is_an_editor_of_the_notebook_or_a_file(ed, notebook, tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.multiply(tf1.placeholder(tf.float32, [None], name="score"), 2.0, name="twice")
+    notebook["head"] = gs.open(graph)
+    ed.screen.recipe("merge", {"other": "head", "how": "", "connections": "{'y': 'score'}"})
+    merged = notebook["merged"]
+    assert (list(merged.inputs), list(merged.outputs)) == (["x"], ["twice"])
+    code = traits(ed.screen)["plan"]["saved"]["code"]
+    assert code == "merged = gs.recipes.merge(ed, other=head, connections={'y': 'score'})"
+    gs.open(graph).save(tmp_path / "head.pb")
+    ed.screen.recipe("merge", {"other": str(tmp_path / "head.pb"), "how": "beside"})
+    assert sorted(notebook["merged_2"].inputs) == ["score", "x"]
+    assert repr(str(tmp_path / "head.pb")) in traits(ed.screen)["plan"]["saved"]["code"]
+
+
 def test_a_report_is_shown(ed, tmp_path):
     with tf.Graph().as_default(), tf1.Session() as session:
         v = tf1.get_variable("v", initializer=[1.0])

@@ -1,0 +1,68 @@
+"""Rename: inputs, outputs, scopes and variables under other names, by a table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..editor import Editor
+from ..plan.plan import Plan
+from .subject import Subject, ends_now, subject, unread
+
+#: A table on screen has so many rows at most; what is not in it is named by a pattern, or one by one.
+_ROWS = 60
+
+
+def rename(thing: Any, names: Mapping[str, str]) -> Plan:
+    """Gives ops, scopes and variables other names, all at once: what reads them reads them under the new names.
+
+    `Plan.rename` with patterns. `rename_checkpoint` does the same for the names in a checkpoint.
+
+    Args:
+        thing: an editor; or a plan, to go on with.
+        names: old name -> new one, of an op, a variable, or a scope with all in it; or with one ``*`` on both sides, as
+            ``{"block*/weights": "stage*/kernel"}``: each op of such a name, with all in its scope.
+
+    Raises:
+        PlanError: no new name is given, or a pattern is for nothing that is there, or has no ``*`` on the other side.
+
+    Example:
+        >>> import graphsurgeon as gs, tensorflow as tf
+        >>> with tf.Graph().as_default() as graph:
+        ...     x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+        ...     y = tf.exp(tf.negative(x, name="block1/neg"), name="block2/exp")
+        >>> gs.recipes.rename(gs.open(graph), {"x": "image", "block*/exp": "stage*/e"}).after().names
+        ['image', 'block1/neg', 'stage2/e']
+    """
+    found = subject(thing, "rename()")
+    known, new = found.graph.index, dict[str, str]()
+    for old, to in names.items() if isinstance(names, Mapping) else ():
+        if "*" not in old:
+            new[old.removesuffix(":0")] = to.removesuffix(":0")
+            continue
+        if old.count("*") != 1 or to.count("*") != 1:
+            raise found.refused(f"{old!r} -> {to!r} has not one * on both sides", "Type {'old/*': 'new/*'}")
+        head, _, tail = old.partition("*")
+        fits = [n for n in known if n.startswith(head) and n.endswith(tail) and len(n) >= len(head) + len(tail)]
+        if not fits:
+            raise found.refused(
+                f"no op is like {old!r}", f"ed.find({head.strip('/') or tail.strip('/')!r}) says what is"
+            )
+        new |= {n: to.replace("*", n[len(head) : len(n) - len(tail)]) for n in fits}
+    new = {old: to for old, to in new.items() if old != to}
+    if not new:
+        raise found.refused("it gives nothing another name", "Type names={'old': 'new'}")
+    return found.plan.rename(new)
+
+
+def rows(editor: Editor) -> list[str]:
+    """Returns the names that people give others: of inputs, outputs, outermost scopes and variables, in this order."""
+    graph = editor.snapshot
+    found = Subject(editor.plan(), graph, frozenset(), "rename()")
+    inputs, outputs = ends_now(editor)
+    parts = tuple(f"{name}/" for name in graph.state.variables)
+    ends = [end for end in (*inputs.values(), *(outputs.values() or unread(graph))) if not end.startswith(parts)]
+    fed = [graph.names[op] for op in found.typed("Placeholder", "PlaceholderV2")]
+    scopes = [name for name in graph.scopes.index if name and "/" not in name]
+    named = [*(end.partition(":")[0] for end in ends), *fed, *scopes, *graph.state.variables]
+    return [name for name in dict.fromkeys(named) if name in graph.index or name in graph.scopes.index][:_ROWS]
