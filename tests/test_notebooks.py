@@ -21,8 +21,14 @@ WRITE = runpy.run_path(str(ROOT / "tools" / "write_references.py"))
 HEADED = {
     "00_start_here",
     "01_the_first_cut",
+    "02_copy_recursively",
     "03_clone_with_variables",
+    "04_loops_conditions_functions",
     "05_tf2_and_keras",
+    "06_rewire_match_replace",
+    "07_from_tf_contrib_graph_editor",
+    "14_compute_again",
+    "15_away_from_the_training_machine",
 }
 
 
@@ -78,6 +84,12 @@ def test_notebook_begins_and_ends_as_all_do(path):
 
 def test_headed_notebooks_exist():
     assert {path.stem for path in NOTEBOOKS} >= HEADED
+
+
+@pytest.mark.parametrize("number", ["02", "06", "07", "14", "15"])
+def test_a_recipe_has_at_most_twenty_cells(number):
+    (path,) = (path for path in NOTEBOOKS if path.name.startswith(number))
+    assert len(nbformat.read(path, as_version=4).cells) <= 20
 
 
 HEAD = "# 00 · A\n\nWhy.\n\n![b](images/b.png)\n\n**Time:** c. **You need:** d. **You use:** `e`, `f`, `g.h`."

@@ -90,6 +90,14 @@ class Reader:
         self.fill(field, text)
         self.press("Enter")
 
+    def search(self, text: str) -> None:
+        """Types a text into the search field, and clicks the first hit."""
+        self.cell.get_by_role("combobox", name="Search ops").click()
+        self.page.keyboard.type(text)
+        self.settle()
+        self.cell.locator(".gs-hit").first.click()
+        self.settle()
+
     def settle(self) -> None:
         """Waits until the kernel has answered, and the page has drawn it."""
         answered(self.page)
@@ -136,12 +144,26 @@ def _apply(reader: Reader) -> None:
         reader.settle()
 
 
-def _search_of_12(reader: Reader) -> None:
-    reader.cell.get_by_role("combobox", name="Search ops").click()
-    reader.page.keyboard.type("dtype:float16")
+def _copy_of_02(reader: Reader) -> None:
+    reader.click("loss")
+    reader.press("o")
+    reader.fill("Scope to copy to", "CopiedOps")
+    reader.button("Copy")
+
+
+def _connect_of_07(reader: Reader) -> None:
+    reader.unfold("first/")
+    for name in ("other", "first/product"):
+        reader.click(name)
+        reader.press("m")
+    reader.page.locator(".gs-choice").first.click()
     reader.settle()
-    reader.cell.locator(".gs-hit").first.click()
-    reader.settle()
+
+
+def _remove_of_06(reader: Reader) -> None:
+    reader.search("layer0/mul_3")
+    reader.click("layer0/mul_3")
+    reader.press("Delete")
 
 
 def _copy_of_03(reader: Reader) -> None:
@@ -158,6 +180,35 @@ def _copy_of_03(reader: Reader) -> None:
 def _variables_of_03(reader: Reader) -> None:
     reader.tab("Variables")
     reader.choose("What becomes of net/vectors", "share")
+
+
+def _copy_of_04(reader: Reader) -> None:
+    for name, key in (("outside", "i"), ("evening", "i"), ("night/morning", "o"), ("night/burnt", "o")):
+        reader.click(name)
+        reader.press(key)
+    reader.fill("Scope to copy to", "north")
+    reader.button("Copy")
+
+
+def _copy_of_15(reader: Reader) -> None:
+    reader.click("rows")
+    reader.press("i")
+    reader.click("head/logits")
+    reader.press("o")
+    reader.fill("Scope to copy to", "model")
+    reader.button("Copy")
+    reader.enter("Tensor or value that feeds rows:0", "points:0")
+
+
+def _recompute_of_14(reader: Reader) -> None:
+    reader.click("loss")
+    reader.press("Shift+R")
+    menu = reader.page.get_by_role("menu", name="Recipes")
+    menu.get_by_role("menuitem", name="Let gradients compute activations again").click()
+    dialog = reader.page.get_by_role("dialog", name="Let gradients compute activations again")
+    dialog.get_by_label("Loss").fill("loss:0")
+    dialog.get_by_role("button", name="Do it").click()
+    reader.settle()
 
 
 def _marks_of_05(reader: Reader) -> None:
@@ -183,9 +234,15 @@ TUTORIALS: dict[str, Steps] = {
         "preview": _preview_of_01,
         "apply": _apply,
     },
+    "02": {"copy": _copy_of_02},
     "03": {"copy": _copy_of_03, "variables": _variables_of_03},
+    "04": {"copy": _copy_of_04},
     "05": {"mark": _marks_of_05},
-    "12": {"search": _search_of_12},
+    "06": {"remove": _remove_of_06},
+    "07": {"connect": _connect_of_07},
+    "12": {"search": lambda reader: reader.search("dtype:float16")},
+    "14": {"recompute": _recompute_of_14},
+    "15": {"copy": _copy_of_15},
 }
 
 
