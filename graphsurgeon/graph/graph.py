@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from .edges import Ints as Ints
 from .edges import reversed_edges, side_by_side, stacked
 from .functions import called_by, gradient_of, reachable, referred
 from .live import TFGraph
+from .names import begins_with
 from .pending import made
 from .scopes import Scopes
 from .variables import State, VariableInfo
@@ -137,6 +139,7 @@ class Graph:
         gradients_of: reads which functions are gradients, when they are first asked for.
         unfolded: where calls are unfolded in it, of which graph.
         unknown: the op types in it, and in its functions, that TensorFlow does not know here.
+        first: a snapshot that it was made of by adding ops, for as long as that is there: what is known of its names.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -159,6 +162,7 @@ class Graph:
     gradients_of: Callable[[], Mapping[str, str]] | None = None
     unfolded: Unfolded | None = None
     unknown: frozenset[str] = frozenset()
+    first: weakref.ref[Graph] | None = None
 
     # -- making one ---------------------------------------------------------------------------
 
@@ -278,6 +282,9 @@ class Graph:
     @cached_property
     def scopes(self) -> Scopes:
         """The tree of name scopes."""
+        first = self.first and self.first()
+        if first and "scopes" in vars(first) and begins_with(self.names, first.names):
+            return first.scopes.extended(self.names[first.size :], self.index)
         return Scopes.of(self.names, self.index)
 
     @cached_property

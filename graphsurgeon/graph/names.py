@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -159,3 +159,13 @@ def plain_name(name: str, lead: str) -> str:
     """
     clean = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name.removesuffix(":0"))
     return clean if re.match(r"[A-Za-z0-9.]", clean) else f"{lead}{clean}"
+
+
+def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
+    """Returns whether a list of names begins with all those of another, in their order.
+
+    Example:
+        >>> begins_with(["a", "b"], ["a"]), begins_with(["a"], ["a", "b"])
+        (True, False)
+    """
+    return names is first or list(names[: len(first)]) == list(first)

@@ -42,8 +42,21 @@ class Scopes:
             op_names: the names, in the order of the ops.
             ops: name -> number of the op, where somebody has it already.
         """
-        index, names, parents = {"": 0}, [""], [-1]
-        home = []
+        root = cls([""], np.asarray([-1], np.int32), np.empty(0, np.int32), {"": 0})
+        return root.extended(op_names, dict(zip(op_names, range(len(op_names)), strict=True)) if ops is None else ops)
+
+    def extended(self, op_names: Sequence[str], ops: Mapping[str, int]) -> Scopes:
+        """Returns the tree of more ops; this one stays as it is.
+
+        Args:
+            op_names: the names of those that come behind these.
+            ops: name -> number, of all.
+
+        Example:
+            >>> Scopes.of(["a/b"]).extended(["a/c/d", "a"], {"a/b": 0, "a/c/d": 1, "a": 2}).home.tolist()
+            [1, 2, 1]
+        """
+        index, names, parents, home = dict(self.index), list(self.names), self.parents.tolist(), []
         for op in op_names:
             path = op.rpartition("/")[0]
             number = index.get(path)
@@ -58,12 +71,14 @@ class Scopes:
                     number = index[path] = len(names)
                     names.append(path)
             home.append(number)
-        numbers = ops if ops is not None else dict(zip(op_names, range(len(home)), strict=True))
-        for scope in range(1, len(names)):
-            op_number = numbers.get(names[scope])
-            if op_number is not None:
-                home[op_number] = scope
-        return cls(names, np.asarray(parents, np.int32), np.asarray(home, np.int32), index)
+        known = len(self.names)
+        found = [(ops.get(names[scope]), scope) for scope in range(known, len(names))]
+        found += [(ops[op], self.index[op]) for op in op_names if op in self.index] if known > 1 else []
+        homes = np.concatenate([self.home, np.asarray(home, np.int32)])
+        for number, scope in found:
+            if number is not None:
+                homes[number] = scope
+        return Scopes(names, np.asarray(parents, np.int32), homes, index)
 
     @cached_property
     def _preorder(self) -> tuple[Ints, Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -320,7 +321,7 @@ class Workbench:
         about: dict[str, Any] = {"data": data, "control": control}
         if self.names is not graph.names:
             about |= {"names": self.names, "types": self.types, "nodes": self._nodes}
-            about |= {"index": self.index.all(), "stamps": ()}
+            about |= {"index": self.index.all(), "stamps": (), "first": weakref.ref(graph)}
             self._own = False
         if blocks:
             about["outputs_of"] = Told.of(graph).longer(0, *(b[3] for b in blocks), firsts=self._firsts[1:])

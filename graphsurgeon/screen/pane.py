@@ -12,13 +12,14 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..graph.graph import Graph, Ints
+from ..graph.names import begins_with
 from ..plan.effect import Effect
 from ..view.aligned import aligned
 from ..view.ends import Known, pinned
 from ..view.first_picture import first_unfolded
 from ..view.layout import LayoutCancelled, PlacedScene, place
 from ..view.paint import Paint, painted
-from ..view.scene import MOST, Scene, build
+from ..view.scene import MOST, Scene, boxes_shown, build
 from ..view.svg import panes, to_svg
 from ..view.tree import Tree, find_item, keys_to, ops_named
 from ..words import counted
@@ -217,7 +218,7 @@ def opening_of_copies(
     if not same:
         return frozenset(keys)
     for some in (keys, keys & leads):
-        if len(build(tree, frozenset(some | unfolded)).boxes) <= budget:
+        if boxes_shown(tree, some | unfolded) <= budget:
             return frozenset(some)
     return frozenset()
 
@@ -309,6 +310,9 @@ def kept(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
         effect: what the plan does.
         before, after: the graph before and after it, with whatever calls unfolded.
     """
+    if begins_with(after.names, before.names) and not effect.renamed:
+        stay: Ints = np.arange(before.size, dtype=np.int32)
+        return stay, stay
     places = (after.index.get(effect.renamed.get(name, name), -1) for name in before.names)
     now: Ints = np.fromiter(places, np.int32, before.size)
     there: Ints = np.flatnonzero(now >= 0).astype(np.int32)

@@ -104,6 +104,24 @@ def build(
     return Scene(rev, boxes, groups, edges, stats, op_box, helped_box)
 
 
+def boxes_shown(tree: Tree, unfolded: Iterable[str]) -> int:
+    """Returns how many boxes the scopes, series and blocks of a picture would be drawn as.
+
+    Args:
+        tree: the graph.
+        unfolded: keys of what is open.
+
+    Raises:
+        LayoutError: there would be more than 400 boxes.
+
+    Example:
+        >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
+        >>> boxes_shown(Tree(g), []), boxes_shown(Tree(g), ["a/"])
+        (2, 3)
+    """
+    return len(_walk(tree, frozenset(map(plain, unfolded)))[0])
+
+
 def _pin(
     tree: Tree, pins: Iterable[int], boxes: list[Box], groups: list[Group], items: list[Item], op_box: Ints
 ) -> None:

@@ -111,7 +111,7 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
         page.mouse.move(x - 30, y - 4)
         page.mouse.down(button=button)
         page.mouse.move(x + 30, y + 4, steps=8)
-        page.locator(".gs-struck").first.wait_for()
+        page.locator(".gs-struck").wait_for(state="attached")
         shot(page, f"stroke-{'-'.join(held)}-{button}")
         page.mouse.up(button=button)
         for key in held:

@@ -139,7 +139,7 @@ def test_drags_methods_and_code(page: Any, lab: Any) -> None:
     page.mouse.move(x - 40, y)
     page.mouse.down()
     page.mouse.move(x + 40, y, steps=8)
-    page.locator(".gs-struck").first.wait_for()
+    page.locator(".gs-struck").wait_for(state="attached")
     page.keyboard.up("Alt")
     page.keyboard.press("Escape")
     page.mouse.up()

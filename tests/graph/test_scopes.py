@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from graphsurgeon.graph.scopes import Scopes
+
+NAMES = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join), unique=True, max_size=20)
+
+
+@given(NAMES, st.integers(0, 20))
+def test_what_is_extended_is_what_is_read_at_once(names, size):
+    at_once = Scopes.of(names)
+    grown = Scopes.of(names[:size]).extended(names[size:], {name: i for i, name in enumerate(names)})
+    assert (list(grown.names), grown.home.tolist()) == (list(at_once.names), at_once.home.tolist())
+    assert (grown.parents.tolist(), grown.index) == (at_once.parents.tolist(), at_once.index)
 
 
 def test_parents_come_before_children():

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...graph.gradients import Gradients, Rewired
 from ...graph.hazards import hazards
+from ...graph.names import begins_with
 from ...graph.variables import renaming
 from ...words import counted, few
 from ..copied import Connection
@@ -35,7 +36,7 @@ def outcome(effect: Effect) -> Effect:
 def _renamed(effect: Effect) -> Effect:
     """Notes which ops of the base have other names now."""
     base, names = effect.base, effect.after.names
-    if names is base.names:
+    if begins_with(names, base.names):
         return effect
     known = zip(base.names, names[: base.size], strict=True)
     renamed = {old: new for old, new in known if old is not new and old != new}

@@ -19,7 +19,7 @@ from ..copy.contexts import context_ops
 from ..copy.resources import init_ops
 from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
 from ..private.functions import functions_of
-from ..private.graphs import collections_of, node_bytes
+from ..private.graphs import collections_of, node_bytes, op_count
 from ..values.variables import variable_infos
 from . import nodes
 from .outputs import Inferred, Stated
@@ -41,11 +41,11 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
         return read
     if previous is not None and previous.owner is graph:
         previous = settled(previous)
-        ops = graph.get_operations()
-        if len(ops) == previous.size:
+        if op_count(graph) == previous.size:
             reader = previous.state_of
             moved_on = isinstance(reader, _StateReader) and reader.moved_on()
             return replace(previous, state_of=_StateReader(graph)) if moved_on else previous
+        ops = graph.get_operations()
         if not _rewritten(ops, previous):
             with gc_paused():
                 return previous.extended(*nodes.read(ops[previous.size :]))

@@ -24,8 +24,16 @@ PLAIN = frozenset({TENSOR, tf.Operation})
 #: `Operation._node_def` is the C++ side's NodeDef as bytes: twice as quick as `Graph.as_graph_def`, each time the same.
 _RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
 
+#: `Graph.num_operations` counts on the C++ side, where `get_operations` makes a list of them all.
+_COUNTS = callable(getattr(tf.Graph, "num_operations", None))
+
 #: Where TensorFlow looks Python functions up that ops call.
 _PYTHON = getattr(script_ops, "_py_funcs", None)
+
+
+def op_count(graph: Any) -> int:
+    """Returns how many ops a graph has."""
+    return int(graph.num_operations()) if _COUNTS else len(graph.get_operations())
 
 
 def same_shape(a: Any, b: Any) -> bool:

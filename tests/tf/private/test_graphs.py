@@ -23,6 +23,16 @@ def ways(request, monkeypatch):
         monkeypatch.setattr(graphs, "_RAW_SHAPES", False)
         monkeypatch.setattr(graphs, "_RAW_NODES", False)
         monkeypatch.setattr(graphs, "_PYTHON", None)
+        monkeypatch.setattr(graphs, "_COUNTS", False)
+
+
+@pytest.mark.usefixtures("ways")
+def test_ops_are_counted():
+    graph = tiny()
+    assert graphs.op_count(graph) == len(graph.get_operations())
+    with graph.as_default():
+        tf.import_graph_def(tiny().as_graph_def(), name="again")
+    assert graphs.op_count(graph) == len(graph.get_operations())
 
 
 @pytest.mark.usefixtures("ways")

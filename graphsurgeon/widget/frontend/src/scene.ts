@@ -370,7 +370,8 @@ export class Drawing {
 
   /** Marks what a stroke has crossed. */
   strike(edges: ReadonlySet<Edge>): void {
-    for (const { g, of } of this.#edges) g.classList.toggle("gs-struck", edges.has(of));
+    const d = [...edges].map(e => e.d).join("");
+    this.#layers.flow.replaceChildren(...(d ? [s("path", { class: "gs-line gs-flow gs-struck", d })] : []));
   }
 
   /** Marks the new edges that join what is copied to what is there, or that the plan connects. */

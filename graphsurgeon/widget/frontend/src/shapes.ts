@@ -217,9 +217,14 @@ export function isQuiet(e: Edge): boolean {
   return !!e.quiet && !e.state;
 }
 
+/** The numbers of a path. */
+export function numbers(d: string): number[] {
+  return (d.match(/-?\d+(?:\.\d+)?(?:e-?\d+)?/g) ?? []).map(Number);
+}
+
 /** The arrow head at the end of a path, along its last control point. */
 export function arrow(d: string, size: number): string | null {
-  const n = (d.match(/-?\d+(?:\.\d+)?(?:e-?\d+)?/g) ?? []).map(Number);
+  const n = numbers(d);
   if (n.length < 4) return null;
   const x = n[n.length - 2]!,
     y = n[n.length - 1]!;

@@ -1,36 +1,30 @@
 // A stroke across edges: their tensors become boundary inputs, with Shift outputs, with the other button they are cut.
 import type { Actions } from "./actions";
+import { crossed } from "./crossing";
 import { counted } from "./dom";
 import type { Pane } from "./pane";
 import { opOf } from "./places";
 import type { Drag } from "./pointer";
 import type { Edge } from "./types";
 
-const STEP = 5;
-
 /** Begins a stroke; what it has crossed so far is lit. */
 export function stroke(acts: Actions, pane: Pane, first: PointerEvent): Drag {
   const { over, model, status } = acts.p,
     struck = new Set<Edge>(),
+    edges = (pane.scene?.edges ?? []).filter(edge => !edge.control),
     points: [number, number][] = [[first.clientX, first.clientY]];
   const what = first.button === 2 ? "cut" : first.shiftKey ? "boundary outputs" : "boundary inputs",
     no = what === "cut" ? acts.refusal(pane) : pane.name === "source" ? "" : "Boundaries are marked in the source, at the left.";
   const tensors = (): string[] => [...new Set([...struck].flatMap(edge => edge.tensors))];
   return {
     move: e => {
-      const [x, y] = points.at(-1)!,
-        steps = Math.ceil(Math.hypot(e.clientX - x, e.clientY - y) / STEP);
-      for (let i = 1; i <= steps; i++) {
-        const found = pane.drawing.at(
-          pane.under({ clientX: x + ((e.clientX - x) * i) / steps, clientY: y + ((e.clientY - y) * i) / steps }),
-        );
-        if (found && !("g" in found) && !found.control) struck.add(found);
-      }
+      const from = pane.toScene(...points.at(-1)!);
+      for (const edge of crossed(edges, from, pane.toScene(e.clientX, e.clientY))) struck.add(edge);
       points.push([e.clientX, e.clientY]);
       over.draw(points, "gs-stroke");
-      pane.drawing.strike(struck);
       const n = tensors().length;
       over.say(no || `${counted(n, "tensors")}: ${what}`, e, !no && n > 0);
+      pane.drawing.strike(struck); // last: what is measured before has not to be laid out anew for it
     },
     drop: () => {
       const found = tensors(),

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
+import { crossed } from "../src/crossing";
 import { within } from "../src/pointer";
 import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
 import { choices, click, host, item, key, model, settled, start } from "./mounted";
@@ -348,12 +349,11 @@ test("what is selected is held, pasted, duplicated and cut by the keys that peop
 
 test("a stroke across edges marks their tensors, with Shift as outputs; with the other button it cuts them", () => {
   const cross = (more: object) => {
-    under = canvas();
-    drag(canvas(), 40, 40, { altKey: true, ...more });
-    under = host.querySelector(".gs-edge-hit");
-    mouse(canvas(), "move", { clientX: 80, clientY: 40 });
+    drag(canvas(), 40, 15, { altKey: true, ...more });
+    expect(host.querySelectorAll(".gs-struck").length).toBe(0);
+    mouse(canvas(), "move", { clientX: -20, clientY: 16 });
     expect(host.querySelectorAll(".gs-struck").length).toBe(1);
-    drop(80, 40);
+    drop(-20, 16);
   };
   model.put({ boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "x:0", text: "" }], outputs: [{ tensor: "y:0", text: "" }] } });
   cross({});
@@ -367,6 +367,18 @@ test("a stroke across edges marks their tensors, with Shift as outputs; with the
   drag(canvas(), 40, 40, { altKey: true });
   drop(40, 40);
   expect(status()).toContain("crossed no edge");
+});
+
+test("a stroke crosses lines and bends where they are, however long it is", () => {
+  const straight = edge("a", "b", { d: "M0,0L0,50L50,50" }),
+    bent = edge("b", "c", { d: "M100,0C100,40 200,40 200,0C200,-40 300,-40 300,0" }),
+    edges = [straight, bent];
+  expect(crossed(edges, [-500, 25], [20, 25])).toEqual([straight]);
+  expect(crossed(edges, [25, 40], [25, 60])).toEqual([straight]);
+  expect(crossed(edges, [150, 20], [150, 40])).toEqual([bent]);
+  expect(crossed(edges, [250, -20], [250, -40])).toEqual([bent]);
+  expect(crossed(edges, [150, 32], [250, 32])).toEqual([]);
+  expect(crossed(edges, [-9, 10], [400, 11])).toEqual(edges);
 });
 
 /** x -> id (an Identity) -> a -> b; c -> b; d alone. */
