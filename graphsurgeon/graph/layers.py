@@ -298,10 +298,10 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
             found.append(thing)
             continue
         layer = layers.find(thing, asked)
-        outputs = [call.outputs for call in layer.calls]
+        outputs = [call.outputs for call in layer.calls if call.outputs]
         if len(outputs) > 1:
             which = " or ".join(repr(few(names)) for names in outputs[:4])
-            wrong = f"the layer {layer.path!r} is called {len(outputs)} times"
+            wrong = f"the layer {layer.path!r} is called {len(layer.calls)} times"
             raise SelectionError(asked, wrong, f"Give what one of the calls returns: {which}")
         if not layer.outputs:
             raise SelectionError(asked, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
@@ -641,10 +641,14 @@ def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[
     found: dict[tuple[int, str], tuple[Part, str]] = {}
 
     def place(part: Part, reader: int) -> str:
-        found = _scope_like(part, reader, parts)
+        scopes = _scopes_like(part, reader, parts)
+        # An op in a layer may be called as the layer is, a layer as the model is: that has layers with others.
+        own = (scope for scope in scopes[:0:-1] if held.issuperset(_variables_in(part, scope)))
+        found = next(own, scopes[0] if scopes else "")
         calls = not found and part.around is None and reader in part.calls
         return part.graph.names[reader] if calls and _is_method(part.graph, reader, owner) else found
 
+    held = {*owner.variables}
     for name in owner.variables:
         for part, i in inside.readers(name, lambda part, i: not place(part, i)):
             if (at := place(part, i)) and not part.named(i).startswith(f"{name}/"):
@@ -652,20 +656,27 @@ def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[
     return list(found.values())
 
 
-def _scope_like(part: Part, reader: int, like: Sequence[str]) -> str:
-    """The innermost scope of an op that is called like the last of some parts, or that with a number behind.
+def _variables_in(part: Part, scope: str) -> set[str]:
+    """The variables that ops of a scope read."""
+    ends = (maker for i in part.graph.scopes.numbers(scope) for maker, _ in part.graph.data.ends(i))
+    return {at.named(i) for at, i in map(part.source, ends) if at.graph.types[i] in VARIABLE_TYPES}
 
-    It is in scopes like the others, which are around the op or around what calls its function. Scopes of other names
-    may stand between them, as ``map`` of `tf.map_fn`. Empty where there is none.
+
+def _scopes_like(part: Part, reader: int, like: Sequence[str]) -> list[str]:
+    """The scopes of an op, innermost first, that are called like the last of some parts, or that with a number behind.
+
+    They are in scopes like the others, which are around the op or around what calls its function. Scopes of other
+    names may stand between them, as ``map`` of `tf.map_fn`.
     """
     around, names = _scopes_around(part, reader), part.graph.names[reader].split("/")[:-1]
     parts = [name for some in around for name in some]
+    found = []
     for outside in range(len(around[-1]) if like else 0):  # so many scopes are in the one that is tried
         *before, name = parts[: len(parts) - outside]
         left = iter(before[::-1])
         if is_like(like[-1], name) and all(any(is_like(wish, one) for one in left) for wish in like[-2::-1]):
-            return "/".join(names[: len(names) - outside])
-    return ""
+            found.append("/".join(names[: len(names) - outside]))
+    return found
 
 
 def _scopes_around(part: Part, op: int) -> list[list[str]]:

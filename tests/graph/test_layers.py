@@ -158,6 +158,25 @@ def test_other_scopes_may_stand_around_a_layer_and_what_is_around_it_may_have_no
     assert by_variables(Calls(g), [Owner("d", "map/out/d", "D", held)]) == ()  # in another order
 
 
+def test_an_op_that_is_called_as_its_layer_is_no_layer_in_it():
+    g = Graph.of([
+        ("d/w", "VarHandleOp", []), ("d/b", "VarHandleOp", []), ("x", "Placeholder", []),
+        ("n/d_1/d/read", "ReadVariableOp", ["d/w"]), ("n/d_1/d", "Mul", ["x", "n/d_1/d/read"]),
+        ("n/d_1/read", "ReadVariableOp", ["d/b"]), ("n/d_1/add", "Add", ["n/d_1/d", "n/d_1/read"]),
+        ("z", "Identity", ["n/d_1/add"]),
+    ])  # fmt: skip
+    (layer,) = by_variables(Calls(g), [Owner("d", "d", "D", ("d/w", "d/b"))])
+    assert [call.outputs for call in layer.calls] == [("n/d_1/add:0",)]
+    (layer,) = by_variables(Calls(g), [Owner("d", "d", "D", ("d/w",))])  # what is around it reads another variable
+    assert [call.outputs for call in layer.calls] == [("n/d_1/d:0",)]
+
+
+def test_a_call_that_gives_nothing_does_not_count_as_an_end():
+    g = Graph.of([("x", "Placeholder", []), ("d/y", "Neg", ["x"]), ("d/z", "Neg", ["x"])])
+    layer = Layer("d", "D", "d", (Call(("d/z",), ("x:0",), ()), Call(("d/y",), ("x:0",), ("d/y:0",))))
+    assert ends(g, Layers((layer,)), ["d"], "select()") == ["d/y:0"]
+
+
 def test_what_two_claim_is_nobodys():
     g = Graph.of(READ)
     one, two = Owner("a", "d", "A", ("d/w",)), Owner("b", "d", "B", ("d/w",))
