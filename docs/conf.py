@@ -33,3 +33,4 @@ autodoc_default_options = {"members": True, "undoc-members": False, "show-inheri
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+strip_signature_backslash = True  # else a parameter `elem_` is called `elem` in its description

@@ -11,6 +11,7 @@ import pytest
 import graphsurgeon as gs
 from graphsurgeon import graph_editor, recipes
 from tests.needs import ROOT
+from tests.test_docstrings import PUBLIC, asked
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::PendingDeprecationWarning:sphinx", "ignore::PendingDeprecationWarning:myst_parser"
@@ -47,12 +48,39 @@ _PARTS = {"edit", "match", "reroute", "select", "subgraph", "transform", "util",
 
 
 def test_every_notebook_has_its_place_in_the_gallery(site):
+    """A picture that is there, one sentence, a link, in the tiers of the README."""
     gallery = (site / "tutorials.html").read_text()
-    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
-        assert f'href="tutorials/{notebook.stem}.html"' in gallery
-        assert f"{notebook.stem}.svg" in gallery, "each notebook has a picture"
+    rows = re.findall(r'<tr class="row-\w+"><td>(.*?)</tr>', gallery, re.S)
+    linked = {found[1]: row for row in rows if (found := re.search(r'href="tutorials/(\w+)\.html"', row))}
+    assert set(linked) == {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    for stem, row in linked.items():
+        (picture,) = re.findall(r'<img\b[^>]*\bsrc="([^"]+)"', row)
+        assert (site / picture).stat().st_size > 1000, stem
+        assert len(re.sub("<[^>]+>", " ", row.partition("<br")[2]).split()) > 3, f"{stem} says its problem"
     tiers = [gallery.index(f"<h2>{tier}<") for tier in ("Start", "Recipes", "Deep dives")]
     assert tiers == sorted(tiers)
+
+
+def test_arguments_of_any_method_are_two_clicks_away(site):
+    """The first page links to each page of the reference, whose contents link to each method, with its arguments."""
+    pages = set(re.findall(r'href="(reference/\w+\.html)"', (site / "index.html").read_text()))
+    entries: dict[str, str] = {}
+    for page in pages:
+        text = (site / page).read_text()
+        parts = re.split(r'<dt class="sig sig-object py" id="(graphsurgeon[\w.]+)">', text)
+        linked = set(re.findall(r'href="#(graphsurgeon[\w.]+)"', text))
+        entries |= {name: part for name, part in zip(parts[1::2], parts[2::2], strict=True) if name in linked}
+    missing = []
+    for name, (function, bound) in PUBLIC.items():
+        if name.split(".")[1] in _PARTS:
+            continue
+        entry = entries.get(_PLACES.get(name.partition(".")[0], "graphsurgeon.") + name, "")
+        there = [each.lstrip("*") for each in re.findall(r"<strong>([*\w]+)</strong>", entry)]
+        missing += [f"{name}: {each}" for each in asked(function, bound) if each not in there]
+    assert missing == []
+
+
+_PLACES = {"graphsurgeon": "", "Screen": "graphsurgeon.screen.screen.", "History": "graphsurgeon.history."}
 
 
 def test_parameters_of_a_method_as_a_table(site):

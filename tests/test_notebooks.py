@@ -27,8 +27,14 @@ HEADED = {
     "05_tf2_and_keras",
     "06_rewire_match_replace",
     "07_from_tf_contrib_graph_editor",
+    "08_connect_two_pretrained_graphs",
+    "09_a_duplicate_that_stays_up_to_date",
+    "10_graft_and_transplant",
+    "12_forty_thousand_ops",
+    "13_find_the_fault",
     "14_compute_again",
     "15_away_from_the_training_machine",
+    "18_a_target_network",
 }
 
 

@@ -1,7 +1,7 @@
 """Builds the documentation into build/docs, warnings as errors, without a network: python tools/build_docs.py.
 
 Its source is put together first, in build/docs_source: the pages of docs/, the notebooks as they were run, the gallery
-made of the README's tables and of the first picture of each notebook, and what the code itself says.
+made of the README's tables and of the picture of each notebook, and what the code itself says.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE, SITE = ROOT / "build" / "docs_source", ROOT / "build" / "docs"
 _ROW = re.compile(r"^\| \[(?P<title>[^]]+)\]\(notebooks/(?P<stem>\w+)\.ipynb\) \| (?P<problem>.+) \|$")
 _PARAMETERS = re.compile(r"<!-- parameters: (\w+)\.(\w+) -->")
+_METHOD = re.compile(r"\[`([^`]+)`\]\([\w/]+\.md#(graphsurgeon[\w.]+)\)")
 _GALLERY = """# Tutorials
 
 Each solves one problem, stands alone and runs in under a minute. They are shown as they were run; `make lab` opens
@@ -59,6 +60,7 @@ def stage(source: Path) -> None:
         text = page.read_text()
         new = _PARAMETERS.sub(lambda found: parameters(*found.groups()), text)
         new = re.sub("<!-- help -->", lambda _: commands(), new)
+        new = _METHOD.sub(r"{py:meth}`\1 <\2>`", new)  # whose places Sphinx makes of docstrings
         if new != text:
             page.write_text(new)
 
@@ -81,8 +83,11 @@ def gallery(source: Path) -> str:
 
 
 def _picture(source: Path, stem: str) -> str:
-    """Writes the first picture that the notebook has; returns its path in the site, empty where there is none."""
+    """Returns where the picture of a notebook is in the site: that of its header, else the first that it drew."""
     book = json.loads((source / "tutorials" / f"{stem}.ipynb").read_text())
+    shown = re.search(r"!\[[^]]*\]\((images/[^)]+)\)", "".join(book["cells"][0]["source"]))
+    if shown:
+        return f"tutorials/{shown[1]}"
     outputs = [out.get("data", {}) for cell in book["cells"] for out in cell.get("outputs", ())]
     found = next((data["image/svg+xml"] for data in outputs if "image/svg+xml" in data), None)
     if found is None:

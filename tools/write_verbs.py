@@ -20,6 +20,7 @@ ALIASES = {
     "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE, "Waits": WAITS,
 }  # fmt: skip
 """Kinds that have a name of their own in TypeScript."""
+_REFERENCE = "reference/screen.md#graphsurgeon.screen.screen.Screen"
 _PAGE = """# All verbs of the screen
 
 Each gesture is a method of `ed.screen`, and each method is a message of the page:
@@ -116,7 +117,7 @@ def keys_table() -> str:
 def verbs_table() -> str:
     """Returns all verbs as a Markdown table: what they do, by mouse, by key, as a method."""
     rows = ["| what | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
-    rows += [f"| {v.does} | {v.gesture} | {v.key} | `{v.usage}` |" for v in VERBS.values()]
+    rows += [f"| {v.does} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |" for v in VERBS.values()]
     return "\n".join(rows)
 
 

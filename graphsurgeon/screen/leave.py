@@ -34,9 +34,16 @@ _SIGNED = ("saved_model", "saved_model_tf2")
 
 
 def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
-    """Says what can be written, and with what: formats, and the inputs and outputs that a signature would have."""
-    editor = stage.destination
+    """Says what can be written, and with what: formats, and the inputs and outputs that a signature would have.
+
+    They are those of the marked region, where there is one: that cuts it out.
+    """
+    editor, marks = stage.destination, state.marks
     inputs, outputs = known_ends(editor)
+    note = ""
+    if stage.same and marks.inputs and stage.region(state)[0] is not None:
+        inputs, outputs = ({name: name for name in names} for names in (marks.inputs, marks.outputs))
+        note = "The marked region is saved, not the whole graph"
     stem = os.path.basename(editor.title.rstrip("/")).partition(".")[0] or "graph"
     waits = len(stage.draft(state).steps)
     return state, {
@@ -44,7 +51,7 @@ def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
         "formats": [[name, words] for name, (words, _) in FORMATS.items()],
         "inputs": written(inputs),
         "outputs": written(outputs),
-        "note": f"The plan, {counted(waits, 'steps')}, is not applied: what is saved is without it" if waits else "",
+        "note": f"The plan, {counted(waits, 'steps')}, is not applied: what is saved is without it" if waits else note,
     }
 
 

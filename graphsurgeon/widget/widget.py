@@ -25,6 +25,12 @@ _SHOWN = (
     "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "run", "inferred",
     "theme",
 )  # fmt: skip
+_STILL = (
+    "<p>This is a picture: no kernel has run the cell here, or Jupyter runs without the package <code>anywidget</code>."
+    " Run the cell in JupyterLab or Notebook 7 to click in it. Without the widget, each gesture is a method of "
+    "<code>ed.screen</code>.</p>"
+)
+"""What stands below the picture where the widget does not."""
 _TURN = threading.Lock()
 """Inferring takes a process of its own: those of a notebook are one after the other."""
 
@@ -212,7 +218,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             return None
         data, metadata = bundle
         picture, text = self._screen.svg(), self._screen.describe()
-        data["text/html"] = picture_html(picture, text)
+        data["text/html"] = picture_html(picture, text) + _STILL
         data["image/svg+xml"] = picture
         data["text/plain"] = text
         return data, metadata

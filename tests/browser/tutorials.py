@@ -219,6 +219,52 @@ def _marks_of_05(reader: Reader) -> None:
     reader.press("o")
 
 
+def _join_of_08(reader: Reader) -> None:
+    reader.click("readings")
+    reader.press("i")
+    reader.click("code/out")
+    reader.press("o")
+    reader.fill("Scope to copy to", "enc")
+    reader.button("Copy")
+    reader.button("Let what reads \u2026 read it")
+    reader.button("Fit the picture (f)")
+    reader.click("quantities", "destination")
+
+
+def _copy_of_10(reader: Reader) -> None:
+    reader.click("points")
+    reader.press("i")
+    reader.unfold("second/")
+    reader.click("second/out")
+    reader.press("o")
+    reader.fill("Scope to copy to", "body")
+    reader.button("Copy")
+    reader.enter("Tensor or value that feeds points:0", "points:0")
+
+
+def _run_of_13(reader: Reader) -> None:
+    reader.button("Run")
+    field = reader.page.get_by_role("dialog", name="Run the graph").get_by_label("topics:0")
+    field.fill("texts")
+    reader.press("Enter")
+    reader.page.locator(".gs-held").wait_for()
+
+
+def _marks_of_09(reader: Reader) -> None:
+    reader.click("flat")
+    reader.press("i")
+    reader.click("model/price")
+    reader.press("o")
+
+
+def _marks_of_18(reader: Reader) -> None:
+    reader.click("cell")
+    reader.press("i")
+    reader.unfold("network/")
+    reader.click("network/q")
+    reader.press("o")
+
+
 #: Notebook -> its steps, in their order.
 TUTORIALS: dict[str, Steps] = {
     "00": {
@@ -240,9 +286,14 @@ TUTORIALS: dict[str, Steps] = {
     "05": {"mark": _marks_of_05},
     "06": {"remove": _remove_of_06},
     "07": {"connect": _connect_of_07},
+    "08": {"join": _join_of_08, "apply": _apply},
+    "09": {"mark": _marks_of_09},
+    "10": {"copy": _copy_of_10},
     "12": {"search": lambda reader: reader.search("dtype:float16")},
+    "13": {"run": _run_of_13},
     "14": {"recompute": _recompute_of_14},
     "15": {"copy": _copy_of_15},
+    "18": {"mark": _marks_of_18},
 }
 
 

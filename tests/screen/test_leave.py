@@ -31,6 +31,22 @@ def test_a_model_is_saved_with_its_signature_and_the_code_does_the_same(tmp_path
     )
 
 
+def test_a_marked_region_is_what_the_form_proposes_and_saving_cuts_it_out(tmp_path):
+    screen = row_of_ops()
+    screen.mark_input("in/b:0")
+    assert screen.save_form()["inputs"] == "a:0", "half a boundary is none"
+    screen.mark_output("d:0")
+    form = screen.save_form()
+    assert (form["inputs"], form["outputs"]) == ("in/b:0", "d:0")
+    assert form["note"] == "The marked region is saved, not the whole graph"
+    screen.save(str(tmp_path / "part"), format="graph_def", inputs=form["inputs"], outputs=form["outputs"])
+    part = gs.open(str(tmp_path / "part.pb"))
+    assert "a" not in part.snapshot.names
+    assert part.op("in/b").type == "Placeholder"
+    screen.clear_boundary()
+    assert screen.save_form()["note"] == ""
+
+
 @pytest.mark.parametrize(
     ("format", "suffix"),
     [("frozen", ".pb"), ("graph_def", ".pb"), ("meta_graph", ".meta"), ("picture", ".svg"), ("page", ".html")],

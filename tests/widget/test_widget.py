@@ -136,9 +136,11 @@ def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):
     assert data["image/svg+xml"] == screen.svg()
     assert data["text/plain"] == screen.describe()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
-    coded = re.fullmatch(
-        r'<img alt="inception.pb: 33 ops, 8 boxes" src="data:image/svg\+xml;base64,(.+)">', data["text/html"]
-    )[1]
+    coded, below = re.fullmatch(
+        r'<img alt="inception.pb: 33 ops, 8 boxes" src="data:image/svg\+xml;base64,(.+)">(.+)', data["text/html"]
+    ).groups()
+    assert "no kernel has run the cell here, or Jupyter runs without the package <code>anywidget</code>" in below
+    assert "each gesture is a method" in below
     assert base64.b64decode(coded).decode() == screen.svg()
 
 
