@@ -13,8 +13,10 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.boundary import entering
+from graphsurgeon.graph.names import renamed_end
 from graphsurgeon.graph.traversal import backward
 from graphsurgeon.graph.variables import PLACEHOLDER_TYPES
+from graphsurgeon.recipes.rename import rows
 from graphsurgeon.tf.values.transfer import assign
 from graphsurgeon.words import few
 from tests.tf.test_corpus import middles, opened, settled, trains
@@ -214,6 +216,87 @@ def trained_less_memory(corpus: Any, id: str) -> str:
     return f"{ed.snapshot.size - before} ops again"
 
 
+def renamed(corpus: Any, id: str) -> str:
+    """Asserts that a graph gives its numbers under other names of its ends, scopes and variables; how many."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    names = {old: f"moved/{old}" for old in rows(ed)}
+    done = ed.apply(gs.recipes.rename(ed, names))
+    if ed.snapshot.state.variables and any(not one.initializer for one in ed.snapshot.state.variables.values()):
+        return f"{len(names)} names; as it lies, no op sets its variables"
+    now = {name: renamed_end(name, done.plan.effect.renamed) for name in (*feeds, *fetches)}
+    got = settled(ed).run([now[name] for name in fetches], {now[name]: value for name, value in feeds.items()})
+    corpus.compare(id, dict(zip(fetches, got, strict=True)))
+    return f"{len(names)} names, {len(done.plan.effect.renamed):,} ops"
+
+
+def merged(corpus: Any, id: str) -> str:
+    """Asserts that a model beside itself, on the same inputs, gives its numbers twice; how many ops that are."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    graph = ed.snapshot
+    needed = backward(
+        graph, graph.mask([graph.tensor(name)[0] for name in fetches]), frozenset(map(graph.tensor, feeds))
+    )
+    read = [name for name in feeds if any(needed[op] for op, _ in graph.readers(graph.tensor(name)))]
+    ends = {f"a{i}": name for i, name in enumerate(read)}
+    model = gs.recipes.set_signature(ed, {f"r{i}": name for i, name in enumerate(fetches)}, ends)
+    whole = gs.recipes.merge(model, model, "shared" if read else "beside", values="initial")
+    assert list(whole.inputs) == list(ends)
+    session = settled(whole)
+    session.run(whole.select(where=lambda op: op.type.startswith(("InitializeTable", "LookupTableImport"))).names)
+    got = session.run(whole.outputs, {whole.inputs[key]: feeds[name] for key, name in ends.items()})
+    for name in ("first", "second"):
+        corpus.compare(id, {fetch: got[f"{name}_r{i}"] for i, fetch in enumerate(fetches)})
+    return f"{len(whole)} ops"
+
+
+def checkpoint_renamed(corpus: Any, id: str) -> str:
+    """Asserts that a checkpoint under other names holds the same values to the last bit; how many these are."""
+    prefix = corpus.checkpoint(id)
+    if prefix is None:
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        written = gs.recipes.rename_checkpoint(str(prefix), f"{folder}/new", {"*": "moved/*"})
+        old, new = tf.train.load_checkpoint(str(prefix)), tf.train.load_checkpoint(f"{folder}/new")
+        assert set(new.get_variable_to_shape_map()) == set(written)
+        for name, was in written.items():
+            np.testing.assert_array_equal(new.get_tensor(name), old.get_tensor(was), err_msg=f"{id}: {name}")
+    return f"{len(written)} values"
+
+
+def averages(corpus: Any, id: str) -> str:
+    """Asserts that outputs that read averages give what the variables give that hold these; how many these are."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    known = ed.snapshot.state.variables
+    read = [name for name in known if f"{name}/ExponentialMovingAverage" in known]
+    if not read:
+        return "none"
+    plan = gs.recipes.use_averages(ed, list(fetches))
+    mean = {name: ed.value(f"{name}/ExponentialMovingAverage") for name in read}
+    ed.apply(plan)
+    got = settled(ed).run(list(fetches), feeds)
+    ed.undo()
+    assign(settled(ed), mean, ed.snapshot.state.variables)
+    for one, other in zip(got, settled(ed).run(list(fetches), feeds), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    return f"{len(read)} averages"
+
+
+def tflite(corpus: Any, id: str) -> str:
+    """Asserts that a graph in which the converter finds nothing in the way is a model that gives its numbers."""
+    ed, values, feeds, fetches = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    found = ed.check("tflite", list(fetches), list(feeds), prove=True, feeds=feeds)
+    assert bool(found.proof) == found.passed
+    return str(found).partition("\n")[0].partition(": ")[2]
+
+
 #: Their tables are filled from a checkpoint, which a frozen graph has not.
 FILLED_BY_CHECKPOINT = {"k_text_vectorization"}
 
@@ -223,6 +306,7 @@ LOST_BY_LOADER = {"tf_g2m_graph_gradient_def"}
 RECIPES: dict[str, Callable[[Any, str], str]] = {
     "inference": inference, "split": split, "quantization": quantization, "signature": signature,
     "batch": another_batch, "recompute": trained_less_memory, "cut off": cut_off,
+    "renamed": renamed, "merged": merged, "checkpoint": checkpoint_renamed, "averages": averages, "TFLite": tflite,
 }  # fmt: skip
 
 #: Which graphs each is for, by what the manifest says of them.
@@ -230,4 +314,5 @@ APPLIES: dict[str, Callable[[Any], bool]] = {
     "inference": lambda item: item["id"] not in FILLED_BY_CHECKPOINT,
     "signature": lambda item: item["id"] not in LOST_BY_LOADER,
     "recompute": trains,
+    "checkpoint": lambda item: bool(item["run"].get("checkpoint")),
 }
