@@ -128,6 +128,12 @@ def test_notebook_is_stored_with_its_outputs(path):
     assert faults(nbformat.read(path, as_version=4)) == []
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS)
+def test_notebook_says_with_which_tensorflow_its_pictures_were_drawn(path):
+    said = nbformat.read(path, as_version=4).metadata.get("tensorflow", "")
+    assert re.fullmatch(r"\d+\.\d+", said), "make notebooks"
+
+
 def test_there_are_notebooks():
     assert NOTEBOOKS
 
