@@ -43,6 +43,11 @@ def test_a_marked_region_is_what_the_form_proposes_and_saving_cuts_it_out(tmp_pa
     part = gs.open(str(tmp_path / "part.pb"))
     assert "a" not in part.snapshot.names
     assert part.op("in/b").type == "Placeholder"
+    names = {"inputs": form["inputs"], "outputs": form["outputs"]}
+    screen.save(str(tmp_path / "served"), signature="serving_default", **names)
+    served = gs.open(str(tmp_path / "served"))
+    assert "a" not in served.snapshot.names
+    assert list(served.inputs.values()) == ["in/b:0"]
     screen.clear_boundary()
     assert screen.save_form()["note"] == ""
 

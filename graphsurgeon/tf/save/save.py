@@ -202,7 +202,7 @@ def _written(
         return _module(base, path, values, request, signatures)
     ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
     starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
-    if request.signatures is not None:  # the input of one may be computed for another
+    if len(signatures) > 1:  # the input of one may be computed for another
         starts, ends = [], [*ends, *starts]
     if starts and not ends:
         raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
