@@ -48,8 +48,9 @@ def heads(name: str) -> list[str]:
 def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
     """Returns the blocks of one level, by name, each with the places of its members in order.
 
-    A block is a part of the level that nothing leaves and comes back to, so that folding hides no direction. Where
-    there are numbered blocks, what else begins alike is one, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
+    A block is a part of the level that nothing leaves and comes back to, so that folding hides no direction: what has
+    another name and stands between its members alone is in it, as ``re_lu_7`` is. Where there are numbered blocks, what
+    else begins alike is one, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
 
     Args:
         names: what the items of the level are called.
@@ -68,20 +69,23 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
         groups = _grouped(known, used)
         refused = [head for head, places in groups.items() if not _is_block(names, head, places)]
         if not refused:
+            groups = _filled(groups, edges, len(names))
             torn = _torn(groups, edges, len(names))
             refused = _scattered(torn, edges, len(names)) or list(torn)
         if not refused:
             break
         for head in refused:
             for place in groups[head]:
-                used[place] = len(head) if turn < TRIES else len(names[place])
+                if names[place].startswith(head):
+                    used[place] = len(head) if turn < TRIES else len(names[place])
     stems = Counter(stem(head) for head in groups)
     groups = {head: places for head, places in groups.items() if len(places) > 2 or stems[stem(head)] > 1}
     if len(groups) < 2:
         return {}
     words = _worded(names, {place for places in groups.values() for place in places}, lead)
-    torn = _torn({**groups, **words}, edges, len(names))
-    return {**groups, **{head: places for head, places in words.items() if head not in torn}}
+    whole = _filled({**groups, **words}, edges, len(names))
+    torn = _torn(whole, edges, len(names))
+    return {**groups, **{head: whole[head] for head in words if head not in torn}}
 
 
 def _numbered(names: Sequence[str]) -> list[list[str]]:
@@ -124,7 +128,7 @@ def _worded(names: Sequence[str], taken: set[int], lead: str) -> Groups:
     found: Groups = defaultdict(list)
     for place, name in enumerate(names):
         if place not in taken:
-            found[re.split(r"[_.\-]", name[len(lead) :].lstrip(_ENDS), maxsplit=1)[0]].append(place)
+            found[re.split(r"[_.\-]", name.removeprefix(lead).lstrip(_ENDS), maxsplit=1)[0]].append(place)
     out = {}
     for places in found.values():
         if not 2 < len(places) <= PART * len(names):
@@ -144,6 +148,31 @@ def _common(a: str, b: str) -> str:
     while same and any(len(name) > same and name[same] not in _ENDS for name in (a, b)):
         same -= 1
     return a[:same].rstrip(_ENDS)
+
+
+def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
+    """Returns the groups with what is in none and stands between members of one group, and of no other."""
+    if not groups or not len(edges):
+        return groups
+    of = np.full(size, -1)
+    for number, places in enumerate(groups.values()):
+        of[places] = number
+    loose = of < 0
+    a, b = edges.T
+    within = edges[loose[a] & loose[b]]
+    part = joined_parts(within[:, 0], within[:, 1], size)
+    above, below = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    for one, other in edges[loose[a] != loose[b]].tolist():
+        if loose[other]:
+            above[int(part[other])].add(int(of[one]))
+        else:
+            below[int(part[one])].add(int(of[other]))
+    home = {piece: next(iter(one)) for piece, one in above.items() if len(one) == 1 and below[piece] == one}
+    more = defaultdict[int, list[int]](list)
+    for place in np.flatnonzero(loose).tolist():
+        if int(part[place]) in home:
+            more[home[int(part[place])]].append(place)
+    return {head: sorted([*places, *more[number]]) for number, (head, places) in enumerate(groups.items())}
 
 
 def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:

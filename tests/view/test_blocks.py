@@ -86,10 +86,25 @@ def test_heads_end_with_a_number_or_with_a_number_and_a_letter():
         ("conv2d_a conv2d_b pool2d_a pool2d_b x y z", {}),  # two dimensions, not the second block
         ("m1_b1_x m1_b1_y m1_b2_x m1_b2_y", {"m1_b1": [0, 1], "m1_b2": [2, 3]}),  # m1 is all there is
         ("b1_x b2_x b1_y b2_y c1_x c1_y c2_x c2_y", {"c1": [4, 5], "c2": [6, 7]}),  # b1 and b2 lie in each other
+        ("b1_x relu b1_y add b2_x relu_1 mul b2_y y", {"b1": [0, 1, 2], "b2": [4, 5, 6, 7]}),  # named by nobody
+        ("b1_x b2_x relu b1_y b2_y c1_x c1_y c2_x c2_y", {"c1": [5, 6], "c2": [7, 8]}),
         ("b1_x b1_y", {}),
         ("", {}),
     ],
-    ids=["numbered", "digits", "words", "letters", "counted", "dimensions", "whole", "torn", "alone", "none"],
+    ids=[
+        "numbered",
+        "digits",
+        "words",
+        "letters",
+        "counted",
+        "dimensions",
+        "whole",
+        "torn",
+        "filled",
+        "not filled",
+        "alone",
+        "none",
+    ],
 )
 def test_blocks_of_a_line(names, found):
     assert blocks(names.split(), line(names.split())) == found

@@ -51,17 +51,19 @@ MODELS = {
     "mobilenet_v2": application("MobileNetV2"),
     "resnet50": application("ResNet50"),
     "efficientnet_b0": application("EfficientNetB0"),
+    "mobilenet_v3_small": application("MobileNetV3Small"),
     "transformer": transformer,
     "lstm": lstm,
 }
 BLOCKS = {
-    "mobilenet_v2": ["expanded_conv", *(f"block_{i}" for i in range(1, 17))],
+    "mobilenet_v2": ["Conv1", "expanded_conv", *(f"block_{i}" for i in range(1, 17))],
     "resnet50": ["conv1", *(f"conv{s}_block{b}" for s, n in ((2, 3), (3, 4), (4, 6), (5, 3)) for b in range(1, n + 1))],
     "efficientnet_b0": [
         *("stem", "block1"),
         *(f"block{s}{'abcd'[b]}" for s, n in ((2, 2), (3, 2), (4, 3), (5, 3), (6, 4)) for b in range(n)),
         *("block7", "top"),
     ],
+    "mobilenet_v3_small": ["expanded_conv", *(f"expanded_conv_{i}" for i in range(1, 11))],
     "transformer": [f"layer_{i}" for i in range(6)],
     "lstm": [],
 }
@@ -69,6 +71,7 @@ SHORTCUTS = {
     "mobilenet_v2": [f"block_{i}" for i in (2, 4, 5, 7, 8, 9, 11, 12, 14, 15)],
     "resnet50": BLOCKS["resnet50"][1:],
     "efficientnet_b0": [name for name in BLOCKS["efficientnet_b0"] if name[-1] in "bcd"],
+    "mobilenet_v3_small": [f"expanded_conv_{i}" for i in (2, 4, 5, 7, 9, 10)],
     "transformer": BLOCKS["transformer"],
     "lstm": [],
 }
