@@ -25,7 +25,7 @@ from tests.journals import kept_in, small
 from tests.random_graphs import RECIPE, Built, built
 from tests.refusal import refuses
 from tests.test_edit_properties import STEPS, chosen
-from tests.writers import say, writers
+from tests.writers import say, stopping, writers
 
 tf1 = tf.compat.v1
 
@@ -111,6 +111,37 @@ def test_a_kernel_killed_at_any_write_comes_back_to_the_last_step_or_the_one_bef
             assert end.signal == signal.SIGKILL
     assert back == done == 3
     assert at > 8
+
+
+def work_on_a_full_disk(path, place):
+    """What a child does: the three steps, on a disk that is full at the first write, then at the second, and so on."""
+    for at in count(1):
+        shutil.rmtree(place, ignore_errors=True)
+        done = 0
+        with stopping(at, "full") as stop:
+            ed = gs.open(path)
+            for old, new in pairwise(NAMES):
+                ed.apply(ed.plan().rename(old, to=new))
+                done += not stop.hit
+        assert ed.snapshot.names[-1] == NAMES[-1]  # the surgery goes on
+        back = 0
+        if any(Records.read(one).turns for one in journals(path)):
+            again = gs.recover(path)
+            assert again.journal.notes == []
+            back = NAMES.index(again.snapshot.names[-1])
+        if not stop.hit:
+            assert (back, ed.journal.notes) == (3, [])
+            say(str(at))
+            break
+        assert back in (done, done + 1), (at, back, done)
+        assert [note.partition(": ")[2].partition(":")[0] for note in ed.journal.notes] == ["No space left on device"]
+
+
+def test_a_journal_on_a_full_disk_says_so_and_brings_back_what_it_holds(path, place):
+    with writers("tests.test_recover", "graphsurgeon.tf.open.source", "graphsurgeon.plan_backend") as stopped:
+        end = stopped.run("work_on_a_full_disk", str(path), str(place))
+    assert end.error == ""
+    assert int(end.said[0]) > 8
 
 
 def there(made, graph):

@@ -164,10 +164,10 @@ def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
 
 def _round_of(graph: Graph, op: int) -> int:
     """The LoopCond of the loop of which an op gives a variable to the body, -1 for none."""
-    if graph.types[op] == "Identity":
-        op = int(graph.data.row(op)[0])
-    asks = int(graph.data.row(op)[1]) if graph.types[op] in ("Switch", "RefSwitch") else -1
-    return asks if asks >= 0 and graph.types[asks] == "LoopCond" else -1
+    for given in graph.data.row(op)[:1].tolist() if graph.types[op] == "Identity" else ():
+        op = given
+    asks = graph.data.row(op)[1:2].tolist() if graph.types[op] in ("Switch", "RefSwitch") else []
+    return next((one for one in asks if graph.types[one] == "LoopCond"), -1)
 
 
 def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,6 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from benchmarks.graphs import layered
+from benchmarks.interrupts import WORKS, Bench, interrupted, signalled_at
 from graphsurgeon.tf.run import progress
 from graphsurgeon.tf.values import file_values as values
 from tests.graphs import KINDS, model, put
@@ -66,25 +65,6 @@ def test_a_copy_that_is_stopped_later_says_what_stays(monkeypatch, words):
     assert len(there.select()) == 0
 
 
-@contextmanager
-def signalled_at(number):
-    """Sends the signal of Ctrl+C at the call of this number in this thread; yields a list that counts them all."""
-    calls = [0]
-
-    def count(_frame, event, _argument):
-        calls[0] += event == "call"
-        if event == "call" and calls[0] == number:
-            signal.raise_signal(signal.SIGINT)
-
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores the signal
-    sys.setprofile(count)
-    try:
-        yield calls
-    finally:
-        sys.setprofile(None)
-        signal.signal(signal.SIGINT, handler)
-
-
 @pytest.fixture(scope="module")
 def source():
     """A large block, and how many calls of Python its copy takes."""
@@ -119,6 +99,20 @@ def test_a_signal_in_the_middle_of_a_large_copy(source, percent):
         assert not there.graph.get_all_collection_keys()
     else:
         assert state(there.graph) == before
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """What `python -m benchmarks.interrupts` interrupts 200 times, smaller."""
+    return Bench(800, tmp_path_factory.mktemp("saved"))
+
+
+@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_at_any_moment_leaves_all_as_before_or_as_after(bench, name):
+    found = list(interrupted(bench, name, 8))
+    assert len(found) == 8
+    assert not [(at, wrong) for at, _, wrong in found if wrong]
 
 
 @pytest.mark.parametrize("kind", KINDS)
