@@ -155,12 +155,12 @@ def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
     """Returns what an op of a function reads as in a graph: ``op:out:0`` with the number of the output, ``op:2``.
 
     Args:
-        text: the text; an argument, which no op gives, what is waited for, and what is no such text stay as they are.
+        text: the text; an argument, which no op gives, what is waited for, and any other text stay as they are.
         outputs: op of the function -> `flat_outputs` of it.
     """
     op, _, rest = text.partition(":")
     out, _, index = rest.partition(":")
-    if op not in outputs or not rest or not (index or "0").isdecimal():
+    if op not in outputs or not rest or not (index or "0").isdecimal() or len(index) > 9:
         return text
     return f"{op}:{outputs[op].get(out, 0) + int(index or 0)}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import zlib
@@ -16,6 +17,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...errors import OpenError, nearest
+from ...graph.sizes import size_text
 from ...words import counted, few
 from ..values.latest import newest
 
@@ -30,6 +32,9 @@ _MAGIC = {
     b"%PDF": "a PDF",
     b"\x89PNG": "a PNG picture",
 }
+#: Bytes that protobuf reads at most; that a gzip file may have unpacked however small it is; beyond, so many of each.
+MOST, TRUSTED, DENSEST = 2**31 - 1, 256 << 20, 200
+_PIECE = 16 << 20
 #: How a SavedModel begins that is split into parts: a file of records in the form of Riegeli.
 _SPLIT = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 
@@ -38,7 +43,7 @@ def read_bytes(path: Path, asked: str) -> bytes:
     """Returns what is in a file, unpacked where it is gzipped.
 
     Raises:
-        OpenError: no such file, not readable, or a broken gzip.
+        OpenError: no such file, not readable, a broken gzip, or more than a graph can have: before it is read.
     """
     if not path.exists():
         folder = path.parent
@@ -54,12 +59,33 @@ def read_bytes(path: Path, asked: str) -> bytes:
             hint = f"{str(folder)!r} holds " + (few(sorted(there), 8) or "nothing")
         raise OpenError(asked, "there is no such file", hint)
     try:
+        _refuse_large(path.stat().st_size, asked)
         data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        return _unpacked(data, asked) if data[:2] == b"\x1f\x8b" else data
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise OpenError(asked, f"the gzip file is broken ({error})", "Fetch or pack it again") from error
     except OSError as error:
         raise OpenError(asked, f"the file cannot be read ({error.strerror})", "Check its permissions") from error
+
+
+def _refuse_large(size: int, asked: str, unpacked: str = "") -> None:
+    if size > MOST:
+        wrong = f"it has {size_text(size)}{unpacked}, and nobody reads a graph of more than {size_text(MOST)}"
+        raise OpenError(asked, wrong, "Write it again with its weights as variables, not as constants")
+
+
+def _unpacked(data: bytes, asked: str) -> bytes:
+    """Unpacks a gzip file piece by piece: one that was made to fill the memory is refused on the way."""
+    pieces, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while piece := file.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            _refuse_large(size, asked, " or more, unpacked")
+            if size > TRUSTED and size > DENSEST * len(data):
+                wrong = f"{size_text(len(data))} unpack to {size_text(size)} or more, as in a file made to fill memory"
+                raise OpenError(asked, wrong, "Where you know who has packed it, unpack it first: gunzip")
+    return b"".join(pieces)
 
 
 def parse(data: bytes, path: Path, asked: str) -> Any:

@@ -16,6 +16,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
+from graphsurgeon.tf.open import files
 from tests.graphs import tiny
 from tests.refusal import refuses
 
@@ -277,3 +278,28 @@ def test_a_folder_of_checkpoints_is_opened_as_the_latest_of_them(tmp_path):
             saver.save(session, str(tmp_path / "model"), global_step=step)
     assert gs.open(tmp_path).session().run("y:0") == 2.0
     assert gs.connect({"enc": tmp_path}).session().run("enc/y:0") == 2.0
+
+
+def test_a_file_too_large_for_protobuf_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    file = tmp_path / "m.pb"
+    with file.open("wb") as out:
+        out.truncate(3 << 30)  # nothing of it is on the disk
+
+    def read(path):
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(type(file), "read_bytes", read)
+    with refuses(OpenError, f"open({str(file)!r}): it has 3.22 GB", "more than 2.15 GB", "its weights as variables"):
+        gs.open(file)
+
+
+def test_a_gzip_file_made_to_fill_memory_is_refused_on_the_way(tmp_path, monkeypatch):
+    file = tmp_path / "m.pb.gz"
+    monkeypatch.setattr(files, "TRUSTED", 1 << 20)
+    monkeypatch.setattr(files, "_PIECE", 1 << 18)
+    file.write_bytes(gzip.compress(bytes(16 << 20)))
+    with refuses(OpenError, "unpack to 3.41 MB or more, as in a file made to fill memory", "unpack it first: gunzip"):
+        gs.open(file)
+    monkeypatch.setattr(files, "MOST", 1 << 20)
+    with refuses(OpenError, "it has 1.31 MB or more, unpacked", "more than 1.05 MB"):
+        gs.open(file)

@@ -17,6 +17,7 @@ import tf_keras
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
+from graphsurgeon.tf.open import keras_files
 from tests.refusal import refuses
 
 KERAS = pytest.mark.parametrize("k", [keras, tf_keras], ids=["keras 3", "keras 2"])
@@ -224,3 +225,13 @@ def test_nothing_but_a_saved_model_is_shown_as_it_lies(tmp_path):
         gs.open(str(tmp_path / "net.keras"), raw=True)
     with refuses(OpenError, "raw=True)", "and this is of type Sequential", "Leave it out"):
         gs.open(model, raw=True)
+
+
+def test_a_description_made_to_fill_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(keras_files, "_MOST_TOLD", 1 << 20)
+    file = tmp_path / "m.keras"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", " " * (2 << 20))
+        archive.writestr("model.weights.h5", b"")
+    with refuses(OpenError, "its description alone has more than 1.05 MB", "from somebody you trust"):
+        gs.open(file)
