@@ -5,6 +5,8 @@ A gesture is one click, one drag, one key press, or one text entered with the En
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from tests.browser.hands import answered, box, painted, shot
@@ -23,6 +25,7 @@ class Person:
 
     def __init__(self, page: Any, task: str) -> None:
         self.page, self.task, self.gestures = page, task, list[str]()
+        shot(page, f"{task}-0")
 
     def click(self, what: Any, button: str = "left") -> None:
         """Clicks a box by its name, or anything else on the page."""
@@ -77,6 +80,26 @@ class Person:
     def item(self, name: str) -> Any:
         """An item of the menu that is open."""
         return self.page.locator(".gs-menu").get_by_role("menuitem", name=name)
+
+    def recorded(self) -> Path | None:
+        """Makes a short recording of the screenshots, each gesture named, where GRAPHSURGEON_SHOTS names a folder."""
+        if not (folder := os.environ.get("GRAPHSURGEON_SHOTS")):
+            return None
+        from PIL import Image, ImageDraw, ImageFont
+
+        font, frames = ImageFont.load_default(24), []
+        for number, gesture in enumerate(["", *self.gestures]):
+            frame = Image.open(Path(folder) / f"{self.task}-{number}.png").convert("RGB")
+            said = f"{number}. {gesture}" if gesture else self.task.replace("-", " ")
+            draw = ImageDraw.Draw(frame)
+            wide, at = draw.textlength(said, font), (frame.width / 2, 26)
+            draw.rounded_rectangle((at[0] - wide / 2 - 20, 6, at[0] + wide / 2 + 20, 46), 20, "#111")
+            draw.text(at, said, "#fff", font, "mm")
+            frames.append(frame)
+        film = Path(folder) / f"{self.task}.webp"
+        about: dict[str, Any] = {"duration": 1500, "loop": 0, "quality": 80, "append_images": frames[1:]}
+        frames[0].save(film, "WEBP", save_all=True, **about)
+        return film
 
     def _did(self, what: str) -> None:
         self.gestures.append(what)

@@ -211,6 +211,7 @@ def do(page: Any, notebook: Any, task: Task, way: str) -> Person:
     (task.mouse if way == "mouse" else task.keyboard)(person)
     said(page, task.done)
     answered(page)
+    person.recorded()
     return person
 
 

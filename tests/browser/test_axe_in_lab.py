@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.hands import BUILD, IMPORTS, box, said, shot
+from tests.browser.hands import BUILD, IMPORTS, apply, box, said, shot
 from tests.lab import open_notebook
 from tests.needs import need
 from tests.widget.page import AXE
@@ -34,7 +34,7 @@ def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
     box(page, "x").click()
     page.locator(".gs-inspect-list").first.wait_for()
     clean("inspector")
-    for key in ("s", "v", "e", "?", "Shift+F10"):
+    for key in ("s", "v", "e", "?", "Shift+F10", "a", "x", "y", "Shift+R", "Shift+S"):
         box(page, "x").focus()
         page.keyboard.press(key)
         page.locator(".gs-popup").wait_for()
@@ -68,4 +68,16 @@ def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
     page.get_by_role("button", name="Mute: copy").click()
     page.locator(".gs-steps s").wait_for()
     clean("muted step")
+    page.get_by_role("button", name="Mute: copy").click()
+    page.locator(".gs-steps s").wait_for(state="detached")
+    box(page, "y").focus()
+    page.keyboard.press("q")
+    page.locator(".gs-lens").wait_for()
+    clean("lens")
+    page.keyboard.press("Escape")
+    apply(page)
+    page.keyboard.press("Control+z")
+    said(page, "undone:")
+    page.get_by_role("tab", name="History").click()
+    clean("history")
     notebook.close()

@@ -116,6 +116,15 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
         assert page.evaluate("() => getSelection().toString()") == ""
     assert page.locator(".jp-MarkdownCell").count() == 0
     page.keyboard.press("Escape")
+    # so they do while the pointer is in it, where the notebook has the keyboard
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.content.node.focus()")
+    box(page, "x").hover()
+    assert page.evaluate("() => document.activeElement.closest('.gs') === null")
+    page.keyboard.press("m")
+    said(page, "fit. Go to one and press m")
+    page.keyboard.press("Escape")
+    assert page.locator(".jp-MarkdownCell").count() == 0
+    box(page, "x").click()
     about = {"bubbles": True, "cancelable": True, "clientX": 200, "clientY": 200}
     page.locator(".gs-pane-source .gs-canvas").dispatch_event("contextmenu", about)  # beside all boxes
     page.get_by_role("menu", name="What is shown").wait_for()

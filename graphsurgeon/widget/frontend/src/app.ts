@@ -507,6 +507,16 @@ export function mount(model: Model, host: HTMLElement): () => void {
     else hands.do(action, e.key);
   });
 
+  // a key that means something here is no command of the notebook while the pointer is here, whoever has the focus
+  const near = (e: KeyboardEvent): void => {
+    const target = e.target as HTMLElement;
+    if (root.contains(target) || types(target) || target.isContentEditable || popup.open) return;
+    if (!status.element.dispatchEvent(new KeyboardEvent("keydown", e))) handled(e);
+  };
+  const listen = (on: boolean) => (on ? window.addEventListener : window.removeEventListener)("keydown", near, true);
+  root.addEventListener("pointerenter", () => listen(true));
+  root.addEventListener("pointerleave", () => listen(false));
+
   root.addEventListener("keyup", e => {
     if (e.key === " " && panes[store.now.active].pointer.release()) hands.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
@@ -546,6 +556,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   return () => {
     for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);
+    listen(false);
     size?.disconnect();
     space.stop();
     theme.stop();

@@ -62,6 +62,27 @@ test("i, o and Enter on what has the focus", () => {
   ]);
 });
 
+test("while the pointer is in the widget its keys are no commands of the notebook, but for somebody who types elsewhere", () => {
+  const root = host.querySelector(".gs")!,
+    heard: string[] = [],
+    field = document.body.appendChild(document.createElement("input")),
+    press = (name: string, at: Element = document.body) => {
+      const before = model.sent.length;
+      key(at, name);
+      return model.sent.length > before;
+    };
+  document.addEventListener("keydown", e => e.target === document.body && heard.push(e.key));
+  expect(press("g")).toBe(false);
+  root.dispatchEvent(new MouseEvent("pointerenter"));
+  expect(press("g")).toBe(true);
+  expect(press("g", field)).toBe(false);
+  for (const name of ["Enter", "ArrowDown"]) expect(press(name)).toBe(false); // nothing is lost by these
+  root.dispatchEvent(new MouseEvent("pointerleave"));
+  expect(press("g")).toBe(false);
+  expect(heard).toEqual(["g", "Enter", "ArrowDown", "g"]);
+  field.remove();
+});
+
 test("typing in a field is not a command", () => {
   const field = host.querySelector<HTMLInputElement>(".gs-copy-to")!;
   field.focus();
