@@ -507,7 +507,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     else hands.do(action, e.key);
   });
 
-  // a key that means something here is no command of the notebook while the pointer is here, whoever has the focus
+  // while the pointer is here, a key that means something here means nothing to the notebook, whoever has the focus
   const near = (e: KeyboardEvent): void => {
     const target = e.target as HTMLElement;
     if (root.contains(target) || types(target) || target.isContentEditable || popup.open) return;

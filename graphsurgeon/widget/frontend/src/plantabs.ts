@@ -89,7 +89,8 @@ export const tables = {
             small(
               "Let what reads \u2026 read it",
               () => pick(`Whose readers should read ${t.by}`, old => ask("reroute", { old, to: t.by })),
-              `Let what reads \u2026 read it: ${t.by}`,
+              undefined,
+              { title: `Choose the tensor whose readers should read ${t.by}` },
             ),
           ),
         ];

@@ -62,7 +62,7 @@ test("i, o and Enter on what has the focus", () => {
   ]);
 });
 
-test("while the pointer is in the widget its keys are no commands of the notebook, but for somebody who types elsewhere", () => {
+test("while the pointer is in the widget its keys mean nothing to the notebook, but for somebody who types elsewhere", () => {
   const root = host.querySelector(".gs")!,
     heard: string[] = [],
     field = document.body.appendChild(document.createElement("input")),
@@ -554,7 +554,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   item("a").focus();
   key(item("a"), "Escape");
   expect(host.querySelector(".gs-picking")).toBeNull();
-  click(named("Let what reads … read it: copy/y:0"));
+  click(named("Choose the tensor whose readers should read copy/y:0"));
   click(item("b"));
   model.answer("details", {
     title: "b",
