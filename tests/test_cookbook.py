@@ -91,14 +91,70 @@ FILES = {
 }  # fmt: skip
 
 
+PICTURES = ROOT / "docs" / "cookbook"
+#: The TensorFlow that the stored pictures were drawn with; others may build a graph of other ops.
+DRAWN_WITH = "2.21"
+
+
+def code_of(text: str) -> str:
+    """The five lines of an entry."""
+    (code,) = re.findall(r"```python\n(.+?)```", text, re.DOTALL)
+    return str(code)
+
+
+def done(code: str) -> tuple[Any, Any]:
+    """Runs the lines of an entry on its files, in the current folder.
+
+    Returns:
+        the editor as it was opened, and the last one that there is then.
+    """
+    for name, make in FILES.items():
+        if f'"{name}"' in code:
+            make()
+    (opening,) = re.findall(r"^ed = gs\.open\(.+\)$", code, re.M)
+    before, after = {"gs": gs}, {"gs": gs}
+    exec(opening, before)
+    exec(code, after)
+    return before["ed"], [one for one in after.values() if isinstance(one, gs.Editor)][-1]
+
+
+def drawn(question: str, before: Any, after: Any) -> dict[str, str]:
+    """Name of a file -> the picture of a graph, before an entry and after it."""
+    one, other = (str(ed.to_svg()) for ed in (before, after))
+    stem = re.sub(r"\W+", "_", question.lower()).strip("_")
+    return {f"{before.title.partition('.')[0]}.svg": one, f"{stem}.svg": other}
+
+
+def shown(picture: str) -> list[str]:
+    """The words in a picture; places and fonts are another matter."""
+    return sorted(re.findall(r">([^<>\s][^<>]*)<", picture))
+
+
 @pytest.mark.parametrize(("question", "text"), ENTRIES, ids=[question for question, _ in ENTRIES])
 def test_an_entry_answers_its_question(question, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert question.endswith("?")
     assert "**Check**" in text
-    (code,) = re.findall(r"```python\n(.+?)```", text, re.DOTALL)
+    code = code_of(text)
     assert len(code.splitlines()) == 5
-    for name, make in FILES.items():
-        if f'"{name}"' in code:
-            make()
-    exec(code, {"gs": gs})
+    pictures = drawn(question, *done(code))
+    for name, picture in pictures.items():
+        assert f"](cookbook/{name})" in text, f"the entry does not show {name}"
+        assert len(picture) < 30_000
+        if tf.__version__.startswith(DRAWN_WITH):
+            stored = (PICTURES / name).read_text()
+            assert shown(stored) == shown(picture), f"{name} is of another day: python tools/write_cookbook.py"
+
+
+def test_each_picture_is_of_an_entry():
+    assert {path.name for path in PICTURES.iterdir()} == set(re.findall(r"\]\(cookbook/(\w+\.svg)\)", TEXT))
+
+
+def test_a_picture_that_is_of_another_day_is_seen():
+    ed = gs.open(tf.Graph())
+    with ed.graph.as_default():
+        tf.constant(1.0, name="one")
+    before = str(gs.open(ed.graph).to_svg())
+    with ed.graph.as_default():
+        tf.constant(2.0, name="two")
+    assert shown(before) != shown(str(gs.open(ed.graph).to_svg()))
