@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,7 @@ from ...graph.live import TFGraph, TFTensor
 from ...graph.pending import filled, made
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import op_definition, static_shape
+from .files import DENSEST, TRUSTED
 
 tf1 = tf.compat.v1
 #: Of these, a file states the shape of output 0 in an attribute; a handle is a scalar.
@@ -217,8 +219,14 @@ def dtype_name(number: int) -> str:
 
 
 def array_in(proto: Any) -> Any:
-    """Returns the array that a TensorProto holds; None where it is damaged, or of a dtype that no array has."""
+    """Returns the array that a TensorProto holds; None where it is damaged, or of a dtype that no array has.
+
+    None too where a few bytes state a size that fills the memory: of one value, as many as the shape says.
+    """
     try:
+        size = 8 * math.prod(d.size for d in proto.tensor_shape.dim)  # a text is as many bytes, and more
+        if size > TRUSTED and size > DENSEST * proto.ByteSize():
+            return None
         return tf.make_ndarray(proto)
     except (KeyError, TypeError, ValueError):
         return None

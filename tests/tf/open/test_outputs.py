@@ -7,6 +7,8 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.pending import pending
+from graphsurgeon.tf.open import outputs
+from graphsurgeon.tf.open.outputs import array_in
 from graphsurgeon.tf.open.snapshot import settled
 from tests.graphs import tf1, tiny
 from tests.refusal import refuses
@@ -166,3 +168,20 @@ def test_a_search_on_screen_may_make_the_live_graph_in_its_midst(query):
     first = screen.find(query)
     assert first["hits"]
     assert screen.find(query) == first
+
+
+@pytest.mark.parametrize("value", [2.0, "text"], ids=["number", "text"])
+def test_a_constant_made_to_fill_memory_is_not_unpacked(value, monkeypatch, tmp_path):
+    proto = tf.make_tensor_proto(value, shape=[3])
+    assert array_in(proto).shape == (3,)
+    graph_def = tf1.GraphDef()
+    node = graph_def.node.add(name="c", op="Const")
+    node.attr["dtype"].type = proto.dtype
+    node.attr["value"].tensor.CopyFrom(proto)
+    node.attr["value"].tensor.tensor_shape.dim[0].size = 10_000
+    assert array_in(node.attr["value"].tensor).shape == (10_000,)
+    monkeypatch.setattr(outputs, "TRUSTED", 1000)
+    assert array_in(node.attr["value"].tensor) is None
+    file = tmp_path / "m.pb"
+    file.write_bytes(graph_def.SerializeToString())
+    assert "that cannot be read" in str(gs.open(file).screen.details("c"))
