@@ -65,6 +65,7 @@ def test_a_reopened_notebook_shows_the_picture(page: Any, lab: Any) -> None:
     picture = page.locator(".jp-OutputArea-output img[alt*='ops']")
     picture.wait_for()
     until(lambda: picture.evaluate("image => image.complete && image.getBoundingClientRect().width > 50"))
+    page.get_by_text("no kernel has run the cell here").wait_for()
     shot(page, "received")
     assert picture.count() == 1
     received.close()
