@@ -287,7 +287,12 @@ def set_bare(
 
 
 def run_init_ops(session: TFSession, source: Any) -> None:
-    """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left."""
+    """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left.
+
+    An asset whose op an edit has given another name is not fed: the op itself says where its file is.
+    """
+    graph = session.graph
     for name in getattr(source, "init_ops", ()):
+        feeds = {end: path for end, path in source.asset_feeds.items() if has_op(graph, op_name(end))}
         with suppress(KeyError, tf.errors.OpError):
-            session.run(session.graph.get_operation_by_name(name), source.asset_feeds)
+            session.run(graph.get_operation_by_name(name), feeds)
