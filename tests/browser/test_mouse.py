@@ -132,3 +132,43 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
     assert ".detach('y', side='outputs')" in notebook.ask("ed.draft.to_code()")
     assert page.locator(".gs-struck").count() == 0
     notebook.close()
+
+
+def test_a_drop_on_nothing_boundaries_nearby_and_a_paste_in_another_widget(page: Any, lab: Any) -> None:
+    page.set_viewport_size({"width": 1500, "height": 1800})
+    notebook = open_notebook(page, lab, [*CELLS, "other = gs.open(build(), title='other')\nother"])
+    first, second = page.locator(".gs").nth(0), page.locator(".gs").nth(1)
+
+    def of(widget: Any, name: str) -> Any:
+        return widget.locator(f".gs-pane-source .gs-box[data-name='{name}']")
+
+    of(second, "rest").wait_for()
+    page.mouse.move(*middle(of(first, "other")), steps=4)
+    page.mouse.move(*middle(first.locator(".gs-pane-source .gs-port-out").first), steps=4)
+    page.mouse.down()
+    area = first.locator(".gs-pane-source .gs-canvas").bounding_box()
+    page.mouse.move(area["x"] + area["width"] - 60, area["y"] + area["height"] - 60, steps=6)
+    page.mouse.up()
+    page.locator(".gs-choice", has_text="net/mm").first.wait_for()  # all that could read it
+    shot(page, "drop-on-nothing")
+    page.keyboard.press("Escape")
+
+    of(first, "net/h").click()
+    answered(page)
+    page.keyboard.press("k")
+    page.locator(".gs-choice", has_text="x:0").hover()
+    first.locator(".gs-pane-source .gs-out[data-name='net/h']").wait_for()
+    shot(page, "boundary-nearby")
+    page.keyboard.press("Escape")
+    assert notebook.ask("ed.screen.state.marks.outputs") == []
+
+    of(first, "rest").click()
+    answered(page)
+    page.keyboard.press("Control+c")
+    said(page, "1 op held")
+    of(second, "y").click()
+    answered(page)
+    page.keyboard.press("Control+v")
+    answered(page)
+    assert "copy/rest" in notebook.ask("other.draft.effect.new_names")
+    notebook.close()
