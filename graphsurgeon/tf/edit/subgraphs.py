@@ -18,7 +18,7 @@ from ...graph.names import renamed_end
 from ...plan.backend import Piece, Site
 from ...words import counted
 from ..copy.imports import import_nodes
-from ..open.outputs import UNKNOWN
+from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot
 from ..private.contexts import innermost_context
 from ..private.functions import functions_of
@@ -105,12 +105,13 @@ class _Bench:
             raise PlanError(
                 self.asked, f"the dtype of {name!r}, which this plan makes, is not known yet", "Apply that step first"
             )
-        if info.dtype == UNKNOWN:
+        if not known_dtype(info.dtype):
             op, port = tensor
-            wrong = (
-                f"the dtype of '{self.base.names[op]}:{port}' is not known: nothing here knows {self.base.types[op]}"
-            )
-            raise PlanError(self.asked, wrong, "Load its library first: tf.load_op_library(...)")
+            wrong, instead = f"TensorFlow has no {info.dtype}", "Write the graph out again where it was made"
+            if info.dtype == UNKNOWN:
+                wrong = f"nothing here knows {self.base.types[op]}"
+                instead = "Load its library first: tf.load_op_library(...)"
+            raise PlanError(self.asked, f"the dtype of '{self.base.names[op]}:{port}' is not known: {wrong}", instead)
         return info
 
     def _placeholder(self, name: str, tensor: tuple[int, int]) -> Any:

@@ -13,7 +13,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import PlanError
 from ...graph.functions import called_by
 from ...graph.graph import Graph
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFOp
 from ...graph.names import free_name, op_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import select
@@ -26,6 +26,7 @@ from ..fresh import fresh
 from ..open.snapshot import snapshot
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
+from ..run.errors import told
 from .body import Places, copied, in_place
 from .calls import Calls
 from .handles import with_handles
@@ -43,6 +44,17 @@ from .library import (
     rename_calls,
     renamed_function,
 )
+
+
+def _imported(graph: TFGraph, graph_def: Any) -> Mapping[str, TFOp]:
+    """Imports what was taken apart; without the shapes that bodies state, where TensorFlow does not take these."""
+    try:
+        return import_nodes(graph, graph_def)
+    except (tf.errors.OpError, ValueError):
+        for node in graph_def.node:
+            node.attr.pop("_output_shapes", None)
+    with told(PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"):
+        return import_nodes(graph, graph_def)
 
 
 @dataclass
@@ -285,7 +297,7 @@ class Inlining:
             place=np.where(kept, copied.place, -1).astype(np.int32),
         )
         with added(library, graph):
-            attach(copied, graph, Made(graph, live=import_nodes(graph, graph_def)))
+            attach(copied, graph, Made(graph, live=_imported(graph, graph_def)))
             restore_gradients(graph, self.calls.known)
         for name in self.places.moved:
             op, _, port = name.partition(":")

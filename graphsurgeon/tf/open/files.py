@@ -151,6 +151,9 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
             proto = text_format.Parse(text, kind())
         except text_format.ParseError as error:
             problems.append(str(error))
+        except RecursionError:
+            wrong = "messages stand in one another too deep to be read: protobuf takes 100 levels"
+            raise OpenError(asked, wrong, "Write the graph out again where it was made") from None
         else:
             if _makes_sense(proto):
                 return proto

@@ -218,6 +218,11 @@ def dtype_name(number: int) -> str:
         return f"dtype {number}"
 
 
+def known_dtype(name: str) -> bool:
+    """Returns whether a dtype is one of TensorFlow's; `UNKNOWN` and a number that a file has made up are not."""
+    return name != UNKNOWN and not name.startswith("dtype ")
+
+
 def array_in(proto: Any) -> Any:
     """Returns the array that a TensorProto holds; None where it is damaged, or of a dtype that no array has.
 

@@ -510,3 +510,11 @@ def test_what_is_built_on_a_tensor_of_an_unknown_dtype_is_refused():
     end.attr["T"].type = 1
     (fault,) = gs.open(graph_def).plan().collapse(["after"], name="one").check()
     reads(fault, "the dtype of 'odd:0' is not known: nothing here knows OddOp", "Load its library first")
+
+
+def test_what_is_built_on_a_tensor_of_a_dtype_that_is_none_is_refused():
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name="odd", op="Placeholder").attr["dtype"].type = 0
+    graph_def.node.add(name="end", op="Identity", input=["odd"]).attr["T"].type = 1
+    (fault,) = gs.open(graph_def).plan().collapse(["end"], name="one").check()
+    reads(fault, "the dtype of 'odd:0' is not known: TensorFlow has no dtype 0", "Write the graph out again")

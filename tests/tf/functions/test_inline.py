@@ -247,6 +247,17 @@ def test_a_function_that_is_missing():
         gs.open(graph_def).inlined("call")
 
 
+def test_shapes_that_a_body_states_and_no_tensor_has_are_left_out():
+    traced = tf.function(lambda x: tf.add(x, 1.0, name="more")).get_concrete_function(tf.TensorSpec([2], name="x"))
+    with tf.Graph().as_default() as graph:
+        tf.identity(traced(tf1.placeholder(tf.float32, [2], name="x")), name="y")
+    graph_def = graph.as_graph_def()
+    for node in graph_def.library.function[0].node_def:
+        node.attr["_output_shapes"].list.shape.add(dim=[{"size": 2**31}] * 3)
+    flat = gs.open(graph_def).inlined()
+    assert flat.session().run("y:0", {"x:0": [1.0, 2.0]}).tolist() == [2.0, 3.0]
+
+
 def test_a_function_that_calls_itself(monkeypatch):
     """TensorFlow crashes on one, so this one is only said to."""
     inner = tf.function(lambda x: x + 1.0)

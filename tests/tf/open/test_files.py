@@ -211,6 +211,14 @@ def test_broken_text_says_the_line(tmp_path):
         gs.open(path)
 
 
+def test_text_that_is_nested_without_end_is_refused(tmp_path):
+    path = tmp_path / "deep.pbtxt"
+    level = 'value { func { name: "f" attr { key: "g" '
+    path.write_text('node { name: "a" op: "NoOp" attr { key: "f" ' + level * 5_000 + "} } } " * 5_000 + "} }")
+    with refuses(OpenError, "deep.pbtxt", "in one another too deep to be read", "Write the graph out again"):
+        gs.open(path)
+
+
 def test_text_that_is_no_utf_8_says_the_byte(tmp_path):
     data = (text() * 20).encode()
     path = put(tmp_path, "a.pbtxt", b"")
