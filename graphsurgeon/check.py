@@ -108,8 +108,11 @@ def _ways(editor: Checkable, graph: Graph, found: tuple[Blocker, ...], wanted: l
 
 def _other(graph: Graph, after: Graph, op: str) -> bool:
     """Whether an op is of another type after a plan, or has other attributes."""
-    one, other = graph.nodes[graph.index[op]], after.nodes[after.index[op]]
-    return one is not other and (one.op != other.op or dict(one.attr) != dict(other.attr))
+    i, j = graph.index[op], after.index[op]
+    one, other = graph.nodes[i], after.nodes[j]
+    if graph.types[i] != after.types[j] or other is None:  # the node of what a plan makes is not there yet
+        return True
+    return one is not other and dict(one.attr) != dict(other.attr)
 
 
 def _cut(graph: Graph, ops: Iterable[str], inputs: tuple[str, ...], outputs: list[str]) -> str:

@@ -137,7 +137,7 @@ def test_real_graphs(corpus, id):
     kinds = {one.type: one.kind for one in found}
     if id == "kws_ds_cnn_s":
         assert kinds == dict.fromkeys(("DecodeWav", "AudioSpectrogram", "Mfcc"), "TF Select")
-        assert {one.replacement for one in found} == {"Cut it off: inputs='Mfcc:0'"}
+        assert {one.replacement for one in found} == {"gs.recipes.cut_preprocessing(ed) takes it out"}
         assert found.words.keys() <= ed.snapshot.index.keys()
     else:
         assert kinds["GRUBlockCell"] == "custom op"

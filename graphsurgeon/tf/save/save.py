@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select
 from ...graph.sizes import variable_bytes
 from ...graph.traversal import backward
-from ...graph.variables import VariableInfo
+from ...graph.variables import FEED_TYPES, VariableInfo
 from ...words import counted, few
 from ..copy.resources import init_ops
 from ..functions.graph_function import arguments, function_module
@@ -184,6 +184,16 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     return saved
 
 
+def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """Returns the inputs of a signature, where a model is cut off before them: not all are fed, and all are needed."""
+    ends, starts = [base.tensor(name) for name in outputs], [base.tensor(name) for name in inputs]
+    if all(base.types[op] in FEED_TYPES for op, _ in starts):
+        return []
+    leads, data = backward(base, base.mask(op for op, _ in ends), frozenset(starts)), base.data
+    read = [leads[data.rows[(data.node == op) & (data.port == port)]].any() for op, port in starts]
+    return list(inputs) if all(read) else []
+
+
 def _written(
     base: Graph,
     orphans: frozenset[str],
@@ -202,8 +212,9 @@ def _written(
         return _module(base, path, values, request, signatures)
     ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
     starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
-    if len(signatures) > 1:  # the input of one may be computed for another
-        starts, ends = [], [*ends, *starts]
+    if signatures:
+        cut = _cut_before(base, starts, ends) if len(signatures) == 1 else []  # else, one may give another its input
+        starts, ends = cut, ends if cut else [*ends, *starts]
     if starts and not ends:
         raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
     if kind in ("saved_model", "tflite") and not signatures:
