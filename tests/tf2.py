@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework.function import Defun
 
 import graphsurgeon as gs
 
@@ -15,6 +16,20 @@ ROWS = np.random.RandomState(0).rand(3, 2).astype(np.float32)
 SEQUENCES = np.random.RandomState(1).rand(3, 6, 4).astype(np.float32)
 IMAGES = np.random.RandomState(2).rand(2, 8, 8, 3).astype(np.float32)
 X = tf.TensorSpec([None, 2], tf.float32, name="x")
+
+
+def sine() -> Any:
+    """Returns a function of TF1 with a gradient of its own."""
+
+    @Defun(tf.float32, tf.float32, func_name="slope")
+    def slope(x, dy):
+        return dy * tf.cos(x)
+
+    @Defun(tf.float32, func_name="sine", grad_func=slope)
+    def sine(x):
+        return tf.sin(x)
+
+    return sine
 
 
 class Net(tf.Module):

@@ -30,6 +30,14 @@ def asked(corpus: Any, id: str) -> tuple[Any, Any, dict[str, Any], dict[str, Any
     return ed, values, *corpus.golden(id)
 
 
+def filled(corpus: Any, id: str) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+    """Returns the same, with the values in the editor's session where they are arrays."""
+    found = ed, values, *_ = asked(corpus, id)
+    if isinstance(values, dict):
+        assign(settled(ed), values, ed.snapshot.state.variables)
+    return found
+
+
 def agree(corpus: Any, id: str, ed: Any, feeds: dict[str, Any], fetches: Any) -> None:
     """Asserts that a graph gives the recorded numbers under their current names."""
     session = settled(ed)
@@ -53,9 +61,7 @@ def inference(corpus: Any, id: str) -> str:
 
 def split(corpus: Any, id: str) -> str:
     """Asserts that two halves of a graph, one after the other, give its numbers, and says where it is cut."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     graph = ed.snapshot
     for at, out in middles(ed, feeds, fetches, begin=False):
         fed = [name for name in feeds if graph.types[graph.tensor(name)[0]] not in PLACEHOLDER_TYPES]
@@ -80,9 +86,7 @@ def split(corpus: Any, id: str) -> str:
 
 def quantization(corpus: Any, id: str) -> str:
     """Asserts that what is put after each convolution and product, and taken out again, leaves the numbers."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     size, held = len(ed), ed.select(where=lambda op: op.type.startswith(("FakeQuant", "QuantizeAndDequantize")))
     ends = [name.partition(":")[0] for name in fetches]
     kinds = ("Conv2D", "DepthwiseConv2dNative", "MatMul")
@@ -100,9 +104,7 @@ def quantization(corpus: Any, id: str) -> str:
 
 def signature(corpus: Any, id: str) -> str:
     """Asserts that a graph with an output more, saved as a SavedModel, gives its numbers in plain TensorFlow."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     inner = next(iter(middles(ed, feeds, fetches, begin=False)), None)
     if inner is None:
         return "nothing within"
@@ -125,9 +127,7 @@ def signature(corpus: Any, id: str) -> str:
 
 def cut_off(corpus: Any, id: str) -> str:
     """Asserts that a graph without what comes before or after the model gives its numbers, and says where it is cut."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     said = []
     for recipe in (gs.recipes.cut_preprocessing, gs.recipes.cut_postprocessing, gs.recipes.cut_nms):
         try:
@@ -168,9 +168,7 @@ def cut_off(corpus: Any, id: str) -> str:
 
 def another_batch(corpus: Any, id: str) -> str:
     """Asserts that a graph takes another batch and still gives its numbers, or says which op is in the way."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     graph = ed.snapshot
     wishes = {}
     for name, array in feeds.items():
@@ -218,9 +216,7 @@ def trained_less_memory(corpus: Any, id: str) -> str:
 
 def renamed(corpus: Any, id: str) -> str:
     """Asserts that a graph gives its numbers under other names of its ends, scopes and variables; how many."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     names = {old: f"moved/{old}" for old in rows(ed)}
     done = ed.apply(gs.recipes.rename(ed, names))
     if ed.snapshot.state.variables and any(not one.initializer for one in ed.snapshot.state.variables.values()):
@@ -233,9 +229,7 @@ def renamed(corpus: Any, id: str) -> str:
 
 def merged(corpus: Any, id: str) -> str:
     """Asserts that a model beside itself, on the same inputs, gives its numbers twice; how many ops that are."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     graph = ed.snapshot
     needed = backward(
         graph, graph.mask([graph.tensor(name)[0] for name in fetches]), frozenset(map(graph.tensor, feeds))
@@ -269,9 +263,7 @@ def checkpoint_renamed(corpus: Any, id: str) -> str:
 
 def averages(corpus: Any, id: str) -> str:
     """Asserts that outputs that read averages give what the variables give that hold these; how many these are."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     known = ed.snapshot.state.variables
     read = [name for name in known if f"{name}/ExponentialMovingAverage" in known]
     if not read:
@@ -289,9 +281,7 @@ def averages(corpus: Any, id: str) -> str:
 
 def tflite(corpus: Any, id: str) -> str:
     """Asserts that a graph in which the converter finds nothing in the way is a model that gives its numbers."""
-    ed, values, feeds, fetches = asked(corpus, id)
-    if isinstance(values, dict):
-        assign(settled(ed), values, ed.snapshot.state.variables)
+    ed, _, feeds, fetches = filled(corpus, id)
     found = ed.check("tflite", list(fetches), list(feeds), prove=True, feeds=feeds)
     assert bool(found.proof) == found.passed
     return str(found).partition("\n")[0].partition(": ")[2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tensorflow as tf
-from tensorflow.python.framework.function import Defun
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
@@ -15,6 +14,7 @@ from graphsurgeon.view.tree import Tree
 from tests.graphs import model, tiny
 from tests.plain import net
 from tests.refusal import refuses
+from tests.tf2 import sine
 
 tf1 = tf.compat.v1
 
@@ -112,16 +112,8 @@ def test_a_gradient_of_its_own_is_said_and_can_be_opened_where_the_file_holds_it
 
 
 def test_the_gradient_of_a_function_of_tf1_is_said():
-    @Defun(tf.float32, tf.float32, func_name="slope")
-    def slope(x, dy):
-        return dy * tf.cos(x)
-
-    @Defun(tf.float32, func_name="sine", grad_func=slope)
-    def sine(x):
-        return tf.sin(x)
-
     with tf.Graph().as_default() as graph:
-        sine(tf1.placeholder(tf.float32, [], name="x"), name="call")
+        sine()(tf1.placeholder(tf.float32, [], name="x"), name="call")
     for ed in (gs.open(graph), gs.open(graph.as_graph_def())):
         (op,) = [name for name in ed.snapshot.names if name != "x"]
         assert dict(ed.screen.details(op)["rows"])["gradient"] == "2 ops; function='slope' opens it"

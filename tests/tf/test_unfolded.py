@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.framework.function import Defun
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
@@ -13,7 +12,7 @@ from graphsurgeon.graph.calls import Calls
 from graphsurgeon.tf.functions.insides import body
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
-from tests.tf2 import calling_twice_deep
+from tests.tf2 import calling_twice_deep, sine
 
 tf1 = tf.compat.v1
 
@@ -205,16 +204,8 @@ def test_a_copy_of_a_custom_gradient_computes_it(saved):
 
 
 def test_the_gradient_of_a_function_of_tf1_unfolds_beside_the_function():
-    @Defun(tf.float32, tf.float32, func_name="slope")
-    def slope(x, dy):
-        return dy * tf.cos(x)
-
-    @Defun(tf.float32, func_name="sine", grad_func=slope)
-    def sine(x):
-        return tf.sin(x)
-
     with tf.Graph().as_default() as graph:
-        tf.abs(sine(tf1.placeholder(tf.float32, [], name="x"), name="call"), name="y")
+        tf.abs(sine()(tf1.placeholder(tf.float32, [], name="x"), name="call"), name="y")
     for ed in (gs.open(graph), gs.open(graph.as_graph_def())):
         found = rows(unfolded(ed.snapshot).everything().graph)
         (cosine,) = [name for name in found if name.endswith("/gradient/Cos")]

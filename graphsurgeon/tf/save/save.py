@@ -189,9 +189,9 @@ def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> l
     ends, starts = [base.tensor(name) for name in outputs], [base.tensor(name) for name in inputs]
     if all(base.types[op] in FEED_TYPES for op, _ in starts):
         return []
-    leads, data = backward(base, base.mask(op for op, _ in ends), frozenset(starts)), base.data
-    read = [leads[data.rows[(data.node == op) & (data.port == port)]].any() for op, port in starts]
-    return list(inputs) if all(read) else []
+    leads = backward(base, base.mask(op for op, _ in ends), frozenset(starts))
+    needed = all(any(leads[reader] for reader, _ in base.readers(start)) for start in starts)
+    return list(inputs) if needed else []
 
 
 def _written(
