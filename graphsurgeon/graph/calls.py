@@ -19,11 +19,13 @@ from .names import free_name, op_name, under
 MOST = 200_000
 """A graph is unfolded up to so many ops: functions that call functions twice can lead to any number."""
 
-Body = Callable[[Graph, str, int], Graph]
-"""Gives the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order."""
+Body = Callable[[Graph, str, int, dict[Any, Graph]], Graph]
+"""Gives the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order.
+
+What it has read is kept in the dictionary: a function that many ops call with the same inputs is read once."""
 
 
-def _unread(graph: Graph, function: str, op: int) -> Graph:
+def _unread(graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
     raise LookupError(f"nothing reads the body of {function!r}")
 
 
@@ -194,7 +196,7 @@ class Part:
             scope = free_name(name, taken, as_tensorflow=True)
         return Call(op, scope, plain, inside, missing, around)
 
-    def body(self, call: Call, called: Called, read: Body) -> Part:
+    def body(self, call: Call, called: Called, read: Callable[[Graph, str, int], Graph]) -> Part:
         """Returns a function under one of the ops that call it, made once."""
         key = (call.op, called.below)
         if key not in self.inner:
@@ -216,7 +218,8 @@ class Calls:
 
     def __init__(self, graph: Graph, body: Body = _unread, most: int = MOST) -> None:
         self.base, self.most = graph, most
-        self._body = body
+        made: dict[Any, Graph] = {}
+        self._body = lambda graph, function, op: body(graph, function, op, made)
         self._root = Part(graph)
         all_ = np.arange(graph.size, dtype=np.int32)
         self._none = Expanded(graph, (self._root,), np.zeros(graph.size, np.int32), all_, (all_,))
@@ -508,7 +511,7 @@ class _Joined:
         self,
         root: Part,
         opened: frozenset[str],
-        read: Body,
+        read: Callable[[Graph, str, int], Graph],
         expand: Callable[[Iterable[str]], Graph],
         keep: bool = False,
     ) -> None:

@@ -33,8 +33,8 @@ class Facts(Protocol):
     def constant_value(self, node: Any, most: int = ...) -> Any:
         """The array in a constant; None where there is none, or it is larger than `most` bytes."""
 
-    def body(self, graph: Graph, function: str, op: int) -> Graph:
-        """The body of a function that an op calls, as a snapshot."""
+    def body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
+        """The body of a function that an op calls, as a snapshot; what was read before is in `made`."""
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
         """Floating-point operations of ops, 0 where nobody knows, and whether they are those for one example."""

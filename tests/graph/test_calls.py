@@ -28,7 +28,7 @@ def function(args: str, ops: list[tuple[str, str, list[str]]], ret: list[str], *
     return Definition(args.split(), [PlainNode(*op) for op in ops], ret, control)
 
 
-def body(graph: Graph, name: str, call: int) -> Graph:
+def body(graph: Graph, name: str, call: int, made: dict[Any, Graph]) -> Graph:
     own = graph.functions[name]
     nodes = [PlainNode(a, "_Arg", []) for a in own.args] + own.node_def
     nodes += [PlainNode(f"ret_{i}", "_Retval", [end]) for i, end in enumerate(own.ret)]

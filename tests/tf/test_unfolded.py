@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -60,6 +62,24 @@ def test_a_real_model_is_what_inlining_makes(corpus, id):
     plain = [c for c in ed.snapshot.names if whole.find(c) is not None and whole.find(c)[1].plain]
     found, made = whole.expanded(p.path for p in whole.everything().parts[1:]).graph, ed.inlined(*plain).snapshot
     assert data(found) == data(made, beside(made, ed.snapshot))
+
+
+def test_a_function_that_many_ops_call_is_read_once_for_each_shape_it_is_given():
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def inner(a):
+        return tf.sin(a)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def outer(a):
+        return inner(inner(a))
+
+    with tf.Graph().as_default() as graph:
+        for size in (2, 2, 2, 3):
+            outer(tf.zeros([size]))
+    _, *parts = unfolded(gs.open(graph).snapshot).everything().parts
+    counts = Counter(id(part.graph) for part in parts)
+    assert sorted(counts.values()) == [1, 2, 3, 6]
+    assert len({part.path for part in parts}) == 12
 
 
 def loops():

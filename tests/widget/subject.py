@@ -84,7 +84,7 @@ class PlainFacts:
     def constant_value(self, node: Any, most: int = 0) -> Any:
         return None
 
-    def body(self, graph: Graph, function: str, op: int) -> Graph:
+    def body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
         raise SelectionError("unfold()", "there are no functions here", "Look at the ops")
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:

@@ -20,13 +20,14 @@ from .body import copied
 from .calls import all_flat_outputs, flat_end
 
 
-def body(graph: Graph, name: str, call: int | None = None) -> Graph:
+def body(graph: Graph, name: str, call: int | None = None, made: dict[Any, Graph] | None = None) -> Graph:
     """Returns the body of a function: its arguments as ``_Arg``, its results as ``_Retval``.
 
     Args:
         graph: the snapshot, or that of a body.
         name: the function's name.
         call: number of the op that calls it, which knows shapes of the arguments.
+        made: the bodies that were read before, for the same snapshot or those inside it; this one is added.
 
     Raises:
         SelectionError: the graph holds no such function.
@@ -38,6 +39,23 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
             f"{graph.title} holds no function of that name",
             f"It holds {few(sorted(functions), 5) or 'none'}",
         )
+    inner = functions[name]
+    outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
+    names = [argument.name for argument in inner.signature.input_arg]
+    told = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
+    known = {
+        argument: about if about != Given() else Given(_own_shape(inner, i))
+        for i, (argument, about) in enumerate(zip(names, told, strict=True))
+    }
+    key = (graph.title, name, *(about.key for about in known.values()))
+    made = {} if made is None else made
+    if key not in made:
+        made[key] = _read(graph, name, known)
+    return made[key]
+
+
+def _read(graph: Graph, name: str, known: Mapping[str, Given]) -> Graph:
+    functions = graph.functions
     inner = functions[name]
     outputs = all_flat_outputs(inner.node_def, functions)
 
@@ -57,13 +75,6 @@ def body(graph: Graph, name: str, call: int | None = None) -> Graph:
         node = node_def_pb2.NodeDef(name=free, op="_Retval", input=[flat_end(inner.ret[result.name], outputs)])
         node.attr["T"].type = result.type
         nodes.append(node)
-    outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
-    names = [argument.name for argument in inner.signature.input_arg]
-    told = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
-    known = {
-        argument: about if about != Given() else Given(_own_shape(inner, i))
-        for i, (argument, about) in enumerate(zip(names, told, strict=True))
-    }
     leads_to = reachable(set().union(*(referred(n, functions) for n in nodes)), functions)
     shapes = BodyOutputs(nodes, lambda: [functions[f] for f in leads_to], known)
     about = {"functions_of": lambda: functions, "gradients_of": lambda: graph.gradients}
@@ -89,6 +100,12 @@ class Given(NamedTuple):
 
     shape: Any = None
     held: tuple[int, Any] | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from others, as text: protos cannot be keys."""
+        dtype, of = self.held or (0, None)
+        return dtype, *(one if one is None else one.SerializeToString() for one in (self.shape, of))
 
 
 def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> list[Given]:
