@@ -1,7 +1,7 @@
 // Puts the parts of the screen together and keeps them in step with the model.
 import { Api, type Ask } from "./api";
 import { Changes } from "./changes";
-import { count, counted, h, handled, hasFocus, painted } from "./dom";
+import { count, counted, h, handled, hasFocus } from "./dom";
 import { actionOf, Hands } from "./hands";
 import { Inspector } from "./inspector";
 import { keep, kept } from "./kept";
@@ -24,6 +24,8 @@ const NARROW = 900,
   SMALL = 620,
   THREE = 1000,
   TWO = 1500;
+/** A picture that has stood for so many ms lets its shapes be inferred: what a person does first goes before that. */
+const LEISURE = 1000;
 
 const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
   STAGE_WORDS = {
@@ -46,6 +48,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     sidesChosen = false,
     width = 0,
     had = false,
+    soon = 0,
     told: StageName = model.get("look")?.stage ?? "both";
   const store = new Store(),
     ask: Ask = (verb, args) => acts.ask(verb, args);
@@ -412,7 +415,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     highlight();
     search.again();
     if (lost) focusPane();
-    if (model.get("inferred") === false) painted(() => api.tell("infer", {}));
+    clearTimeout(soon);
+    if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
   /** What a plan is made for. */
@@ -555,6 +559,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   if (!had && !model.get("still")) plan.offer(left);
 
   return () => {
+    clearTimeout(soon);
     for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);
     listen(false);
     size?.disconnect();

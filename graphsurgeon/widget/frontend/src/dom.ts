@@ -32,11 +32,6 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** Calls `then` once the browser has painted what is on the page now. */
-export function painted(then: () => void): void {
-  requestAnimationFrame(() => requestAnimationFrame(then));
-}
-
 /** An SVG element with attributes, and text when given. */
 export function s<K extends keyof SVGElementTagNameMap>(tag: K, props: Props = {}, text?: string): SVGElementTagNameMap[K] {
   const element = document.createElementNS(SVG, tag);

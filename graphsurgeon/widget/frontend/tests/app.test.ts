@@ -435,24 +435,30 @@ test("a slow kernel is said, with a way out", () => {
   vi.useRealTimers();
 });
 
-test("shapes are asked for once the picture is painted, where some are not there", () => {
-  const frames: FrameRequestCallback[] = [],
-    next = () => frames.splice(0).forEach(frame => frame(0));
-  vi.spyOn(window, "requestAnimationFrame").mockImplementation(frame => frames.push(frame));
-  const drawn = () => host.querySelectorAll(".gs-box").length;
-  const asked = () => model.verbs.filter(([verb]) => verb === "infer").length;
+test("shapes are asked for once a picture has stood for a while, where some are not there", () => {
+  vi.useFakeTimers();
+  const asked = () => model.verbs.filter(([verb]) => verb === "infer").length,
+    draw = (name: string) => model.put({ scenes: { source: scene([box(name)]), destination: null } });
   close();
   start({ inferred: false });
-  expect([drawn(), asked()]).toEqual([2, 0]);
-  next();
+  vi.advanceTimersByTime(900);
+  draw("unfolded");
+  vi.advanceTimersByTime(900);
   expect(asked()).toBe(0);
-  next();
+  vi.advanceTimersByTime(100);
   expect(asked()).toBe(1);
-  model.put({ inferred: true, scenes: { source: scene([box("a")]), destination: null } });
-  next();
-  next();
+  model.put({ inferred: true });
+  draw("b");
+  vi.advanceTimersByTime(5000);
   expect(asked()).toBe(1);
-  vi.restoreAllMocks();
+  // nobody looks any more
+  model.put({ inferred: false });
+  draw("c");
+  close();
+  vi.advanceTimersByTime(5000);
+  expect(asked()).toBe(1);
+  start();
+  vi.useRealTimers();
 });
 
 test("everything is taken away at the end", () => {
