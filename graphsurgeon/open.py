@@ -92,7 +92,6 @@ def open(
     if found.file is None and journal:
         wrong = f"a journal is kept of files alone, and {editor.title} came from none"
         raise OpenError("open(journal=True)", wrong, "Save it and open the file, or leave journal= out")
-    place = folder(asked=bool(journal))
-    if found.file is not None and journal is not False and place is not None:
+    if found.file is not None and journal is not False and (place := folder(asked=bool(journal))) is not None:
         editor.keep_journal(place)
     return editor.inlined() if inline else editor

@@ -207,11 +207,8 @@ class Copied:
     def empty(self, kinds: frozenset[str]) -> list[str]:
         """Returns the names of copied ops of some types that nothing in the copy fills at its start."""
         graph, init_ops = self.source, self.source.state.init_ops
-        return [
-            name
-            for number, name in zip(self.ops.tolist(), self.names, strict=True)
-            if graph.types[number] in kinds and not init_ops.get(graph.names[number])
-        ]
+        found = np.flatnonzero(graph.typed(kinds)[self.ops]).tolist()
+        return [self.names[at] for at in found if not init_ops.get(graph.names[self.ops[at]])]
 
     @property
     def emptied(self) -> list[str]:
@@ -240,6 +237,11 @@ class Copied:
     def stands_for(self) -> dict[int, str]:
         """Source op number -> the op of the destination that a mapped tensor or control input has in its place."""
         return {op: name for (op, _), (name, _) in self.external.items()} | dict(self.control_kept)
+
+    def has(self, op: str) -> bool:
+        """Returns whether an op of the source is copied."""
+        number = self.source.index.get(op)
+        return number is not None and bool(self.place[number] >= 0)
 
     def renamed(self, name: str) -> str:
         """Returns the name an op or tensor of the source has in the copy."""

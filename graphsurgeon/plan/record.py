@@ -58,7 +58,8 @@ def _copy_record(copied: Copied, known: Mapping[str, Origin]) -> dict[str, Any]:
     source = copied.source
     ops = [source.names[i] for i in copied.ops.tolist()]
     out: dict[str, Any] = {"graph": source.title, "to": copied.step.to, "ops": ops}
-    other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != under(copied.step.to, old)}
+    lead = under(copied.step.to, "")
+    other = {old: new for old, new in zip(ops, copied.names, strict=True) if new != lead + old}
     if other:
         out["names"] = other
     earlier = {op: str(known[op]) for op in ops if op in known} if known else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, Traffic, box, said, shot
+from tests.browser.hands import BUILD, IMPORTS, Traffic, box, painted, said, shot
 from tests.lab import open_notebook
 from tests.until import until
 
@@ -49,6 +49,7 @@ def test_shapes_are_inferred_once_somebody_sees_the_picture_and_nobody_waits_for
     assert opened.ask("early") is False
     box(page, "x").wait_for()
     assert until(lambda: opened.ask("begun.is_set()"))
+    until(lambda: painted(page) or traffic.asked)
     assert traffic.asked == ["infer"]
     box(page, "x").click()
     page.locator(".gs-inspect-list").first.wait_for()

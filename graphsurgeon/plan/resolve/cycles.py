@@ -20,8 +20,7 @@ def refuse_cycles(so_far: Tally, done: list[int]) -> None:
     """
     bench, faults = so_far.bench, list[tuple[int, Fault]]()
     links, so_far.links = so_far.links, []
-    while True:
-        links = [link for link in links if link.stands(bench)]
+    while links := [link for link in links if link.stands(bench)]:
         ring = closed_cycle(so_far.after, [(link.op, link.source) for link in links])
         if not ring.any():
             break

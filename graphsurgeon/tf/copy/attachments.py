@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import compress
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from ...graph.graph import Mask
 from ...graph.live import TFGraph, TFOp
 from ...graph.traversal import met_from
 from ...plan.copied import Copied
@@ -37,14 +39,13 @@ def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None
         loose: a mask of the ops after the plan whose shapes are what TensorFlow infers, as their inputs have others.
     """
     source = copied.source.live
-    types, numbers = copied.source.types, copied.ops.tolist()
+    numbers = copied.ops.tolist()
     old, new = source.get_operations(), made.live
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
-    same = list(zip(pairs, numbers, strict=True))
-    if loose is not None and loose.any():
-        same = [pair for pair, other in zip(same, loose[copied.place[copied.ops]].tolist(), strict=True) if not other]
-    keep_shapes([pair for pair, i in same if types[i] != "Const"])  # the shape of a constant is in its node
-    _keep_handles(copied, graph, {i: pair for pair, i in same})
+    told = ~copied.source.typed(["Const"])[copied.ops]  # the shape of a constant is in its node
+    same = np.ones(len(pairs), np.bool_) if loose is None else ~loose[copied.place[copied.ops]]
+    keep_shapes(list(compress(pairs, (told & same).tolist())))
+    _keep_handles(copied, graph, pairs, same)
     functions.keep_gradients(pairs)
     _keep_callbacks(copied, source, graph)
     contexts, missed = keep_contexts(copied, graph, pairs)
@@ -79,7 +80,7 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
             new.set_shape(old.shape)
 
 
-def _keep_handles(copied: Copied, graph: TFGraph, pairs: Mapping[int, tuple[TFOp, TFOp]]) -> None:
+def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
     """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it.
 
     Nor can it have inferred it of what hands them on.
@@ -91,14 +92,17 @@ def _keep_handles(copied: Copied, graph: TFGraph, pairs: Mapping[int, tuple[TFOp
     for p in copied.placeholders:
         comes.append((source.live.as_graph_element(p.was), graph.get_tensor_by_name(f"{p.name}:0")))
     comes = [(was, new) for was, new in comes if was.dtype in _HANDLES]
+    if not comes:
+        return
+    there = dict(zip(copied.ops[same].tolist(), compress(pairs, same.tolist()), strict=True))
     made = dict.fromkeys(source.index[was.op.name] for was, _ in comes)
 
     def hand_on(op: int) -> list[int]:
         return [reader for reader in source.consumers.row(op).tolist() if _gives_handle(old[reader])]
 
     for op in met_from(made, hand_on):
-        if op in pairs and op not in made:
-            comes += zip(pairs[op][0].outputs, pairs[op][1].outputs, strict=True)
+        if op in there and op not in made:
+            comes += zip(there[op][0].outputs, there[op][1].outputs, strict=True)
     for was, new in comes:
         if was.dtype in _HANDLES:
             copy_handle_data(was, new)

@@ -71,7 +71,6 @@ class _Copies:
 
     def __init__(self, copied: Copied, made: Any, originals: dict[str, TFVariable]) -> None:
         self._copied, self._live = copied, made.live
-        self._new = dict(zip((copied.source.names[i] for i in copied.ops.tolist()), copied.names, strict=True))
         self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
         self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}
 
@@ -87,12 +86,11 @@ class _Copies:
         return self._variables.get(item.op.name)
 
     def _op(self, name: str) -> TFOp | None:
-        new = self._new.get(name)
-        return None if new is None else self._live[new]
+        return self._live[self._copied.renamed(name)] if self._copied.has(name) else None
 
     def name(self, name: str) -> str | None:
         """Returns the new name of an op or tensor."""
-        return self._copied.renamed(name) if op_name(name) in self._new else None
+        return self._copied.renamed(name) if self._copied.has(op_name(name)) else None
 
 
 def entry(graph: TFGraph, item: Any) -> Entry:

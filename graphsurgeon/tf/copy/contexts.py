@@ -60,7 +60,7 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
         the copy has only a part of them.
     """
     tops: dict[int, Any] = {}
-    for context in contexts_of(old for old, _ in pairs):
+    for context in contexts_of([old for old, _ in pairs]):
         while context.outer_context is not None:
             context = context.outer_context
         tops[id(context)] = context

@@ -14,7 +14,7 @@ from ...graph.pending import pending
 from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, step_of
 from ...plan.effect import Effect
 from ...plan.record import record
-from ..open.nodes import DIGEST
+from ..open.nodes import DIGEST, runs
 from ..private.graphs import all_collections
 
 
@@ -73,12 +73,16 @@ def origin(snapshot: Graph, graph: TFGraph, name: str) -> Origin | None:
 
 def _marked(snapshot: Graph) -> list[int]:
     """Numbers of the ops whose nodes say themselves where they came from."""
-    stamps, sign = snapshot.stamps, ATTRIBUTE.encode()
+    stamps, sign, found = snapshot.stamps, ATTRIBUTE.encode(), []
     if len(stamps) != snapshot.size:
-        maybe: Iterable[int] = range(snapshot.size)
-    else:  # most stamps are the bytes of the node; those of large ones are digests
-        maybe = [i for i, mark in enumerate(stamps) if sign in mark or len(mark) == DIGEST]
-    return [i for i in maybe if ATTRIBUTE in getattr(snapshot.nodes[i], "attr", ())]
+        return [i for i, node in enumerate(snapshot.nodes) if ATTRIBUTE in getattr(node, "attr", ())]
+    for some in runs(range(snapshot.size)):
+        marks = [stamps[i] for i in some]
+        # most stamps are the bytes of the node; those of large ones are digests
+        if sign in b"".join(marks) or DIGEST in map(len, marks):
+            maybe = [i for i, mark in zip(some, marks, strict=True) if sign in mark or len(mark) == DIGEST]
+            found += [i for i in maybe if ATTRIBUTE in snapshot.nodes[i].attr]
+    return found
 
 
 def graph_def(snapshot: Graph, graph: TFGraph, orphans: frozenset[str], provenance: bool) -> Any:

@@ -18,8 +18,8 @@ _CONTEXT = attrgetter("_control_flow_context")
 
 
 def contexts_of(given: Iterable[Any]) -> list[Any]:
-    """Returns the contexts of those ops that are in one."""
-    return [context for context in map(_CONTEXT, given) if context is not None]
+    """Returns the contexts that ops are in, each once."""
+    return [context for context in dict.fromkeys(map(_CONTEXT, given)) if context is not None]
 
 
 def innermost_context(op: Any) -> Any:
