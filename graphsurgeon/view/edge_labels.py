@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from .boxes import Box, Edge, Group
 from .text import SUB, width
 
 Point = tuple[float, float]
+Rect = tuple[float, float, float, float]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -53,11 +56,11 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
 
     A label without room, or of a quiet edge, goes; the page still tells it when the edge is touched.
     """
-    taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
-    taken += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
-    taken += [side for g in groups for side in _sides(g)]
+    frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
+    frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
+    frames += [side for g in groups for side in _sides(g)]
     paths = {edge.id: samples(edge.d, 6) for edge in edges}
-    lines = [p for path in paths.values() for p in path]
+    room = _Room(frames, [point for path in paths.values() for point in path])
     for edge in sorted(edges, key=lambda e: (not e.label.startswith("×"), e.id)):
         points = paths[edge.id]
         middle = points[len(points) // 2]
@@ -69,16 +72,40 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
         w, h = width(edge.label, SUB) + 2, SUB + 2
         for x, y in _places(points, w):
             spot = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
-            inside = spot[0] >= 0 and spot[2] <= wide
-            if inside and not any(_meet(spot, t) for t in taken) and not any(_within(p, spot) for p in lines):
+            if spot[0] >= 0 and spot[2] <= wide and room.free(spot):
                 edge.lx, edge.ly = round(x, 1), round(y, 1)
-                taken.append(spot)
+                room.take(spot)
                 break
         else:
             edge.label = ""
 
 
-def _sides(g: Group) -> list[tuple[float, float, float, float]]:
+class _Room:
+    """Knows which rectangles of a picture are taken, and which points of lines have to stay in sight.
+
+    Args:
+        frames: left, top, right and bottom of each rectangle.
+        points: the points.
+    """
+
+    def __init__(self, frames: Sequence[Rect], points: Sequence[Point]) -> None:
+        self._taken = [np.array(frames).reshape(-1, 4).T]
+        self._points = np.array(points).reshape(-1, 2).T
+
+    def free(self, spot: Rect) -> bool:
+        """Returns whether nothing is there."""
+        left, top, right, bottom = spot
+        x, y = self._points
+        if ((left <= x) & (x <= right) & (top <= y) & (y <= bottom)).any():
+            return False
+        return not any(((left < c) & (a < right) & (top < d) & (b < bottom)).any() for a, b, c, d in self._taken)
+
+    def take(self, spot: Rect) -> None:
+        """Notes that this is taken now."""
+        self._taken.append(np.array(spot).reshape(4, 1))
+
+
+def _sides(g: Group) -> list[Rect]:
     """Returns the lines of a frame: a word across one is read as part of it."""
     right, bottom = g.x + g.w, g.y + g.h
     return [
@@ -93,11 +120,3 @@ def _places(points: list[Point], w: float) -> list[Point]:
     n = len(points)
     order = sorted(range(1, n - 1), key=lambda i: abs(i - n // 2))
     return [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order for side in (1, -1)]
-
-
-def _meet(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _within(p: Point, r: tuple[float, float, float, float]) -> bool:
-    return r[0] <= p[0] <= r[2] and r[1] <= p[1] <= r[3]
