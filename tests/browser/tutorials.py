@@ -242,6 +242,37 @@ def _copy_of_10(reader: Reader) -> None:
     reader.enter("Tensor or value that feeds points:0", "points:0")
 
 
+def _cross_of_11(reader: Reader) -> None:
+    for name, key in (("a", "i"), ("b", "i"), ("add", "o")):
+        reader.click(name)
+        reader.press(key)
+    reader.fill("Scope to copy to", "his")
+    reader.button("Copy")
+    reader.enter("Tensor or value that feeds a:0", "a:0")
+    reader.enter("Tensor or value that feeds b:0", "b:0")
+    reader.button("Let what reads \u2026 read it")
+    reader.click("mul_1", "destination")
+
+
+def _serve_of_16(reader: Reader) -> None:
+    reader.click("image")
+    reader.press("Shift+R")
+    what = "Say what it serves, in a new editor"
+    reader.page.get_by_role("menu", name="Recipes").get_by_role("menuitem", name=what).click()
+    dialog = reader.page.get_by_role("dialog", name=what)
+    dialog.get_by_label("Outputs").fill("scores=scores:0")
+    dialog.get_by_label("Inputs").fill("image=image:0")
+    dialog.get_by_role("button", name="Do it").click()
+    reader.settle()
+
+
+def _mark_of_17(reader: Reader) -> None:
+    reader.click("image")
+    reader.press("i")
+    reader.click("features")
+    reader.press("o")
+
+
 def _run_of_13(reader: Reader) -> None:
     reader.button("Run")
     field = reader.page.get_by_role("dialog", name="Run the graph").get_by_label("topics:0")
@@ -289,10 +320,13 @@ TUTORIALS: dict[str, Steps] = {
     "08": {"join": _join_of_08, "apply": _apply},
     "09": {"mark": _marks_of_09},
     "10": {"copy": _copy_of_10},
+    "11": {"cross": _cross_of_11},
     "12": {"search": lambda reader: reader.search("dtype:float16")},
     "13": {"run": _run_of_13},
     "14": {"recompute": _recompute_of_14},
     "15": {"copy": _copy_of_15},
+    "16": {"serve": _serve_of_16},
+    "17": {"mark": _mark_of_17},
     "18": {"mark": _marks_of_18},
 }
 
