@@ -262,21 +262,39 @@ def checkpoint_renamed(corpus: Any, id: str) -> str:
 
 
 def averages(corpus: Any, id: str) -> str:
-    """Asserts that outputs that read averages give what the variables give that hold these; how many these are."""
+    """Asserts that averages that TensorFlow keeps while a graph trains are read in the graph, and from a checkpoint.
+
+    No graph of the corpus brings its own. Both ways give what the variables give that hold the averages, and that is
+    not what they gave themselves. Says how many averages there are.
+    """
     ed, _, feeds, fetches = filled(corpus, id)
-    known = ed.snapshot.state.variables
-    read = [name for name in known if f"{name}/ExponentialMovingAverage" in known]
-    if not read:
-        return "none"
-    plan = gs.recipes.use_averages(ed, list(fetches))
-    mean = {name: ed.value(f"{name}/ExponentialMovingAverage") for name in read}
-    ed.apply(plan)
-    got = settled(ed).run(list(fetches), feeds)
+    given, step = corpus.golden(id, training=True)[0], corpus.item(id)["golden_train"]["train_op"]
+    session, own = settled(ed), ed.graph.get_collection("trainable_variables")
+    if not own:
+        return "no variable in a collection"
+    with ed.graph.as_default():
+        keep = tf.train.ExponentialMovingAverage(0.5)
+        follow = keep.apply(own)
+        session.run([keep.average(variable).initializer for variable in own])
+    for _ in range(2):
+        session.run(step, given)
+        session.run(follow)
+    raw, mean = session.run(list(fetches), feeds), {one.op.name: session.run(keep.average(one)) for one in own}
+    with tempfile.TemporaryDirectory() as folder:
+        ed.save(f"{folder}/model.ckpt")
+        plain, _ = opened(corpus, id)
+        gs.recipes.restore_averages(plain, f"{folder}/model.ckpt")
+        restored = settled(plain).run(list(fetches), feeds)
+    ed.apply(gs.recipes.use_averages(ed, list(fetches)))
+    read = settled(ed).run(list(fetches), feeds)
     ed.undo()
     assign(settled(ed), mean, ed.snapshot.state.variables)
-    for one, other in zip(got, settled(ed).run(list(fetches), feeds), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-    return f"{len(read)} averages"
+    wanted = settled(ed).run(list(fetches), feeds)
+    for got in (read, restored):
+        for one, other in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5, err_msg=id)
+    assert any(not np.allclose(one, other, rtol=1e-3) for one, other in zip(raw, wanted, strict=True)), id
+    return f"{len(own)} averages"
 
 
 def tflite(corpus: Any, id: str) -> str:
@@ -304,5 +322,6 @@ APPLIES: dict[str, Callable[[Any], bool]] = {
     "inference": lambda item: item["id"] not in FILLED_BY_CHECKPOINT,
     "signature": lambda item: item["id"] not in LOST_BY_LOADER,
     "recompute": trains,
+    "averages": trains,
     "checkpoint": lambda item: bool(item["run"].get("checkpoint")),
 }

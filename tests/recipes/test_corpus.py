@@ -17,7 +17,7 @@ FEW = {
     "renamed": ["kws_dnn_s", "onnx_regression_meta_ckpt", "est_dnn_export"],
     "merged": ["kws_dnn_s", "onnx_regression_meta_ckpt"],
     "checkpoint": ["onnx_regression_meta_ckpt"],
-    "averages": ["tf_lite_multi_add"],
+    "averages": ["dotnet_cifar_meta_ckpt"],
     "signature": ["kws_ds_cnn_s", "dotnet_cifar_saved_model"],
 }
 
