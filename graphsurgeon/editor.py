@@ -33,8 +33,9 @@ from .graph.selection import OpView, Selection, select, words_of
 from .graph.signatures import Signature
 from .graph.trace import Trace
 from .graph.trust import origins
-from .history import Event, History, Log, Timeline, moment
+from .history import Event, History, Log, Timeline, log_of, moment
 from .journal import Journal, folder
+from .kept import Kept
 from .menu import offered
 from .plan.blockers import Blocks, blocks
 from .plan.plan import Plan
@@ -1216,7 +1217,8 @@ class Editor:
         from .screen.screen import Screen
         from .tf.open import facts
 
-        screen = Screen(self, source, facts=facts, recipes=offered())
+        kept = Kept((self, source), (self._timeline.log, log_of(source.snapshot)))
+        screen = Screen(self, source, facts=facts, recipes=offered(), kept=kept)
         self._told_of(screen)
         return screen
 

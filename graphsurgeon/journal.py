@@ -17,33 +17,29 @@ import sys
 import time
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .errors import OpenError
-from .graph.graph import Graph
-from .graph.match.pattern import Pattern
 from .graph.opened import OpenedFile
-from .graph.selection import Query, Selection
 from .graph.whole import lock, why
-from .history import Event, Log, log_of, logs_of
-from .plan.packed import Unwritable, packed
-from .plan.steps import CopyStep, RenameStep, ReplaceStep, Step
+from .history import Event, Log
+from .plan.packed import Unwritable
+from .plan.steps import Step
 from .words import counted
+from .written import MOST_RECORD, Written, file_of
 
 #: The setting: a folder, or ``off``.
 SETTING = "GRAPHSURGEON_JOURNALS"
 #: Of the format; a journal of another is not read.
 VERSION = 1
-#: Bytes that one record, one journal and all of them may have; how many are kept of one file, and for how many days.
-MOST_RECORD, MOST, MOST_ALL, KEPT, DAYS = 16 << 20, 64 << 20, 256 << 20, 4, 60
+#: Bytes that one journal and all of them may have; how many are kept of one file, and for how many days.
+MOST, MOST_ALL, KEPT, DAYS = 64 << 20, 256 << 20, 4, 60
 _PROCESS = uuid.uuid4().hex
 _SUFFIX = ".journal"
-#: What of a session's or an editor's values comes back.
-_FROM_FILE = "variables have the values of the file: what was trained since is not in the journal"
 
 
 def folder(asked: bool = False) -> Path | None:
@@ -220,7 +216,7 @@ class Journal:
             kept += 1
         if not kept == len(steps) == len(self._drafted):
             with self._writing():
-                written = _Written(self, state.draft.base, ()) if steps else None
+                written = Written(self, state.draft.base, ()) if steps else None
                 new = [written.step(one) for one in steps[kept:]] if written is not None else []
                 lost = written.lost if written is not None else []
                 self._put({"kind": "draft", "keep": kept, "steps": new, "lost": lost})
@@ -291,7 +287,7 @@ class Journal:
 
     def _make(self) -> None:
         assert self._place is not None
-        file = _file_of(self._log)
+        file = file_of(self._log)
         assert file is not None
         self._place.mkdir(0o700, parents=True, exist_ok=True)
         clean(self._place, _key(file.path))
@@ -303,7 +299,7 @@ class Journal:
 
     def _plan(self, event: Event) -> dict[str, Any]:
         effect = event.applied.effect
-        written = _Written(self, effect.base, self._log.events)
+        written = Written(self, effect.base, self._log.events)
         about = {"text": event.text, "ops": effect.base.size, "record": bool(event.record)}
         return {**about, "steps": [written.step(step) for step in effect.steps], "lost": written.lost}
 
@@ -326,118 +322,13 @@ class Journal:
         """What is done in its editor."""
         return self._log
 
+    def reaches(self, log: Log) -> bool:
+        """Returns whether a graph can be made again: whether it came from a file.
 
-class _Written:
-    """Steps as data: their selections as the names of ops, and where values come from.
-
-    Args:
-        journal: gets the graphs that are taken from.
-        base: the graph that the plan is for.
-        events: those of the editor.
-    """
-
-    def __init__(self, journal: Any, base: Graph, events: Sequence[Event]) -> None:
-        self._journal, self._base, self._events = journal, base, events
-        self.lost: list[str] = []
-
-    def step(self, step: Step) -> Any:
-        """Returns a step as data; of one that cannot be written down, why not."""
-        try:
-            if isinstance(step, ReplaceStep):
-                return self._replace(step)
-            if isinstance(step, CopyStep | RenameStep) and step.values is not None:
-                return packed(replace(step, values=_Given(self._values(step.values))), self._other)
-            return packed(step, self._other)
-        except Unwritable as error:
-            return {"lost": str(error)}
-
-    def _other(self, value: Any) -> Any:
-        if isinstance(value, _Given):
-            return value.data
-        if isinstance(value, Selection):
-            return {"ops": self._selection(value)}
-        number = getattr(value, "as_datatype_enum", None)
-        if isinstance(number, int):
-            return {"tf dtype": number}
-        if callable(value):
-            raise Unwritable(f"the Python function {getattr(value, '__name__', value)!r}")
-        raise Unwritable(f"a value of type {type(value).__name__}")
-
-    def _selection(self, chosen: Selection) -> list[Any]:
-        ends = [[chosen.graph.name(one) for one in some] for some in (chosen.inputs, chosen.outputs)]
-        return [self._graph(chosen.graph), chosen.names, *ends]
-
-    def _graph(self, graph: Graph) -> Any:
-        """Where a graph is to be found: this one, this one before a step, or another file."""
-        owner = graph.folded.owner
-        if owner is self._base.owner:
-            return None
-        earlier = next((e for e in self._events if e.before is owner), None)
-        if earlier is not None:
-            return ["before", earlier.number]
-        log = log_of(graph.folded)
-        if log is None or _file_of(log) is None:
-            raise Unwritable(f"ops of {graph.title}, which is in no file")
-        return ["source", self._journal.source(log, _LATER)]
-
-    def _values(self, given: Any) -> Any:
-        if isinstance(given, str):
-            return given
-        if isinstance(given, Mapping):
-            sizes = [getattr(one, "nbytes", 0) for one in given.values()]
-            if sum(sizes) < MOST_RECORD // 2:
-                with suppress(Unwritable):
-                    held = {str(getattr(k, "name", k)): one.read() if hasattr(one, "read") else one
-                            for k, one in given.items()}  # fmt: skip
-                    return packed(held, self._other)
-            self.lost.append("the arrays that give variables their values are too large for a journal")
-            return None
-        snapshot = getattr(given, "snapshot", None)
-        if isinstance(snapshot, Graph):
-            log = log_of(snapshot)
-        else:
-            logs = [self._journal.log, *logs_of(getattr(given, "graph", None))]
-            log = next((one for one in logs if given in one.sessions or given is one.session()), None)
-        if log is None or _file_of(log) is None:
-            self.lost.append("the values of a session are not in the journal: variables begin with initial ones")
-            return None
-        if log.sessions:
-            self.lost.append(_FROM_FILE)
-        return {"values": None if log is self._journal.log else ["source", self._journal.source(log, _LATER)]}
-
-    def _replace(self, step: ReplaceStep) -> Any:
-        """A replacement is asked for again: what looks like a selection, by an op type."""
-        if not isinstance(step.by, str):
-            raise Unwritable(f"the Python function {getattr(step.by, '__name__', step.by)!r}")
-        what, options, within = step.given, step.options, step.within
-        if not isinstance(step.what, Pattern):
-            if not step.what:
-                raise Unwritable("a replacement of nothing")
-            graph = step.what[0].graph
-            numbers = sorted({i for one in step.what for i in one.numbers})
-            within = Selection(graph, graph.mask(numbers), Query("names", tuple(graph.names[i] for i in numbers)))
-            what = step.what[0].pattern
-        if isinstance(what, Pattern) and what.made_of is not None:
-            what, options = what.made_of
-        if not isinstance(what, Selection):
-            raise Unwritable("a pattern that is not a selection")
-        about = {"within": within, "external": step.external, "to": step.to, **dict(options)}
-        return {"replace": [packed(what, self._other), step.by, packed(about, self._other)]}
-
-
-@dataclass(frozen=True)
-class _Given:
-    """Where values come from, as data already."""
-
-    data: Any
-
-
-_LATER = sys.maxsize
-"""The moment after all that was done."""
-
-
-def _file_of(log: Log) -> OpenedFile | None:
-    return log.file if log.follows is None else _file_of(log.follows[0])
+        Args:
+            log: of its editor.
+        """
+        return file_of(log) is not None
 
 
 def _source(log: Log, when: int | None) -> dict[str, Any]:
@@ -456,7 +347,7 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
     events = [] if when is None else log.at(when)
     done = []
     for event in events:
-        nested = _Written(_Nowhere(log), event.applied.effect.base, log.events)
+        nested = Written(_Nowhere(log), event.applied.effect.base, log.events)
         steps = [nested.step(step) for step in event.applied.effect.steps]
         done.append({"number": event.number, "steps": steps, "text": event.text})
     return {**found, "done": done}
@@ -467,6 +358,10 @@ class _Nowhere:
     """Stands for a journal where what a source was made of is written: its own sources are not."""
 
     log: Log
+
+    def reaches(self, log: Log) -> bool:
+        """Whatever it is, `source` says more."""
+        return file_of(log) is not None
 
     def source(self, log: Log, when: int) -> int:
         """Refuses it."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .editor import Editor
 from .errors import OpenError, SurgeryError
-from .graph.graph import Graph
-from .graph.selection import Query, Selection
 from .journal import SETTING, Records, digest_of, folder, journals
 from .open import open
-from .plan.packed import Unreadable, unpacked
-from .plan.plan import Plan
-from .plan.steps import Step
+from .plan.packed import Unreadable
 from .words import counted
+from .written import Reader
 
 
 def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: bool | None = None) -> Editor:
@@ -97,8 +93,7 @@ class _Reader:
         trust: as in `gs.open`.
 
     Attributes:
-        editor: in which it is done.
-        before: number of a step -> the graph as it was before it.
+        steps: reads the steps of plans.
         notes: what could not come back.
     """
 
@@ -106,9 +101,7 @@ class _Reader:
         self._asked, self._trust = asked, trust
         self.notes: list[str] = []
         self._sources: list[Any] = []
-        self.editor: Any = None
-        self.before: dict[int, Graph] = {}
-        self._base: Graph | None = None
+        self.steps = Reader(asked, self._place)
 
     def opened(self, of: Any, changed: bool, journal: bool) -> Any:
         """Opens what was opened, and does to it what was done before it was taken from."""
@@ -126,8 +119,7 @@ class _Reader:
                 how = "Put back the file as it was; or try the steps on it as it is: changed=True"
                 raise OpenError(self._asked, wrong, how)
             editor = open(path, **options, trust=self._trust, journal=journal)
-        inner = _Reader(self._asked, self._trust)
-        inner.editor = editor
+        inner = _Reader(self._asked, self._trust).steps
         for one in of["done"]:
             inner.before[one["number"]] = editor.snapshot
             editor.apply(inner.plan(editor, one["steps"]))
@@ -135,7 +127,6 @@ class _Reader:
 
     def replay(self, editor: Any, found: Records) -> None:
         """Does it all, as far as it goes; `notes` says what does not."""
-        self.editor = editor
         numbers: dict[int, int] = {}
         seen: set[tuple[int, int]] = set()
         draft: list[Any] = []
@@ -179,12 +170,12 @@ class _Reader:
         self._look(editor, [] if stopped else draft, looks)
 
     def _apply(self, editor: Any, record: Mapping[str, Any]) -> int:
-        self.before[record["number"]] = editor.snapshot
+        self.steps.before[record["number"]] = editor.snapshot
         size = editor.snapshot.size
         if size != record["ops"]:
             wrong = f"the graph had {counted(record['ops'], 'ops')} then, and has {size:,} now"
             raise Unreadable(f"{wrong}: what a program has added by itself is not in the journal")
-        plan = self.plan(editor, record["steps"])
+        plan = self.steps.plan(editor, record["steps"])
         editor.apply(plan, record=bool(record["record"]))
         self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]
         return int(editor.history[-1].number)
@@ -199,7 +190,7 @@ class _Reader:
         state = editor.screen.state
         try:
             if draft:
-                state = state.but(draft=self.plan(editor, draft))
+                state = state.but(draft=self.steps.plan(editor, draft))
             if looks:
                 marks = Marks(*(_texts(one) for one in looks["marks"]))
                 views = {str(k): Place(frozenset(_texts(u)), _texts(s), tuple(map(float, a)))
@@ -209,64 +200,12 @@ class _Reader:
             self.notes.append(f"what was planned on screen could not come back: {error}")
         editor.screen.go_on(state)
 
-    def plan(self, editor: Any, written: Sequence[Any]) -> Plan:
-        """Returns the plan that steps say."""
-        plan: Plan = editor.plan()
-        plan = replace(plan, base=plan.backend.settled(plan.base))
-        self._base = plan.base
-        for data in written:
-            if isinstance(data, dict) and "lost" in data:
-                raise Unreadable(f"it has {data['lost']}, which a journal cannot hold")
-            if isinstance(data, dict) and "replace" in data:
-                what, by, about = data["replace"]
-                given = unpacked(about, self._other)
-                if not isinstance(by, str) or not isinstance(given, dict):
-                    raise Unreadable("a replacement names no op type")
-                plan = plan.replace(unpacked(what, self._other), by, **given)
-                continue
-            step = unpacked(data, self._other)
-            if not isinstance(step, Step):
-                raise Unreadable(f"{step!r} is not a step")
-            plan = replace(plan, steps=(*plan.steps, step))
-        return plan
-
-    def _other(self, data: Mapping[str, Any]) -> Any:
-        [(kind, held)] = data.items()
-        if kind == "ops":
-            return self._selection(*held)
-        if kind == "values":
-            return self.editor if held is None else self._place(held)
-        if kind == "tf dtype":
-            from .tf.elements import dtype_of
-
-            return dtype_of(int(held))
-        raise Unreadable(f"nobody knows a value of kind {kind!r}")
-
-    def _place(self, where: Any) -> Any:
+    def _place(self, number: int) -> Any:
         """The editor of another file; it is opened once."""
-        kind, number = where
-        if kind != "source" or type(number) is not int:
-            raise Unreadable(f"{where!r} is not a place")
         one = self._sources[number]
         if isinstance(one, dict):
             one = self._sources[number] = self.opened(one, False, False)
         return one
-
-    def _selection(self, where: Any, names: Any, inputs: Any, outputs: Any) -> Selection:
-        graph, editor = self._base, self.editor
-        if where is not None and where[0] == "before":
-            graph, editor = self.before[where[1]], None
-        elif where is not None:
-            editor = self._place(where)
-            graph = editor.snapshot
-        assert graph is not None
-        wanted = [*names, *inputs, *outputs]
-        if editor is not None and any(name.partition(":")[0] not in graph.index for name in wanted):
-            graph = editor.screen.around(wanted)
-        mask = graph.mask([graph.find(name, self._asked) for name in names])
-        start, end = (tuple(graph.tensor(one, self._asked) for one in some) for some in (inputs, outputs))
-        query = Query("names", tuple(graph.names[i] for i in mask.nonzero()[0].tolist()))
-        return Selection(graph, mask, query, start, end)
 
 
 def _main(path: str) -> Path:

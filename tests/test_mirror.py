@@ -90,6 +90,7 @@ DOORS = {
     "tf/values/givers": "tf/values/test_untrained.py",
     "tf/values/holders": "test_transfer.py",
     "tf/values/replica_values": "replica/test_replica.py",
+    "written": "test_recover.py",
 }
 #: Tests that cross the modules of their room; those of the whole package stand in the folder of all tests.
 CROSSING = {

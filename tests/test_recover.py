@@ -19,6 +19,7 @@ from graphsurgeon.errors import OpenError, TrustError
 from graphsurgeon.graph import trust
 from graphsurgeon.journal import Records, journals, line
 from graphsurgeon.plan.steps import ReplaceStep
+from graphsurgeon.written import FROM_FILE
 from tests.fresh import read
 from tests.hostile import hostile
 from tests.journals import kept_in, small
@@ -164,7 +165,7 @@ def test_random_plans_come_back(tmp_path_factory, recipe, steps):
         ed.apply(plan)
         again = gs.recover(folder / "m.pb")
         for note in again.journal.notes:
-            assert "a journal cannot hold" in note
+            assert "cannot be kept" in note
         if not again.journal.notes:
             same(ed, again, texts=not any(isinstance(step, ReplaceStep) for step in plan.steps))
 
@@ -183,7 +184,7 @@ def test_a_python_function_is_named_and_what_is_after_it_is_not_done(path, place
     (note,) = again.journal.notes
     assert note.startswith("step 2 (insert twice")
     assert note.endswith(
-        "could not come back, nor the 2 steps after it: it has the Python function 'twice', which a journal cannot hold"
+        "could not come back, nor the 2 steps after it: it has the Python function 'twice', which cannot be kept"
     )
     assert f"warning: {note}" in str(again)
 
@@ -239,7 +240,7 @@ def test_values_come_back_from_arrays_and_from_the_file(place, tmp_path):
     feed = {"x:0": [[1.0, 1.0]]}
     names = ["y:0", "a/y:0", "b/y:0", "c/y:0", "d/y:0"]
     np.testing.assert_array_equal(again.session().run(names, feed), ed.session().run(names, feed))
-    assert again.journal.notes == [f"step {n}: {journal._FROM_FILE}" for n in (2, 4)]
+    assert again.journal.notes == [f"step {n}: {FROM_FILE}" for n in (2, 4)]
 
 
 def test_a_session_of_nobody_is_named(place, tmp_path):
@@ -249,9 +250,7 @@ def test_a_session_of_nobody_is_named(place, tmp_path):
     session.run("w/Assign")
     ed.apply(ed.plan().copy(ed.select(outputs="y:0"), to="a", inputs={"x:0": "x:0"}, values=session))
     again = gs.recover(tmp_path / "model")
-    assert again.journal.notes == [
-        "step 1: the values of a session are not in the journal: variables begin with initial ones"
-    ]
+    assert again.journal.notes == ["step 1: the values of a session are not kept: variables begin with initial ones"]
     assert "a/y" in again.snapshot.index
 
 

@@ -17,6 +17,7 @@ from ..plan.plan import Plan
 from ..plan.step_text import step_text
 from ..plan.steps import CopyStep
 from ..words import counted
+from .marks import Marks
 from .pane import keys_at
 from .shown import receipt
 from .stage import Stage
@@ -180,6 +181,33 @@ def read(value: Any) -> Any:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return value
+
+
+def put_back(stage: Stage, state: State, made: str) -> State:
+    """Plans and marks again what was planned and marked when a kernel ended, as the page has kept it.
+
+    Args:
+        made: the text that the page has kept.
+
+    Raises:
+        PlanError: it is not whole, or does not fit the graph.
+    """
+    if stage.kept is None:
+        raise PlanError("put_back()", "nothing is kept of this graph", "Plan it again")
+    plan, (inputs, outputs, included), notes = stage.kept.read(made)
+    parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
+    state = state.but(draft=plan, marks=Marks(inputs, outputs, included), applied="")
+    state = told(stage, state, " · ".join([f"put back: {' and '.join(parts)}", *notes]))
+    return state.saying(state.status.text, "warn") if notes and state.status.level == "info" else state
+
+
+def kept_shown(stage: Stage, state: State) -> dict[str, str]:
+    """Returns what the page is to keep of the plan and the marks, and for which graphs."""
+    if stage.kept is None:
+        return {}
+    marks = state.marks
+    made = stage.kept.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
+    return {"of": stage.kept.of, "made": made}
 
 
 def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:

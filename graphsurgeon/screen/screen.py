@@ -21,11 +21,12 @@ from ..view.ends import pinned
 from ..view.tree import Tree
 from ..words import counted
 from .acts import ACTS
+from .drafts import kept_shown
 from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
 from .state import Place, State
-from .subject import Facts, Offered, Subject
+from .subject import Facts, Kept, Offered, Subject
 from .undo import history_shown, remembered, undo_shown
 from .verbs import VERBS
 
@@ -40,6 +41,7 @@ class Screen:
         source: the editor whose graph is at the left; the destination itself by default.
         facts: what there is to know of ops beyond the snapshot.
         recipes: what the menu of recipes offers.
+        kept: makes what is planned and marked a text that the page keeps; None: it keeps none.
 
     Attributes:
         state: all that is shown, as one value.
@@ -56,12 +58,13 @@ class Screen:
         *,
         facts: Facts,
         recipes: Sequence[Offered] = (),
+        kept: Kept | None = None,
     ) -> None:
         self.destination = destination
         self.source = source or destination
         self.state = self._refused(State())
         self.lock = threading.RLock()
-        self._stage = Stage(destination, self.source, facts, recipes)
+        self._stage = Stage(destination, self.source, facts, recipes, kept)
         self._acting = False
         self._callbacks: list[Callable[[], None]] = []
         self._hearers: list[Callable[[str], None]] = []
@@ -273,6 +276,7 @@ class Screen:
             "plan": {
                 **plan_shown(draft, state.applied),
                 "same": self.same,
+                **kept_shown(stage, state),
                 "saved": dict(state.saved),
                 "history": history_shown(stage),
             },

@@ -30,7 +30,7 @@ from ..words import counted
 from .marks import Marks, selection_of
 from .pane import Pane, Sight, draw_both, kept, opening_of_copies, renamed_keys
 from .state import State
-from .subject import Facts, Offered, Subject
+from .subject import Facts, Kept, Offered, Subject
 
 _TREES = 6
 """So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""
@@ -44,10 +44,18 @@ class Stage:
         source: the editor whose graph is at the left; the destination itself where both are one.
         facts: what there is to know of ops beyond the snapshot.
         recipes: what the menu of recipes offers.
+        kept: makes what is planned and marked a text that the page keeps; None: it keeps none.
     """
 
-    def __init__(self, destination: Subject, source: Subject, facts: Facts, recipes: Sequence[Offered] = ()) -> None:
-        self.destination, self.source, self.facts = destination, source, facts
+    def __init__(
+        self,
+        destination: Subject,
+        source: Subject,
+        facts: Facts,
+        recipes: Sequence[Offered] = (),
+        kept: Kept | None = None,
+    ) -> None:
+        self.destination, self.source, self.facts, self.kept = destination, source, facts, kept
         self.recipes = {recipe.name: recipe for recipe in recipes}
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()

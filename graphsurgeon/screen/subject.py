@@ -120,6 +120,20 @@ class Offered(Protocol):
         """What it makes of an editor or a plan."""
 
 
+class Kept(Protocol):
+    """What is planned and marked, as a text for a page that outlives the kernel, and back."""
+
+    @property
+    def of(self) -> str:
+        """What it is made for, in one line that differs for other graphs."""
+
+    def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
+        """A plan, and the tensors of three kinds that are marked, as a text."""
+
+    def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
+        """The plan and the marks of a text, and what to know of them."""
+
+
 class Held(Protocol):
     """The values of variables, as far as a screen needs them."""
 

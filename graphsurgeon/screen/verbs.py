@@ -307,6 +307,7 @@ _ALL = (
           gesture="button"),
     _edit("mute_step", "let a step of the plan do nothing, in its place", Arg("step", COUNT),
           Arg("on", YES_OR_NO, True), gesture="button"),
+    _edit("put_back", "plan and mark again what a kernel that ended has left", Arg("made", TEXT), gesture="button"),
     _look("step_form", "say what can be changed of a step of the plan", Arg("step", COUNT), gesture="button",
           answers="Argument[]"),
     _edit("edit_step", "give a step of the plan other arguments", Arg("step", COUNT), Arg("values", FEED_TEXTS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, box, said, shot
+from tests.browser.hands import BUILD, IMPORTS, apply, box, said, shot
 from tests.lab import OPENING, open_file, open_notebook
 from tests.until import until
 
@@ -114,9 +114,22 @@ def test_plan_and_marks_survive_reloading_closing_and_reopening(page: Any, lab: 
     again = open_file(page, lab, "again.ipynb")
     page.get_by_role("tab", name="Plan of before").wait_for()
     assert ".copy(" in page.locator(".gs-code pre").inner_text()
-    page.get_by_role("button", name="Mark its boundary").click()
-    said(page, "Boundary: 1 in, 1 out")
     shot(page, "reopened")
-    page.get_by_role("button", name="Forget it").click()
-    page.get_by_role("tab", name="Plan of before").wait_for(state="detached")
+    page.get_by_role("button", name="Put it back").click()
+    said(page, "put back: 1 step and 2 marks")
+    box(page, "copy/y", "destination").wait_for()
+    assert page.locator(".gs-tag-in").inner_text() == "▷ 1 in"
+    # and the kernel ends once more, before the eyes of who has planned
+    page.errors.clear()
+    page.evaluate(RESTART)
+    page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.status === 'idle'"
+    )
+    again.client.wait_for_ready(timeout=240)
+    again.run_all()
+    page.get_by_role("button", name="Put it back").click()
+    box(page, "copy/y", "destination").wait_for()
+    apply(page)
+    assert page.get_by_role("tab", name="Plan of before").count() == 0
+    page.errors.clear()
     again.close()

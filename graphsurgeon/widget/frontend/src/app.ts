@@ -47,7 +47,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   let placing = false,
     sidesChosen = false,
     width = 0,
-    had = false,
+    had = "",
     soon = 0,
     told: StageName = model.get("look")?.stage ?? "both";
   const store = new Store(),
@@ -114,7 +114,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     tried: () => hands.do("try"),
     compared: () => void hands.runs.ask("applied"),
     said: text => status.say(text),
-    forgot: () => keep(graphs()),
     went: name => {
       const run = model.get("run");
       acts.reveal(run && "pane" in run ? run.pane : "source", name);
@@ -419,20 +418,15 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
-  /** What a plan is made for. */
-  function graphs(): string {
-    const { source, destination } = model.get("titles");
-    return [source, destination?.replace(/ after the plan$/, ""), model.get("scenes").source?.stats.ops].join(", ");
-  }
-
-  /** What is not applied outlives the kernel and the page. */
+  /** What is not applied outlives the kernel and the page; what a kernel has left, until it is put back or there is another plan. */
   function remember(): void {
-    const { inputs, outputs } = model.get("boundary"),
-      code = model.get("plan").code || (plan.left?.code ?? ""),
-      any = !!(code || inputs.length || outputs.length),
-      names = (list: typeof inputs) => list.map(one => one.tensor);
-    if (any || had) keep(graphs(), any ? { code, marks: { inputs: names(inputs), outputs: names(outputs) } } : undefined);
-    had = any;
+    const { of, code, made, steps } = model.get("plan"),
+      { left } = plan;
+    if (left && (steps.length || made === left.made)) plan.offer();
+    if (!of || plan.left) return;
+    keep(had);
+    had = code || made ? of : "";
+    if (had) keep(of, { of, code, made: made ?? "" });
   }
 
   /** A button that has just done its last work does not keep the keyboard. */
@@ -463,8 +457,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
     boundary: () => {
       highlight();
       inspector.update(model.get("boundary"));
-      planned();
       remember();
+      planned();
     },
     plan: () => {
       remember();
@@ -553,7 +547,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   panes.source.map.seen(true);
   sides();
-  const left = kept(graphs());
+  const left = kept(model.get("plan").of ?? "");
   for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
   acts.adopt(true);
   if (!had && !model.get("still")) plan.offer(left);

@@ -2,24 +2,27 @@
 const LEAD = "graphsurgeon.plan ";
 
 export interface Kept {
+  /** the graphs: their titles, and what tells them from others of these titles */ of: string;
   /** of the plan */ code: string;
-  marks: { inputs: string[]; outputs: string[] };
+  /** what the kernel makes the plan and the marks of again */ made: string;
 }
 
 /** Keeps the plan and the marks for a graph; nothing lets go of them. */
-export function keep(graph: string, made?: Kept): void {
+export function keep(of: string, made?: Kept): void {
   try {
-    if (made) localStorage.setItem(LEAD + graph, JSON.stringify(made));
-    else localStorage.removeItem(LEAD + graph);
+    if (made) localStorage.setItem(LEAD + of, JSON.stringify(made));
+    else localStorage.removeItem(LEAD + of);
   } catch {
     // a page may not keep anything
   }
 }
 
-/** What is kept for a graph. */
-export function kept(graph: string): Kept | undefined {
+/** What is kept for a graph; else for another of its title. */
+export function kept(of: string): Kept | undefined {
   try {
-    return JSON.parse(localStorage.getItem(LEAD + graph)!) ?? undefined;
+    const key = LEAD + of,
+      like = (one: string) => one.startsWith(key.replace(/[^ ]+$/, ""));
+    return JSON.parse(localStorage.getItem(key) ?? localStorage.getItem(Object.keys(localStorage).find(like)!)!) ?? undefined;
   } catch {
     return undefined;
   }

@@ -2,14 +2,15 @@
 import { button, copyButton, count, field, figure, fill, h, handled, hasFocus, muted, small } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
-import type { Kept } from "./kept";
+import { keep, type Kept } from "./kept";
 import { problems, tables } from "./plantabs";
 import type { Unmapped, Verbs, Waits } from "./verbs";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Wrote } from "./types";
 
-const LOST = "The kernel is gone, and the plan is not: run the cell again, then this code in a cell below it.",
-  LEFT = "The kernel that made this is gone. Run the code in a cell, mark the boundary, or forget it.";
+const OTHER = "It was made for another graph of this name. ",
+  LOST = "The kernel is gone, and the plan is not: run the cell again, and put it back there.",
+  LEFT = "The kernel that made this is gone. Put it back, run the code in a cell, or forget it.";
 
 export interface PlanEvents {
   copied(how: Verbs["copy"], byKey: boolean): void;
@@ -22,7 +23,6 @@ export interface PlanEvents {
   compared(): void;
   said(text: string): void;
   went(name: string): void;
-  forgot(): void;
 }
 
 interface Tab {
@@ -179,14 +179,14 @@ export class PlanBar {
       this.#list.push({ id: "run", text: "Run", warn: !!(run.bad || run.stopped), body });
     }
     const { left } = this;
-    if (left && empty)
+    if (left)
       this.#list.push({
         id: "left",
         text: "Plan of before",
         warn: true,
         body: () =>
-          this.#code(left.code, 0, LEFT, [
-            small("Mark its boundary", () => this.ask("set_boundary", left.marks)),
+          this.#code(left.code, 0, left.of === plan.of ? LEFT : OTHER + LEFT, [
+            !!left.made && small("Put it back", () => this.ask("put_back", { made: left.made })),
             small("Forget it", () => this.offer()),
           ]),
       });
@@ -210,12 +210,12 @@ export class PlanBar {
     if (this.#list.some(t => t.id === "code")) this.show("code");
   }
 
-  /** Offers the code of a plan, and its marks, that a kernel has left behind. */
+  /** Offers a plan and marks that a kernel has left behind; nothing: what was offered is forgotten. */
   offer(made?: Kept): void {
+    if (this.left) keep(this.left.of);
     this.left = made;
     this.#again();
     if (made && !this.#open) this.show("left");
-    else if (!made) this.events.forgot();
   }
 
   focusSummary(): void {
@@ -329,7 +329,7 @@ export class PlanBar {
   }
 
   /** Code with its copy button; where plans were applied, that of all history can be shown in its place. */
-  #code(text: string, applied: number, note = "", also: HTMLElement[] = []): HTMLElement {
+  #code(text: string, applied: number, note = "", also: (HTMLElement | false)[] = []): HTMLElement {
     const place = h("div", { class: "gs-code" }),
       show = (code: string) =>
         fill(

@@ -202,6 +202,9 @@ export interface Plan {
   code: string;
   ready: boolean;
   applied: string;
+  /** What it is made for, and it and the marks as a text for `put_back`. */
+  of?: string;
+  made?: string;
   /** Whether source and destination are one graph. */
   same?: boolean;
 }

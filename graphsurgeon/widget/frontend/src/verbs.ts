@@ -94,6 +94,7 @@ export interface Verbs {
   drop_step: { step: number };
   move_step: { step: number; before: number };
   mute_step: { step: number; on: boolean };
+  put_back: { made: string };
   step_form: { step: number };
   edit_step: { step: number; values: Record<string, string> };
   recipes: Record<string, never>;

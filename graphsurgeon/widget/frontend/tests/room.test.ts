@@ -132,14 +132,15 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
   ]);
 });
 
-const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan()", ready: true },
+const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan()", ready: true, of: "net, 1a", made: "packed" },
+  bare = { ...NO_PLAN, of: PLAN.of, made: "" },
   tab = (text: string) => [...host.querySelectorAll<HTMLElement>('[role="tab"]')].find(t => t.textContent!.startsWith(text));
 
 test("without its kernel a plan cannot be applied, and is offered as code, and again where the graph is shown anew", () => {
   localStorage.clear();
-  const state = { scenes: { source: scene([box("a")]), destination: null }, titles: { source: "net", destination: "net" } };
+  const state = { plan: bare };
   start(state);
-  model.put({ plan: PLAN, titles: { source: "net", destination: "net after the plan" } });
+  model.put({ plan: PLAN });
   const apply = () => host.querySelector<HTMLButtonElement>(".gs-primary")!;
   expect(apply().disabled).toBe(false);
   model.emit("comm:close", undefined);
@@ -159,23 +160,29 @@ test("a plan that is taken back or applied is not offered again", () => {
   localStorage.clear();
   start();
   model.put({ plan: PLAN });
+  model.put({ plan: { ...PLAN, of: "net, 2b" } });
   expect(localStorage.length).toBe(1);
-  model.put({ plan: NO_PLAN });
+  model.put({ plan: { ...bare, of: "net, 3c" } });
   expect(localStorage.length).toBe(0);
 });
 
-test("marks outlive the kernel as the plan does, and are made again by a button; a new mark takes no plan away", () => {
+test("what a kernel has left is put back by a button; marks made meanwhile take it not away, and it can be for another graph", () => {
   localStorage.clear();
-  start();
-  const marked = (...names: string[]) => ({ ...NO_BOUNDARY, inputs: names.map(tensor => ({ tensor, text: tensor })) });
-  model.put({ boundary: marked("a:0", "b:0"), plan: PLAN });
-  start();
-  const offered = () => [...host.querySelectorAll<HTMLElement>(".gs-code button")];
-  model.put({ boundary: marked("c:0") });
-  start();
-  click(offered().find(b => b.textContent === "Mark its boundary")!);
-  expect(model.sent.at(-1)).toMatchObject({ verb: "set_boundary", args: { inputs: ["c:0"], outputs: [] } });
-  expect(host.querySelector(".gs-code pre")!.textContent).toBe("plan = ed.plan()");
+  start({ plan: PLAN });
+  const [offered, put] = [() => host.querySelector(".gs-code")?.textContent, () => click(button("Put it back"))];
+  const button = (text: string) => [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === text)!;
+  start({ plan: { ...bare, of: "net, 9f" } });
+  expect(offered()).toContain("It was made for another graph of this name.");
+  start({ plan: { ...bare, of: "other, 1a" } });
+  expect(offered()).toBe(undefined);
+  start({ plan: bare });
+  expect(offered()).not.toContain("another graph");
+  model.put({ plan: { ...bare, made: "marks alone" } });
+  put();
+  expect(model.sent.at(-1)).toMatchObject({ verb: "put_back", args: { made: "packed" } });
+  model.put({ plan: { ...bare, made: "packed" } });
+  expect(offered()).toBe(undefined);
+  expect(localStorage.length).toBe(1);
 });
 
 test("the history is a strip: each step can be stood at, and what was taken back is ahead", () => {
