@@ -150,7 +150,13 @@ def search(graph: Graph, query: str, attribute: AttributeText = str, layers: Lay
     return [graph.names[i] for i in hits(graph, query, attribute, layers)]
 
 
-def hits(graph: Graph, query: str, attribute: AttributeText = str, layers: Layers = NO_LAYERS) -> list[int]:
+def hits(
+    graph: Graph,
+    query: str,
+    attribute: AttributeText = str,
+    layers: Layers = NO_LAYERS,
+    hidden: Mask | None = None,
+) -> list[int]:
     """Returns the numbers of the ops that `search` finds, in its order.
 
     Args:
@@ -158,6 +164,7 @@ def hits(graph: Graph, query: str, attribute: AttributeText = str, layers: Layer
         query: see `search`.
         attribute: how to write the value of an attribute.
         layers: the layers of the graph.
+        hidden: the ops that a picture does not show; they come behind all that fit as well.
 
     Raises:
         SelectionError: as `search`.
@@ -172,14 +179,18 @@ def hits(graph: Graph, query: str, attribute: AttributeText = str, layers: Layer
         no = word[0] == "-" and len(word) > 1
         mask = _fits(index, word[1:] if no else word, query, attribute, layers)
         fits &= ~mask if no else mask
-    found: list[int] = np.flatnonzero(fits).tolist()
+    found = np.flatnonzero(fits)
+    keys: list[Any] = [] if hidden is None else [hidden[found]]
     last = words[-1].lower()
     if not any(c in last for c in "*?:") and last[0] not in "/-":
         leaves, lowered = index.leaves, index.lowered
-        rank = [0 if leaves[i] == last or lowered[i] == last else 1 if leaves[i].startswith(last) else 2 for i in found]
-        order = np.lexsort((index.lengths[found], np.array(rank, np.int32)))
-        found = np.array(found, np.int32)[order].tolist()
-    return found
+        rank = [
+            0 if leaves[i] == last or lowered[i] == last else 1 if leaves[i].startswith(last) else 2
+            for i in found.tolist()
+        ]
+        keys = [index.lengths[found], *keys, np.array(rank, np.int32)]
+    ordered: list[int] = (found[np.lexsort(keys)] if keys else found).tolist()
+    return ordered
 
 
 def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:

@@ -200,9 +200,11 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
     whole = stage.calls(state, pane).listed
     stage.draw(state, pane)
     layers, shown = stage.layers(stage.graph(state, pane)), stage.shown(state, pane)
-    found = hits(whole.graph, query, stage.facts.attribute_text, layers)  # may make the live graph of a file
-    spots = whole.seen_in(shown)[found]
-    shown_hits = hits_shown(whole.graph, found, stage.panes[pane].scene, spots)
+    spots, tree = whole.seen_in(shown), stage.tree(state, pane)
+    hidden = (spots >= 0) & (tree.helpers.kind[spots] > 0) & (not tree.shown_whole)
+    # may make the live graph of a file
+    found = hits(whole.graph, query, stage.facts.attribute_text, layers, hidden)
+    shown_hits = hits_shown(whole.graph, found, stage.panes[pane].scene, spots[found])
     scopes = scope_hits(whole.graph, query)
     return state, {**shown_hits, "hits": scopes + shown_hits["hits"], "total": len(scopes) + shown_hits["total"]}
 

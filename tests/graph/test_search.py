@@ -7,7 +7,7 @@ import pytest
 from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph, TensorInfo
 from graphsurgeon.graph.layers import Call, Layer, Layers
-from graphsurgeon.graph.search import search
+from graphsurgeon.graph.search import hits, search
 from tests.cost import lines
 from tests.refusal import refuses
 
@@ -49,6 +49,18 @@ def test_queries(query, hits):
 def test_an_exact_name_comes_first():
     assert search(G, "net/conv1/bias")[0] == "net/conv1/bias"
     assert search(G, "bias")[0] == "net/conv1/bias"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("op:*", ["net/conv1/Conv2D", "net/conv10", "other", "net/conv1/bias", "Conv1"]),
+        ("conv1", ["Conv1", "net/conv10", "net/conv1/Conv2D", "net/conv1/bias"]),
+    ],
+)
+def test_what_a_picture_hides_comes_behind_all_that_fits_as_well(query, found):
+    hidden = G.mask([G.index["net/conv1/bias"], G.index["Conv1"]])
+    assert [G.names[i] for i in hits(G, query, hidden=hidden)] == found
 
 
 def test_a_bad_expression():
@@ -125,7 +137,7 @@ def test_a_search_looks_at_each_op_once():
 def test_layers_are_asked_for_by_name_path_and_class():
     conv = Layer("conv1", "Conv2D", "net/conv1", (Call(("net/conv1/Conv2D",), (), ()),), ("net/conv1/bias",))
     layers = Layers((conv, Layer("relu", "ReLU", "relu", (Call(("net/conv10", "gone"), (), ()),))))
-    for query, hits in [
+    for query, expected in [
         ("layer:conv1", ["net/conv1/Conv2D", "net/conv1/bias"]),
         ("LAYER:net/*", ["net/conv1/Conv2D", "net/conv1/bias"]),
         ("layer-type:relu", ["net/conv10"]),
@@ -133,7 +145,7 @@ def test_layers_are_asked_for_by_name_path_and_class():
         ("layer:nothing", []),
         ("layer-type:conv2d op:Const", ["net/conv1/bias"]),
     ]:
-        assert search(G, query, layers=layers) == hits, query
+        assert search(G, query, layers=layers) == expected, query
     with refuses(SelectionError, "find('layer:conv1'): the graph has no layers: it was not opened from a Keras model",
                  "Open the keras.Model itself"):  # fmt: skip
         search(G, "layer:conv1")

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SelectionError
+from graphsurgeon.view.helpers import Helpers
 from tests.refusal import refuses
 from tests.screen.screens import opened, traits
 
@@ -59,6 +60,9 @@ def test_find_details_outline_direction():
     assert found["hits"][0] == {"name": "loss", "label": "loss", "op": "Mean", "inside": "loss"}
     assert found["total"] == len(ed.find("loss", limit=1000))
     assert [(hit["name"], hit["op"]) for hit in screen.find("NET")["hits"][:1]] == [("net/", "41 ops")]
+    hidden, first = Helpers.of(ed.snapshot).kind > 0, screen.find("op:*")["hits"]
+    assert hidden[: len(first)].any()
+    assert not hidden[[ed.snapshot.index[hit["name"]] for hit in first]].any()  # what the picture shows comes first
     assert screen.find("no such thing") == {"hits": [], "total": 0, "boxes": {}}
     assert screen.find("loss", pane="destination")["hits"] == found["hits"]
     screen.insert("Identity", on="x:0", name="new")
