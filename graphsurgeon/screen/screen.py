@@ -274,7 +274,7 @@ class Screen:
                 "swap": stage.turned(state),
             },
             "plan": {
-                **plan_shown(draft, state.applied),
+                **plan_shown(draft, state.applied, self.source.snapshot),
                 "same": self.same,
                 **kept_shown(stage, state),
                 "saved": dict(state.saved),

@@ -23,6 +23,7 @@ from ..view.item import Item
 from ..view.scene import Scene
 from ..view.tree import Tree
 from ..words import counted
+from .links import links
 from .marks import Marks
 from .state import State
 
@@ -169,10 +170,17 @@ def _entering(copied: Copied) -> list[str]:
     return [name for name in map(graph.name, copied.external) if op_name(name) not in held]
 
 
-def plan_shown(plan: Plan, applied: str) -> dict[str, Any]:
-    """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code."""
+def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
+    """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code.
+
+    Args:
+        plan: the plan.
+        applied: what the last plan has done.
+        source: what the source pane shows.
+    """
     effect, preview = plan.effect, plan.preview()
     faults = plan.check() if plan.steps else ()
+    said = [*effect.warnings, *(text for one in faults for text in (one.asked, one.wrong, one.instead))]
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
@@ -195,6 +203,7 @@ def plan_shown(plan: Plan, applied: str) -> dict[str, Any]:
         "also_copied": [str(pulled) for c in effect.copies for pulled in c.closure.pulled][:_MOST],
         "faults": [_fault(fault) for fault in faults],
         "warnings": list(effect.warnings),
+        "links": links(said, {"destination": plan.after(), "source": source} if said else {}),
         "counts": preview.counts,
         "rows": len(variables),
         "new": new[:_MOST],

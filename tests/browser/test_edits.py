@@ -76,6 +76,12 @@ def test_edits_by_hand_by_method_and_by_code(page: Any, lab: Any) -> None:
     said(page, "taken back: remove net/h")
     notebook.run("code = hands.draft.to_code()")
 
+    # the names in what is said lead to what they name
+    page.get_by_role("tab", name="Warnings").click()
+    page.locator(".gs-problems .gs-link", has_text="net/h").first.click()
+    page.locator('.gs-pane-destination [data-name="net/h"]:focus').wait_for()
+    shot(page, "edit-warnings")
+
     apply(page)
     shot(page, "edit-applied")
     notebook.run(METHODS)

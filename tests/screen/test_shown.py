@@ -12,7 +12,7 @@ def test_shared_variables_are_in_the_plan_bar():
     ed = gs.open(model("resource", None).graph)
     rules = {"net/w": "share", "net/b": "initial"}
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables=rules)
-    told = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, "")["variables"]]
+    told = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
     assert told == [
         ("net/w", "net/w", "share", "the original's"),
         ("t/net/b", "net/b", "initial", "initial value"),
@@ -29,7 +29,7 @@ def test_variables_have_sizes_and_the_names_that_a_later_step_gives_them():
     ed = gs.open(model("resource", None).graph)
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables="initial")
     plan = plan.rename("t/net/w", to="t/net/mine")
-    told = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_shown(plan, "")["variables"]]
+    told = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
     assert told == [
         ("net/w", "t/net/mine", "24 bytes", "initial value"),
         ("net/b", "t/net/b", "12 bytes", "initial value"),

@@ -114,9 +114,9 @@ export function mount(model: Model, host: HTMLElement): () => void {
     tried: () => hands.do("try"),
     compared: () => void hands.runs.ask("applied"),
     said: text => status.say(text),
-    went: name => {
+    went: (name, pane) => {
       const run = model.get("run");
-      acts.reveal(run && "pane" in run ? run.pane : "source", name);
+      acts.reveal(pane ?? (run && "pane" in run ? run.pane : "source"), name);
     },
   });
   const outline = new Outline({

@@ -90,6 +90,11 @@ export function small(text: string, press: () => void, name?: string, more: Prop
   return button({ text, kind: "small", "aria-label": name, label: name, press, ...more });
 }
 
+/** A name that leads to what it names. */
+export function link(name: string, go: () => void, text = name): HTMLElement {
+  return h("button", { class: "gs-link", title: name, on: { click: go } }, text);
+}
+
 /** A paragraph that explains. */
 export function muted(...children: Child[]): HTMLElement {
   return h("p", { class: "gs-muted" }, ...children);

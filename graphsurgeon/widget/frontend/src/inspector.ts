@@ -1,5 +1,5 @@
 // The inspector at the right: what is selected, its tensors, and their mark buttons.
-import { button, copyButton, count, figure, fill, focus, h, hasFocus, muted, s, small } from "./dom";
+import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, muted, s, small } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
 import { called, opOf, sharedScope } from "./places";
@@ -251,7 +251,7 @@ export class Inspector {
   }
 
   #link(name: string): HTMLElement {
-    return h("button", { class: "gs-link", title: name, on: { click: () => this.events.revealed(name) } }, this.#short(called(name)));
+    return link(name, () => this.events.revealed(name), this.#short(called(name)));
   }
 
   /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */

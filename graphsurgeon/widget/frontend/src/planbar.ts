@@ -4,7 +4,7 @@ import type { Ask } from "./api";
 import { icon } from "./icons";
 import { keep, type Kept } from "./kept";
 import { problems, tables } from "./plantabs";
-import type { Unmapped, Verbs, Waits } from "./verbs";
+import type { PaneName, Unmapped, Verbs, Waits } from "./verbs";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Wrote } from "./types";
 
@@ -22,7 +22,7 @@ export interface PlanEvents {
   tried(): void;
   compared(): void;
   said(text: string): void;
-  went(name: string): void;
+  went(name: string, pane?: PaneName): void;
 }
 
 interface Tab {
@@ -151,7 +151,7 @@ export class PlanBar {
               text: faults ? "Faults" : "Warnings",
               n: faults || warnings,
               warn: true,
-              body: () => problems(plan, this.ask),
+              body: () => problems(plan, this.ask, this.events.went),
             },
           ]
         : []),

@@ -1,9 +1,9 @@
 // The details below the plan bar: tables of the boundary and of what the plan does.
-import { button, count, field, figure, h, muted, small } from "./dom";
+import { button, count, field, figure, h, link, muted, small } from "./dom";
 import { kindsOf } from "./places";
 import type { Ask } from "./api";
 import { icon } from "./icons";
-import type { Policy, Waits } from "./verbs";
+import type { PaneName, Policy, Waits } from "./verbs";
 import type { Boundary, Plan, TensorText } from "./types";
 
 const POLICIES: Record<Policy, string> = {
@@ -264,8 +264,10 @@ function rest(t: TensorText): string {
   return t.text.startsWith(t.tensor) ? t.text.slice(t.tensor.length).trim() : t.text;
 }
 
-/** Faults and warnings, each with what to do instead. */
-export function problems(plan: Plan, ask: Ask): HTMLElement {
+/** Faults and warnings, each with what to do instead; the names in them lead to what they name. */
+export function problems(plan: Plan, ask: Ask, go: (name: string, pane: PaneName) => void): HTMLElement {
+  const text = (said: string) =>
+    (plan.links?.[said] ?? [[said]]).map(([part, name, pane]) => (name ? link(part, () => go(name, pane!)) : part));
   return h(
     "ul",
     { class: "gs-rows gs-problems" },
@@ -274,7 +276,12 @@ export function problems(plan: Plan, ask: Ask): HTMLElement {
         "li",
         {},
         h("span", { class: "gs-tag gs-tag-fault" }, "\u2715 fault"),
-        h("div", {}, h("div", {}, h("b", {}, f.asked), ": ", f.wrong), h("div", { class: "gs-muted" }, f.instead)),
+        h(
+          "div",
+          {},
+          h("div", {}, h("b", {}, ...text(f.asked)), ": ", ...text(f.wrong)),
+          h("div", { class: "gs-muted" }, ...text(f.instead)),
+        ),
         !!f.cures?.length &&
           h(
             "span",
@@ -286,7 +293,7 @@ export function problems(plan: Plan, ask: Ask): HTMLElement {
         i === plan.faults.length - 1 && small("Take the last step back", () => ask("undo", {})),
       ),
     ),
-    ...plan.warnings.map(w => h("li", {}, h("span", { class: "gs-tag gs-tag-leak" }, "\u26a0 warning"), h("div", {}, w))),
+    ...plan.warnings.map(w => h("li", {}, h("span", { class: "gs-tag gs-tag-leak" }, "\u26a0 warning"), h("div", {}, ...text(w)))),
   );
 }
 

@@ -1,5 +1,5 @@
 // The panel of a run below the plan: where the first NaN comes from, what costs the most, the colours.
-import { copyButton, h, muted, small } from "./dom";
+import { copyButton, h, link as linked, muted, small } from "./dom";
 import type { Ask } from "./api";
 import type { ColourBy } from "./verbs";
 import type { RunShown } from "./types";
@@ -20,7 +20,7 @@ export function measures(run: RunShown): [ColourBy, string][] {
 }
 
 export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
-  const link = (name: string) => h("button", { class: "gs-link", title: name, on: { click: () => go(name) } }, name);
+  const link = (name: string) => linked(name, () => go(name));
   const { bad, apart } = run;
   return h(
     "div",

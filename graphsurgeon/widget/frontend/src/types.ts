@@ -191,6 +191,8 @@ export interface Plan {
   steps: { text: string; muted?: boolean }[];
   faults: Fault[];
   warnings: string[];
+  /** Of these and of the texts of faults those with names, in parts: words, or a name, what it leads to, and in which pane. */
+  links?: Record<string, [part: string, name?: string, pane?: PaneName][]>;
   counts: { ops: number; variables: number; placeholders: number; connections: number; changed?: number; removed?: number };
   /** How many variables there are in truth: the list may end before. */
   rows?: number;

@@ -518,6 +518,20 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
   expect(model.verbs.at(-1)).toEqual(["cure", { fault: 1, cure: 1 }]);
 });
 
+test("names in faults and warnings lead to what they name, in the pane that shows it", () => {
+  const links = { "x:0 is int32": [["x:0", "x", "source"], [" is int32"]], "unread: n/y": [["unread: "], ["n/y", "n/y", "destination"]] };
+  const faults = [{ asked: "connect", wrong: "x:0 is int32", instead: "yes" }];
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }], faults, warnings: ["unread: n/y"], links } as any });
+  expect(host.querySelector(".gs-problems li > div > div")!.textContent).toBe("connect: x:0 is int32");
+  const named = [...host.querySelectorAll<HTMLElement>(".gs-problems .gs-link")];
+  expect(named.map(e => e.textContent)).toEqual(["x:0", "n/y"]);
+  for (const one of named) click(one);
+  expect(model.verbs.slice(-2)).toEqual([
+    ["reveal", { pane: "source", name: "x" }],
+    ["reveal", { pane: "destination", name: "n/y" }],
+  ]);
+});
+
 test("what feeds a copy is said in its table: by a choice, by typing, or by picking a box; Esc gives up", async () => {
   const row = { tensor: "x:0", text: "x:0 float32", dtype: "float32", shape: "()", step: 0, kind: "placeholder", by: "copy/x", same: true };
   const inputs = [
