@@ -94,13 +94,22 @@ def test_every_theme_can_be_read(page: Any, kind: str, request: Any) -> None:
         page.wait_for_function("dark => document.body.dataset.jpThemeLight === String(!dark)", arg=theme == "Dark")
         page.wait_for_function("dark => !!document.querySelector('.gs.gs-dark') === dark", arg=theme == "Dark")
         page.locator("#jupyterlab-splash").wait_for(state="detached")
-        ground, ink, line = page.evaluate(
-            """() => { const style = (what, how) => getComputedStyle(document.querySelector(what))[how];
-              return [style('.gs', 'backgroundColor'), style('.gs-pane-source .gs-box text', 'fill'),
-                      style('.gs-pane-source .gs-line', 'stroke')]; }"""
+        ground, ink, *lines = page.evaluate(
+            """() => { const style = (what, how) => getComputedStyle(document.querySelector(what))[how],
+                edge = document.querySelector('.gs-pane-source .gs-edge'),
+                stroke = () => ['.gs-line', '.gs-arrow'].map(of => getComputedStyle(edge.querySelector(of)).stroke),
+                found = [style('.gs', 'backgroundColor'), style('.gs-pane-source .gs-box text', 'fill'), ...stroke()];
+              edge.classList.add('gs-quiet-edge');
+              found.push(...stroke());
+              edge.classList.remove('gs-quiet-edge');
+              return found; }"""
         )
         assert contrast(ground, ink) >= 4.5, f"{theme}, forced {forced}: {ink} on {ground}"
-        assert contrast(ground, line) >= (3 if forced == "active" else 1.5), f"{theme}, {forced}: {line} on {ground}"
+        for line in lines:
+            assert contrast(ground, line) >= 3, f"{theme}, {forced}: {line} on {ground}"
+        assert forced == "active" or contrast(ground, lines[0]) > contrast(ground, lines[2]) + 0.3, (
+            "quiet edges are not"
+        )
         seen.add((ground, ink))
         shot(page, f"theme-{kind}-{theme}-{forced}")
     assert len(seen) >= 3
