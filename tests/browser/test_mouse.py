@@ -104,6 +104,22 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
     box(page, "x").click()
     fit(page)
 
+    # the region, dragged onto an edge, stands on it as a copy
+    notebook.run("ed.screen.set_boundary(['net/mm:0'], ['net/h:0'])")
+    box(page, "net/h").and_(page.locator(".gs-region")).wait_for()
+    page.mouse.move(*middle(box(page, "net/h")))
+    page.mouse.down()
+    page.mouse.move(*page.evaluate(MIDDLE, ["net/mm", "net/h"]), steps=8)
+    page.get_by_text("a copy of the region behind net/mm:0").wait_for()
+    shot(page, "region-on-edge")
+    page.mouse.up()
+    said(page, "a copy of net/h will stand behind net/mm:0")
+    assert notebook.ask("list(ed.draft.effect.new_names)") == ["copy/net/h"]
+    page.keyboard.press("Control+z")
+    said(page, "taken back: ")
+    notebook.run("ed.screen.clear_boundary()")
+    fit(page)
+
     def stroke(of: str, to: str, *held: str, button: str = "left") -> None:
         x, y = page.evaluate(MIDDLE, [of, to])
         for key in held:

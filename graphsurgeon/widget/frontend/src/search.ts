@@ -198,7 +198,7 @@ export class Search {
         role: "option",
         id: `${this.#list.id}-${i}`,
         title: name,
-        on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, false) },
+        on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, this.#docked) },
       },
       // cut in the middle: what tells it from others is its end
       h("span", { class: "gs-hit-name" }, h("span", { class: "gs-hit-path" }, name.slice(0, cut)), h("span", {}, name.slice(cut))),

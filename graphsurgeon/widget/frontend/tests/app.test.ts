@@ -518,6 +518,21 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
   expect(model.verbs.at(-1)).toEqual(["cure", { fault: 1, cure: 1 }]);
 });
 
+test("apply asks only where something is lost", () => {
+  const ready = { ...NO_PLAN, steps: [{ text: "copy" }], ready: true },
+    applied = () => model.verbs.filter(([verb]) => verb === "apply").length,
+    asked = () => document.querySelector('[role="alertdialog"]');
+  model.put({ plan: ready });
+  click(host.querySelector(".gs-primary")!);
+  expect([applied(), asked()]).toEqual([1, null]);
+  model.put({ plan: { ...ready, warnings: ["1 variable will start from initial values"] } });
+  click(host.querySelector(".gs-primary")!);
+  expect(asked()!.textContent).toContain("1 variable will start from initial values");
+  expect(applied()).toBe(1);
+  click([...asked()!.querySelectorAll("button")].find(b => b.textContent === "Apply")!);
+  expect([applied(), asked()]).toEqual([2, null]);
+});
+
 test("names in faults and warnings lead to what they name, in the pane that shows it", () => {
   const links = { "x:0 is int32": [["x:0", "x", "source"], [" is int32"]], "unread: n/y": [["unread: "], ["n/y", "n/y", "destination"]] };
   const faults = [{ asked: "connect", wrong: "x:0 is int32", instead: "yes" }];
