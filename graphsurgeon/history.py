@@ -323,8 +323,8 @@ class Holder(Protocol):
     def session(self) -> Any:
         """A session with all values."""
 
-    def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
-        """Called when a plan has built a graph anew: variable of the new one -> variable of the old one."""
+    def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+        """Called when a plan has built a graph anew: variable of the new one -> variable of the old one; new names."""
 
 
 class Timeline:
@@ -456,7 +456,7 @@ class Timeline:
                 event = Event.of(number, applied, time.perf_counter() - start, **about)
                 event.layers = _layers_after(event, *known, self.snapshot)
                 if result.graph is not before:
-                    values.moved(before, result.graph, result.origins)
+                    values.moved(before, result.graph, result.origins, effect.renamed)
                     if self.log.code:
                         _keep(self.log, result.graph)
             # From here on it is done: nothing may fail after this line.

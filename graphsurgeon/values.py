@@ -94,6 +94,7 @@ class Values:
             "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
         )
         same = getattr(opened.values, "same", {})
+        self._called: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
         self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary({opened.graph: {}} | same)
         self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
         self._left: dict[int, _Left] = {}
@@ -257,14 +258,22 @@ class Values:
         copied = self._copied_init_ops
         return SessionValues(self.reader, self._source, untrained, graph, self.uninitialized, same, copied)
 
-    def moved(self, before: Any, after: Any, names: Mapping[str, str]) -> None:
+    def moved(self, before: Any, after: Any, names: Mapping[str, str], renamed: Mapping[str, str]) -> None:
         """Notes that a plan has built a graph anew.
 
         Args:
             before, after: the graphs.
             names: variable of the new graph -> the variable of the old one that it is.
+            renamed: op of the old graph -> its name in the new one, where that is another.
         """
+        known = self._called.get(before, {})
+        later = {first: renamed.get(now, now) for first, now in known.items()}
+        self._called[after] = {old: new for old, new in renamed.items() if old not in known.values()} | later
         self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
+
+    def _called_now(self, graph: TFGraph) -> Mapping[str, str]:
+        """Returns op of the graph that was opened -> its name in one that plans have made, where that is another."""
+        return self._called.get(graph, {})
 
     def _filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
         """Returns which variables of a graph, given by name, have a value in the file that was opened."""
@@ -372,8 +381,10 @@ class Values:
             held |= holding(session, within_reach(graph, [*held, *ran], more), asked)
         if new and own is not None:
             bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
-            held = set_bare(own, session, bare, source, self._filed(graph, [info.op for _, info in bare]))
-            run_init_ops(session, source)
+            held = set_bare(
+                own, session, bare, source, self._filed(graph, [info.op for _, info in bare]), self._called_now
+            )
+            run_init_ops(session, source, self._called_now)
         for event in pending:
             if event.number in known:
                 fill_made(session, event.applied.made)
@@ -382,7 +393,7 @@ class Values:
             due.initial, report.initial = [], []
         give(due, [infos[name] for name in gone if name in infos])
         if new and own is None and not filed:
-            run_init_ops(session, source)
+            run_init_ops(session, source, self._called_now)
         if new:
             fill_tables(session, as_found=source is not None and graph is self._opened())
         for event in pending:

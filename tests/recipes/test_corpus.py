@@ -14,7 +14,7 @@ FEW = {
     "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],
     "recompute": ["dotnet_cifar_meta_ckpt", "contrib_revnet_custom_gradient_ckpt"],
     "cut off": ["dl4j_nms_v5", "kws_ds_cnn_s", "serving_session_bundle"],
-    "renamed": ["kws_dnn_s", "onnx_regression_meta_ckpt", "est_dnn_export"],
+    "renamed": ["kws_dnn_s", "onnx_regression_meta_ckpt", "est_dnn_export", "serving_half_plus_two_tf2"],
     "merged": ["kws_dnn_s", "onnx_regression_meta_ckpt"],
     "checkpoint": ["onnx_regression_meta_ckpt"],
     "averages": ["dotnet_cifar_meta_ckpt"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -12,7 +12,7 @@ import tensorflow as tf
 from ...errors import OpenError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFSession
-from ...graph.names import op_name
+from ...graph.names import op_name, renamed_end
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import has_op
@@ -132,8 +132,12 @@ class CheckpointValues:
         checkpoint = Checkpoint(self._prefix, f"values from {self._prefix!r}")
         return {op: checkpoint.stored(key, _part(spec)) for op, (_, key, spec) in places.items()}
 
-    def move(self, old: TFSession, new: TFSession) -> frozenset[str]:
+    def move(self, old: TFSession, new: TFSession, called: Callable[[TFGraph], Mapping[str, str]]) -> frozenset[str]:
         """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
+
+        Args:
+            old, new: the sessions.
+            called: graph -> op in the file -> its name in that graph, where that is another.
 
         Returns:
             the names of the variable ops that this has set; none where a graph has lost the ops of the saver, or what
@@ -144,30 +148,32 @@ class CheckpointValues:
             return frozenset()
         name, save, restore = saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name
         ends = [(old, save), (old, name), (new, restore), (new, name)]
-        if not all(has_op(session.graph, end.partition(":")[0]) for session, end in ends):
-            return frozenset()
-        if not all(self._unmoved(session.graph, end.partition(":")[0]) for session, end in ends):
-            return frozenset()
+        now = [renamed_end(end, called(session.graph)) for session, end in ends]
+        for (session, was), end in zip(ends, now, strict=True):
+            if not self._unmoved(session.graph, op_name(was), op_name(end)):
+                return frozenset()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "values")
             try:
-                old.run(save, {name: path})
-                new.run(new.graph.get_operation_by_name(restore), {name: path})
+                old.run(now[0], {now[1]: path})
+                new.run(new.graph.get_operation_by_name(now[2]), {now[3]: path})
             except tf.errors.OpError:
                 return frozenset()
         return self.covered()
 
-    def _unmoved(self, graph: TFGraph, name: str) -> bool:
-        """Whether an op of the saver still works on its own variables, whatever they are called now."""
-        todo, seen = [tuple(g.get_operation_by_name(name) for g in (self._graph, graph))], set()
+    def _unmoved(self, graph: TFGraph, name: str, now: str) -> bool:
+        """Whether an op of the saver is there and works on its own variables, whatever they all are called now."""
+        if not (has_op(self._graph, name) and has_op(graph, now)):
+            return False
+        todo, seen = [(self._graph.get_operation_by_name(name), graph.get_operation_by_name(now))], set()
         while todo:
-            was, now = todo.pop()
-            if now in seen:
+            was, new_op = todo.pop()
+            if new_op in seen:
                 continue
-            seen.add(now)
-            if was.type != now.type or len(was.inputs) != len(now.inputs):
+            seen.add(new_op)
+            if was.type != new_op.type or len(was.inputs) != len(new_op.inputs):
                 return False
-            for old, new in zip(was.inputs, now.inputs, strict=True):
+            for old, new in zip(was.inputs, new_op.inputs, strict=True):
                 if old.name != new.name and has_op(self._graph, new.op.name):
                     return False
                 todo.append((old.op, new.op))

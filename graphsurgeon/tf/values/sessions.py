@@ -259,6 +259,7 @@ def set_bare(
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
     source: Any,
     filed: frozenset[str],
+    called: Callable[[TFGraph], Mapping[str, str]],
 ) -> frozenset[str]:
     """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2.
 
@@ -268,6 +269,7 @@ def set_bare(
         pairs: (variable of the old graph, variable of the new one).
         source: a `Values` that may be able to move what it has restored.
         filed: names of the new variables that this source has restored.
+        called: graph -> op in the file -> its name in that graph, where that is another.
 
     Returns:
         the names of the variables that were set.
@@ -275,7 +277,7 @@ def set_bare(
     Raises:
         PlanError: no op sets one of them.
     """
-    done = filed if pairs and hasattr(source, "move") and source.move(old, new) else frozenset()
+    done = filed if pairs and hasattr(source, "move") and source.move(old, new, called) else frozenset()
     lost = [info.op for _, info in pairs if info.op not in done]
     if lost:
         how = (
@@ -286,13 +288,14 @@ def set_bare(
     return done
 
 
-def run_init_ops(session: TFSession, source: Any) -> None:
+def run_init_ops(session: TFSession, source: Any, called: Callable[[TFGraph], Mapping[str, str]]) -> None:
     """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left.
 
     An asset whose op an edit has given another name is not fed: the op itself says where its file is.
     """
     graph = session.graph
+    now = called(graph)
     for name in getattr(source, "init_ops", ()):
         feeds = {end: path for end, path in source.asset_feeds.items() if has_op(graph, op_name(end))}
         with suppress(KeyError, tf.errors.OpError):
-            session.run(graph.get_operation_by_name(name), feeds)
+            session.run(graph.get_operation_by_name(now.get(name, name)), feeds)

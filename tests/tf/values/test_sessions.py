@@ -107,6 +107,21 @@ def test_what_a_saved_model_of_tf2_holds_by_now_goes_into_the_session_of_an_edit
     assert new.run(look, {"look_key:0": "none"}).tolist() == [-1.5, -2.5]
 
 
+@pytest.mark.parametrize("ran", [False, True], ids=["before any run", "after one"])
+def test_the_saver_and_the_init_op_are_found_under_new_names(tmp_path, ran):
+    ed, look, grow = saved_counter(tmp_path / "sm")
+    if ran:
+        ed.session().run(grow, {"grow_by:0": 0.5})
+    for scope in ("once", "twice"):
+        tops = dict.fromkeys(name.partition("/")[0] for name in ed.snapshot.names)
+        ed.apply(gs.recipes.rename(ed, {top: f"{scope}/{top}" for top in tops}))
+    found = ed.session().run(f"twice/once/{look}", {"twice/once/look_key:0": "b"})
+    assert found.tolist() == ([30.0, 50.0] if ran else [20.0, 40.0])
+    for _ in range(2):
+        ed.undo()
+    assert ed.session().run(look, {"look_key:0": "b"}).tolist() == found.tolist()
+
+
 def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(tmp_path):
     ed, look, _ = saved_counter(tmp_path / "sm")
     first = ed.session()
