@@ -1,4 +1,4 @@
-"""What stays when the kernel is gone: a picture and a sentence, never an empty cell."""
+"""What stays without a kernel, or without the widget extension: a picture and a sentence, never an empty cell."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from tests.lab import OPENING, open_file, open_notebook
 from tests.until import until
 
 CELLS = [f"{IMPORTS}\n{BUILD}", "gs.open(build(), title='small')"]
+#: The page of a JupyterLab in whose environment neither ipywidgets nor anywidget is installed.
+WITHOUT_WIDGETS = """
+const parse = JSON.parse;
+JSON.parse = (...given) => {
+    const value = parse(...given);
+    if (value?.federated_extensions)
+        value.federated_extensions = value.federated_extensions.filter((one) => !one.name.includes('widget'));
+    return value;
+};"""
 RESTART = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
 
 
@@ -69,6 +78,19 @@ def test_a_reopened_notebook_shows_the_picture(page: Any, lab: Any) -> None:
     shot(page, "received")
     assert picture.count() == 1
     received.close()
+
+
+def test_a_jupyterlab_without_the_widget_extension_shows_the_picture_and_what_is_missing(page: Any, lab: Any) -> None:
+    page.add_init_script(WITHOUT_WIDGETS)
+    opened = open_notebook(page, lab, CELLS)
+    picture = page.locator(".jp-OutputArea-output img[alt*='ops']")
+    picture.wait_for()
+    until(lambda: picture.evaluate("image => image.complete && image.getBoundingClientRect().width > 50"))
+    page.get_by_text("Jupyter runs without the package anywidget").wait_for()
+    shot(page, "without-extension")
+    assert page.locator(".gs").count() == 0
+    page.errors.clear()  # JupyterLab's own: nobody answers the kernel's comm
+    opened.close()
 
 
 def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(page: Any, lab: Any) -> None:
