@@ -95,6 +95,15 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     fit(page)
     shot(page, "inside-4-preview")
     assert "left as it is" in notebook.ask("ed.draft.preview().__str__()")
+    # a placeholder that the plan makes can be clicked as any op
+    made = notebook.ask("ed.draft.effect.copies[0].placeholders[0].name")
+    box(page, made, "destination").click()
+    page.locator(".gs-inspector", has_text=made.rpartition("/")[2]).get_by_text("Placeholder", exact=True).wait_for(
+        state="attached"
+    )
+    answered(page)
+    assert page.locator(".gs-level-error").count() == 0
+    shot(page, "inside-4-placeholder")
     apply(page)
     answered(page)
     shot(page, "inside-5-applied")
