@@ -92,6 +92,11 @@ def said(page: Any, text: str) -> None:
     page.wait_for_function("text => document.querySelector('.gs-status-text').textContent.includes(text)", arg=text)
 
 
+def at_keys(what: Any) -> None:
+    """Waits until the keyboard is where the next key is meant for: where it goes by itself it may go late."""
+    what.and_(what.page.locator(":focus")).first.wait_for()
+
+
 def table(page: Any, tab: str) -> list[list[str]]:
     """Opens a tab of the plan and returns the cells of its table, row by row."""
     if page.get_by_role("tab", name=tab).get_attribute("aria-selected") != "true":

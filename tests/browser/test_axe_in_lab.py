@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.hands import BUILD, IMPORTS, apply, box, said, shot
+from tests.browser.hands import BUILD, IMPORTS, apply, at_keys, box, said, shot
 from tests.lab import open_notebook
 from tests.needs import need
 from tests.widget.page import AXE
@@ -56,6 +56,7 @@ def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
     box(page, "y").focus()
     page.keyboard.press("c")
     page.locator(".gs-pane-destination .gs-item").first.wait_for()
+    at_keys(page.locator(".gs-entered"))
     clean("plan")
     for tab in page.locator(".gs-tabs [role=tab]").all():
         tab.click()

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, apply, box, said
+from tests.browser.hands import BUILD, IMPORTS, apply, at_keys, box, said
 from tests.lab import open_notebook
 
 
@@ -38,6 +38,7 @@ def test_keys_alone(page: Any, notebook7: Any) -> None:
     said(page, "Boundary: 1 in, 1 out")
     page.keyboard.press("c")
     box(page, "copy/y", "destination").wait_for()
+    at_keys(page.locator(".gs-entered"))
     page.keyboard.press("Escape")  # from what feeds the copy, which is asked next, back to the picture
     page.wait_for_function("() => document.activeElement.dataset.name === 'y'")
     page.keyboard.press("Control+z")
@@ -46,10 +47,11 @@ def test_keys_alone(page: Any, notebook7: Any) -> None:
     said(page, "done again: copy")
 
     # connect: Tab goes to the preview, and arrows from box to box
-    for _ in range(40):
-        if page.evaluate("() => !!document.activeElement.closest('.gs-pane-destination .gs-item')"):
-            break
+    passed = []
+    while not page.evaluate("() => !!document.activeElement.closest('.gs-pane-destination .gs-item')"):
+        assert len(passed) < 5, f"Tab does not go from the source to the preview, but to {passed}"
         page.keyboard.press("Tab")
+        passed.append(page.evaluate("() => document.activeElement.outerHTML.slice(0, 100)"))
     walk(page, "other")
     page.keyboard.press("m")
     walk(page, "copy/net/mm")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, answered, apply, box, connect, fit, painted, said, shot
+from tests.browser.hands import BUILD, IMPORTS, answered, apply, at_keys, box, connect, fit, painted, said, shot
 from tests.lab import open_notebook
 from tests.until import until
 
@@ -48,6 +48,7 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     said(page, "Boundary: 1 in, 1 out")
     page.keyboard.press("c")
     box(page, "copy/y", "destination").wait_for()
+    at_keys(page.locator(".gs-entered"))
     page.locator(".gs-pane-destination .gs-item").first.focus()
     fit(page)
     connect(page, "other", "copy/net/mm")
@@ -208,6 +209,7 @@ def test_two_graphs(page: Any, lab: Any) -> None:
     said(page, "Boundary: 1 in, 1 out")
     page.keyboard.press("c")
     box(page, "copy/net/mm", "destination").wait_for()
+    at_keys(page.locator(".gs-entered"))
     assert page.locator(".gs-pane-title").all_text_contents() == ["net", "app after the plan"]
     connect(page, "scaled", "copy/net/mm")
     # the new wire is drawn as one that joins what is there to what is copied
