@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
+import pytest
 from nbval.plugin import IPyNbCell
 
+from tests import kernels
 from tests.pictures import compared
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -24,3 +28,12 @@ def pytest_itemcollected(item: Any) -> None:
         stored, plain = item.parent.nb.metadata.get("tensorflow"), item.sanitize
         exact = stored in (None, version("tensorflow").rpartition(".")[0])
         item.sanitize = lambda text: compared(plain(text), exact)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_setup(item: Any) -> Iterator[None]:
+    """Lets the kernels of notebooks be children of one process that has imported TensorFlow."""
+    with pytest.MonkeyPatch.context() as patch:
+        if isinstance(item, IPyNbCell) and sys.platform == "linux":  # elsewhere, such a child may not live
+            patch.setenv("JUPYTER_PATH", kernels.started())
+        return (yield)

@@ -1,4 +1,4 @@
-"""Kernels for notebooks in a browser: children of one process that has imported TensorFlow, which takes seconds.
+"""Kernels for notebooks: children of one process that has imported TensorFlow and us, which takes seconds.
 
 ``python kernels.py NUMBER`` makes a child of itself for each that asks at the socket of this number, in which ipykernel
 runs as it does in a process of its own; ``python kernels.py SOCKET FILE`` is what Jupyter starts: it asks, and lives as
@@ -7,26 +7,59 @@ long.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
+import select
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
+from functools import cache
 from typing import Any
 
 #: Long enough for what one kernel is given: its environment above all.
 _MOST = 1 << 20
 
 
-def spec(path: str) -> dict[str, Any]:
-    """Returns the kernel.json with which Jupyter starts such kernels, of the process that is asked at `path`."""
-    return {
+@cache
+def started() -> str:
+    """Starts the process whose children are kernels: one for all that this process opens, with which it ends.
+
+    Returns:
+        A folder for JUPYTER_PATH, in which Jupyter finds such kernels under the name of its own.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="gs")  # the path of a socket must be short
+    path, kernel = os.path.join(folder.name, "asked"), os.path.join(folder.name, "kernels", "python3")
+    os.makedirs(kernel)
+    spec = {
         "argv": [sys.executable, "-S", __file__, path, "{connection_file}"],
         "display_name": "Python 3",
         "language": "python",
         "interrupt_mode": "message",
     }
+    with open(os.path.join(kernel, "kernel.json"), "w") as file:
+        json.dump(spec, file)
+    environment = {
+        **os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
+    }  # fmt: skip
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.bind(path)
+        asked.listen()
+        number = asked.fileno()
+        about: dict[str, Any] = {"env": environment, "cwd": folder.name, "stdin": subprocess.PIPE}
+        process = subprocess.Popen([sys.executable, __file__, str(number)], pass_fds=[number], **about)
+
+    def end() -> None:
+        process.communicate()
+        folder.cleanup()
+
+    atexit.register(end)
+    return folder.name
 
 
 def ask(path: str, file: str) -> None:
@@ -39,14 +72,19 @@ def ask(path: str, file: str) -> None:
 
 
 def serve(number: int) -> None:
-    """Makes a child for each that asks; a child becomes the kernel."""
+    """Makes a child for each that asks, until standard input ends; a child becomes the kernel."""
     import ipykernel.kernelapp
     import tensorflow  # noqa: F401
 
+    import graphsurgeon.screen.screen  # noqa: F401  # but no widgets: to a kernel that runs they announce themselves
+
+    gc.freeze()  # no kernel looks for garbage in what all of them share
     assert len(os.listdir("/proc/self/task")) == 1, "a child has but one of the threads"
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(fileno=number) as listening:
         while True:
+            if sys.stdin in select.select([listening, sys.stdin], [], [])[0]:
+                return
             asking, _ = listening.accept()
             if not os.fork():
                 break
@@ -63,7 +101,7 @@ def _settle(asking: socket.socket) -> None:
     while not text.endswith(b"\n"):
         text += asking.recv(_MOST)
     given = json.loads(text)
-    for number, file in enumerate(files, 1):
+    for number, file in enumerate([os.open(os.devnull, os.O_RDONLY), *files]):
         os.dup2(file, number)
         os.close(file)
     os.chdir(given["folder"])

@@ -8,10 +8,8 @@ import http.client
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import urllib.request
 from pathlib import Path
@@ -71,11 +69,9 @@ class Server:
             file = folder / "settings" / f"{name}.jupyterlab-settings"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(value))
-        self._asked = tempfile.TemporaryDirectory(prefix="gs")  # the path of a socket must be short
-        path = str(Path(self._asked.name) / "kernels")
-        spec = folder / "shared" / "kernels" / "python3" / "kernel.json"
-        spec.parent.mkdir(parents=True)
-        spec.write_text(json.dumps(kernels.spec(path)))
+        built = folder / "config" / "labconfig" / "page_config.json"
+        built.parent.mkdir(parents=True)  # without it, each page has Node asked whether all is built
+        built.write_text(json.dumps({"buildCheck": False, "buildAvailable": False}))
         module, app, _ = _APPS[kind]
         command = [
             *(sys.executable, "-m", module, "--no-browser", "--allow-root", "--ip=127.0.0.1"),
@@ -88,12 +84,6 @@ class Server:
         self._ending: list[threading.Thread] = []
         self._log = (folder / "server.log").open("wb")
         about: dict[str, Any] = {"cwd": self.root, "stdout": self._log, "stderr": subprocess.STDOUT}
-        alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.bind(path)
-            asked.listen()
-            serving, passed = [sys.executable, kernels.__file__, str(asked.fileno())], [asked.fileno()]
-            self._kernels = subprocess.Popen(serving, env=self._environment() | alone, pass_fds=passed, **about)
         self._process = subprocess.Popen(command, env=self._environment(), **about)
         try:
             until(self._answers, timeout=240)
@@ -106,7 +96,6 @@ class Server:
         places = {
             "JUPYTER_CONFIG_DIR": "config",
             "JUPYTER_DATA_DIR": "data",
-            "JUPYTER_PATH": "shared",
             "JUPYTER_RUNTIME_DIR": "runtime",
             "JUPYTERLAB_SETTINGS_DIR": "settings",
             "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
@@ -117,6 +106,7 @@ class Server:
         return {
             **kept,
             **{key: str(self.folder / name) for key, name in places.items()},
+            "JUPYTER_PATH": kernels.started(),
             "PYTHONPATH": str(ROOT),
             "NO_PROXY": "127.0.0.1,localhost",
             "no_proxy": "127.0.0.1,localhost",
@@ -168,21 +158,19 @@ class Server:
         self._ending[-1].start()
 
     def stop(self) -> None:
-        """Ends the kernels and the server."""
+        """Ends its kernels and the server."""
         for thread in self._ending:
             thread.join()
         with contextlib.suppress(Exception):
             for kernel in self.api("kernels"):
                 self.api(f"kernels/{kernel['id']}", "DELETE")
-        for process in (self._process, self._kernels):
-            process.terminate()
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._log.close()
-        self._asked.cleanup()
 
 
 class Opened:

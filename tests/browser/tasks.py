@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import Any
 
 from tests.browser.hands import IMPORTS, answered, box, painted, said
 from tests.browser.person import Person
-from tests.needs import ROOT
+from tests.fresh import process
 
 #: Two nets as files, and a place of the notebook where one view after another is shown.
 BUILD = """
@@ -227,7 +224,7 @@ _AGAIN = """
 import hashlib, json, shutil, sys
 import tensorflow as tf, graphsurgeon as gs
 made = []
-for text, saved, graph in json.load(sys.stdin):
+for text, saved, graph in json.load(open(sys.argv[1])):
     names = {"__name__": "again", "gs": gs}
     exec(text, names)
     names["ed"] = names["redo"]()
@@ -245,10 +242,9 @@ def digest(graph: str) -> str:
 
 def again(scripts: list[tuple[str, str, str]], folder: Path) -> list[str]:
     """Returns what graphs are that scripts make in a fresh process: each the history, what was saved, the graph."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
-    ran = subprocess.run(
-        [sys.executable, "-c", _AGAIN], input=json.dumps(scripts), capture_output=True, text=True, cwd=folder, env=env
-    )
+    given = folder / "again.json"
+    given.write_text(json.dumps(scripts))
+    ran = process(_AGAIN, given, cwd=folder)
     assert ran.returncode == 0, ran.stderr[-3000:]
     made: list[str] = json.loads(ran.stdout.splitlines()[-1])
     return made
