@@ -53,10 +53,8 @@ for build in (net, relus, donor):
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
             v1.train.Saver(allow_empty=True).save(session, build.__name__)
-place = ipywidgets.VBox([])
-place
 """
-CELLS = [IMPORTS, BUILD]
+CELLS = [IMPORTS, BUILD, "place = ipywidgets.VBox([])\nplace"]
 NET = "ed = gs.open('net.meta'); view = ed.view()"
 RELUS = "ed = gs.open('relus.meta'); view = ed.view()"
 SAVED = "gs.open('saved').graph"
@@ -202,7 +200,7 @@ def do(page: Any, notebook: Any, task: Task, way: str) -> Person:
     notebook.run(f"{task.start}\nplace.children = [view]")
     page.locator(".gs-pane-source .gs-box").first.wait_for()
     painted(page)
-    page.locator(".gs-status").scroll_into_view_if_needed()
+    page.locator(".gs").evaluate("widget => widget.scrollIntoView()")  # all of it: a recording shows what is in sight
     box(page, "images" if task.start == GRAFT else "x").focus()
     person = Person(page, f"{task.name.replace(' ', '-')}-by-{way}")
     (task.mouse if way == "mouse" else task.keyboard)(person)

@@ -91,8 +91,8 @@ export function small(text: string, press: () => void, name?: string, more: Prop
 }
 
 /** A name that leads to what it names. */
-export function link(name: string, go: () => void, text = name): HTMLElement {
-  return h("button", { class: "gs-link", title: name, on: { click: go } }, text);
+export function link(name: string, go: (name: string) => void, text = name): HTMLElement {
+  return h("button", { class: "gs-link", title: name, on: { click: () => go(name) } }, text);
 }
 
 /** A paragraph that explains. */

@@ -251,7 +251,7 @@ export class Inspector {
   }
 
   #link(name: string): HTMLElement {
-    return link(name, () => this.events.revealed(name), this.#short(called(name)));
+    return link(name, this.events.revealed, this.#short(called(name)));
   }
 
   /** One tensor; of the op's own outputs the number says enough, and where there are several one is chosen for i and o. */

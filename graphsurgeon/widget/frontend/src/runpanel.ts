@@ -1,5 +1,5 @@
 // The panel of a run below the plan: where the first NaN comes from, what costs the most, the colours.
-import { copyButton, h, link as linked, muted, small } from "./dom";
+import { copyButton, h, link, muted, small } from "./dom";
 import type { Ask } from "./api";
 import type { ColourBy } from "./verbs";
 import type { RunShown } from "./types";
@@ -20,7 +20,6 @@ export function measures(run: RunShown): [ColourBy, string][] {
 }
 
 export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string) => void, say: (text: string) => void): HTMLElement {
-  const link = (name: string) => linked(name, () => go(name));
   const { bad, apart } = run;
   return h(
     "div",
@@ -38,16 +37,16 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
       h(
         "div",
         { class: "gs-bad" },
-        h("div", {}, h("span", { class: "gs-tag gs-tag-fault" }, "first not finite"), " ", link(bad.op), "  ", bad.text),
+        h("div", {}, h("span", { class: "gs-tag gs-tag-fault" }, "first not finite"), " ", link(bad.op, go), "  ", bad.text),
         ...bad.inputs.map(text => muted(`its input: ${text}`)),
-        h("div", { class: "gs-way" }, "back: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name)])),
+        h("div", { class: "gs-way" }, "back: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name, go)])),
       ),
     apart &&
       h(
         "div",
         { class: "gs-bad" },
         apart.op
-          ? h("div", {}, h("span", { class: "gs-tag gs-tag-leak" }, "first other value"), " ", link(apart.op), "  ", apart.text)
+          ? h("div", {}, h("span", { class: "gs-tag gs-tag-leak" }, "first other value"), " ", link(apart.op, go), "  ", apart.text)
           : muted("As before: ", apart.text),
         apart.op && muted(`instead of: ${apart.instead}`),
       ),
@@ -59,7 +58,7 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
           "section",
           {},
           h("h4", {}, what === "ms" ? "Most time" : "Most memory"),
-          h("ol", {}, ...run.tops[what].map(([name, text]) => h("li", {}, link(name), h("span", { class: "gs-muted" }, text)))),
+          h("ol", {}, ...run.tops[what].map(([name, text]) => h("li", {}, link(name, go), h("span", { class: "gs-muted" }, text)))),
         ),
       ),
     ),
