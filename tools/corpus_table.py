@@ -1,5 +1,7 @@
 """Opens and copies every real graph of the corpus and prints one row for each: python tools/corpus_table.py [ID ...].
 
+A graph has `--within` seconds, by default 600; what is not done by then is named in its cells and counted below.
+
 A row says whether the graph opens (or the sentence that refuses it), and whether copies of it, twice into one graph,
 cut in the middle, and trained, give the numbers recorded for it; of a SavedModel of TF2 also what it serves, opened as
 that, copied, cut, and saved for plain TensorFlow; and for each recipe what it did where it applies, its claim asserted.
@@ -9,10 +11,13 @@ here, the row has the sentence that refuses the copy. Exit code 1: a copy or a r
 
 from __future__ import annotations
 
+import argparse
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,10 +43,34 @@ KINDS: dict[str, Callable[[Any, str], Any]] = {
 ONLY: dict[str, Callable[[Any], bool]] = {"trained": runs.trains, "served": signatures.served, **APPLIES}
 
 
-def row(corpus: Corpus, id: str) -> list[str]:
+LATE = "not within its time"
+
+
+class Late(BaseException):
+    """The time of a graph is over; like Ctrl+C, nothing takes it for a fault of its own."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raises `Late` after this many seconds; what runs in TensorFlow ends first."""
+
+    def ring(*_: Any) -> None:
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def row(corpus: Corpus, id: str, within: float) -> list[str]:
     """Returns the cells of one graph."""
     item = corpus.item(id)
     start = time.perf_counter()
+    end = start + within
     try:
         ed = gs.open(corpus.path(id), tags=item["run"].get("tags"))
     except gs.OpenError as error:
@@ -51,18 +80,21 @@ def row(corpus: Corpus, id: str) -> list[str]:
     if faults:
         cells += [f"refused: {faults[0].wrong}", *[""] * (len(KINDS) - 1)]
     elif not runs.has_golden(item):
-        made = outcome(runs.test_copied_without_numbers, corpus, id).replace("equal", "as predicted")
+        made = outcome(runs.test_copied_without_numbers, corpus, id, end).replace("equal", "as predicted")
         cells += [f"{made}, no numbers", "no numbers"]
         cells += [""] * (3 + len(KINDS) - len(cells))
     else:
-        cells += [outcome(run, corpus, id) if ONLY.get(word, bool)(item) else "" for word, run in KINDS.items()]
+        cells += [outcome(run, corpus, id, end) if ONLY.get(word, bool)(item) else "" for word, run in KINDS.items()]
     return [*cells, f"{time.perf_counter() - start:.1f} s"]
 
 
-def outcome(run: Callable[[Any, str], Any], corpus: Corpus, id: str) -> str:
-    """Returns "equal", what the run says of itself, or what went wrong."""
+def outcome(run: Callable[[Any, str], Any], corpus: Corpus, id: str, end: float) -> str:
+    """Returns "equal", what the run says of itself, what went wrong, or that the time was over."""
     try:
-        said = run(corpus, id)
+        with limited(end - time.perf_counter()):
+            said = run(corpus, id)
+    except Late:
+        return LATE
     except Exception as error:
         words = " ".join(str(error).split())
         return f"FAILED {type(error).__name__}: {words[:120]}"
@@ -71,17 +103,24 @@ def outcome(run: Callable[[Any, str], Any], corpus: Corpus, id: str) -> str:
     return "nothing to cut" if run is KINDS["middle"] and id in runs.UNCUT else "equal"
 
 
-def main(ids: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Prints the table; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python tools/corpus_table.py", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("ids", nargs="*", metavar="ID", help="a graph; default: all, the smallest first")
+    parser.add_argument("--within", type=float, default=600.0, help="seconds for one graph; default: 600")
+    given = parser.parse_args(arguments)
     corpus = open_corpus()
     print("| graph | ops | opening | " + " | ".join(KINDS) + " | time |")
     print("|---" * (4 + len(KINDS)) + "|")
-    failed = 0
-    for id in ids or corpus.ids():
-        cells = row(corpus, id)
+    failed = late = 0
+    for id in given.ids or corpus.ids():
+        cells = row(corpus, id, given.within)
         failed += any(cell.startswith("FAILED") for cell in cells)
+        late += any(cell.startswith(LATE) for cell in cells)
         print("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |", flush=True)
-    print(f"\n{failed} failed")
+    print(f"\n{failed} failed, {late} not done within {given.within:g} s")
     return 1 if failed else 0
 
 

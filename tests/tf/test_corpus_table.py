@@ -17,3 +17,10 @@ def test_a_row_says_what_opens_what_is_equal_and_what_is_refused(corpus, capsys)
     assert unknown[0] == "opened"
     assert "refused: the result would hold 1 op of a type that TensorFlow does not know" in unknown[1]
     assert "is not an op name that TensorFlow takes" in closed[0]
+
+
+def test_a_graph_that_takes_too_long_is_left_and_counted(corpus, capsys):
+    assert main(["dl4j_simple_cond", "--within", "0"]) == 0
+    row, _, last = capsys.readouterr().out.splitlines()[2:]
+    assert row.count("not within its time") >= 10
+    assert last == "0 failed, 1 not done within 0 s"
