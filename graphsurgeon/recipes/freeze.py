@@ -19,7 +19,8 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
     Args:
         ed: the editor.
         outputs: the tensors that are wanted, by name or object; default: those of the function that was opened.
-        inputs: tensors that are fed: what computes them stays out.
+        inputs: tensors that are fed: what computes them stays out. The placeholder of ``op:0`` is called ``op``, and
+            that of ``op:1`` is called ``op_1``.
         values: as in `Editor.save`: ``"initial"`` where variables have nothing but their initial values.
 
     Raises:

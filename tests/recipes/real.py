@@ -51,6 +51,8 @@ def inference(corpus: Any, id: str) -> str:
     before = ed.snapshot.size
     if ed.snapshot.state.variables:
         ed = gs.recipes.frozen(ed, list(fetches), list(feeds), values="initial" if values is ed else values)
+    made = {name: re.sub(r":([1-9]\d*)$", r"_\1:0", name) for name in feeds}  # as `frozen` says
+    feeds = {now if now.partition(":")[0] in ed.snapshot.index else name: feeds[name] for name, now in made.items()}
     feeds = {name: value for name, value in feeds.items() if name.partition(":")[0] in ed.snapshot.index}
     plan = gs.recipes.for_inference(ed, list(fetches), list(feeds))
     if plan.steps:
