@@ -292,7 +292,7 @@ def _held(step: CopyStep | RenameStep, applied: Applied) -> dict[str, Any]:
         return {old: made.values[new] for old, new in effect.renamed.items() if new in made.values}
     copied = next(c for c in effect.copies if (c.step.selection, c.step.to) == (step.selection, step.to))
     arrays = {v.was: made.values[v.name] for v in copied.variables if v.name in made.values}
-    frozen = {c.of: constant_of(made.graph, c.name) for c in copied.constants if c.of}
+    frozen = {c.of: constant_of(made.graph, c.name, "to_code()") for c in copied.constants if c.of}
     return {**arrays, **frozen}
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-import tensorflow as tf
-
+from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
 from ...graph.pending import pending
@@ -15,6 +14,7 @@ from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_a
 from ...plan.effect import Effect
 from ...plan.record import record
 from ..open.nodes import DIGEST, runs
+from ..open.outputs import array_in
 from ..private.graphs import all_collections
 
 
@@ -104,6 +104,15 @@ def graph_def(snapshot: Graph, graph: TFGraph, orphans: frozenset[str], provenan
     return out
 
 
-def constant_of(graph: TFGraph, name: str) -> Any:
-    """Returns the array that a constant of a live graph holds."""
-    return tf.make_ndarray(graph.get_operation_by_name(name).get_attr("value"))
+def constant_of(graph: TFGraph, name: str, asked: str) -> Any:
+    """Returns the array that a constant of a live graph holds.
+
+    Raises:
+        PlanError: a few bytes stand for more than anybody unpacks.
+    """
+    array = array_in(graph.get_operation_by_name(name).get_attr("value"))
+    if array is None:
+        raise PlanError(
+            asked, f"constant {name!r} is too large to be unpacked", "Save the graph instead: ed.save(path)"
+        )
+    return array

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from math import inf, prod
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -113,14 +113,11 @@ def _makes(pattern: Pattern) -> Any:
 
 
 def array_of(node: Any, most: float = inf) -> Any:
-    """Returns the array that a constant holds; None where the node holds none, or more than `most` elements."""
+    """Returns the array that a constant holds; None where the node holds none, or more than `most` bytes."""
     attr = getattr(node, "attr", None)
     if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":
         return None
-    proto = attr["value"].tensor
-    if prod(max(dim.size, 0) for dim in proto.tensor_shape.dim) > most:
-        return None
-    array = array_in(proto)
+    array = array_in(attr["value"].tensor, most)
     return None if array is None else np.asarray(array)
 
 

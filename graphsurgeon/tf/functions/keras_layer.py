@@ -21,6 +21,7 @@ from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..fresh import fresh
 from ..open.dangers import refuse_deadly
+from ..open.outputs import array_in
 from ..open.snapshot import snapshot
 from ..private.eager import eager
 from ..private.functions import functions_of
@@ -450,7 +451,9 @@ def _written(table: Any) -> list[str]:
 
 
 def _filled(keys: str, content: str) -> Any:
-    """A table, as `_written` gives it."""
+    """A table, as `_written` gives it; a file may hold another text."""
     protos = [tensor_pb2.TensorProto.FromString(base64.b64decode(text)) for text in (keys, content)]
-    keys_of, content_of = map(tf.make_ndarray, protos)
+    keys_of, content_of = map(array_in, protos)
+    if keys_of is None or content_of is None:
+        raise PlanError("build()", "a table of the layer is damaged, or too large to be unpacked", "Save it again")
     return table_of(keys_of, content_of, [tf.as_dtype(proto.dtype) for proto in protos])

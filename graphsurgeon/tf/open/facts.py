@@ -10,12 +10,14 @@ from ...graph.graph import Graph
 from ...graph.live import TFSession
 from ...graph.names import op_name
 from ...graph.selection import Selection
+from ...graph.sizes import size_text
 from ...words import counted
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import body
 from ..run.errors import told
 from ..values.variables import value_of
+from .files import TRUSTED
 from .flops import flops
 from .op_types import attributes, documentation, op_types
 from .outputs import array_in, dtype_name
@@ -46,7 +48,7 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
     number = graph.find(name, asked)
     held = graph.state.variables.get(name)
     if held is None:
-        found = constant_value(graph.nodes[number], most=1 << 28)
+        found = array_of(graph.nodes[number])
         if found is None:
             kind = graph.types[number]
             raise SelectionError(asked, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
@@ -99,10 +101,9 @@ def _shape(shape: Any) -> str:
 
 
 def _constant(proto: Any) -> str:
-    array = array_in(proto)
+    array, head = array_in(proto, TRUSTED), f"{dtype_name(proto.dtype)} {_shape(proto.tensor_shape)}"
     if array is None:
-        return f"a constant of {dtype_name(proto.dtype)} that cannot be read"
-    head = f"{dtype_name(proto.dtype)} {_shape(proto.tensor_shape)}"
+        return f"{head}, not shown: it is damaged, or of more than {size_text(TRUSTED)}"
     flat = array.reshape(-1)
     if not flat.size:
         return head
@@ -117,6 +118,6 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({counted(len(text), 'characters')})"
 
 
-def constant_value(node: Any, most: int = 1 << 20) -> Any:
-    """Returns the value of a constant as an array; None where the node has none, or more than `most` elements."""
+def constant_value(node: Any, most: int = 8 << 20) -> Any:
+    """Returns the value of a constant as an array; None where the node has none, or more than `most` bytes."""
     return array_of(node, most)

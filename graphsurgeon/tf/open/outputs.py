@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ...errors import OpenError
@@ -223,20 +224,38 @@ def known_dtype(name: str) -> bool:
     return name != UNKNOWN and not name.startswith("dtype ")
 
 
-def array_in(proto: Any) -> Any:
-    """Returns the array that a TensorProto holds; None where it is damaged, or of a dtype that no array has.
+def array_in(proto: Any, most: float = math.inf) -> Any:
+    """Returns the array that a TensorProto holds: every constant of a graph is looked at through here.
 
-    None too where a few bytes state a size that fills the memory: of one value, as many as the shape says.
+    None where it is damaged, of a dtype that no array has, or of a size that a few bytes state and that fills memory:
+    of one value, as many as the shape says.
+
+    Args:
+        proto: the TensorProto.
+        most: None too where the array has more than so many bytes; then nothing of the constant is copied.
     """
+    dims = [d.size for d in proto.tensor_shape.dim]
     try:
-        size = 8 * math.prod(d.size for d in proto.tensor_shape.dim)  # a text is as many bytes, and more
-        if size > TRUSTED and size > DENSEST * proto.ByteSize():
+        dtype = tf.as_dtype(proto.dtype)
+        size = (dtype.size or 8) * math.prod(dims)  # a text is as many bytes, and more
+        if size > most or min(dims, default=0) < 0:
             return None
+        content = proto.tensor_content  # a copy
+        if size > TRUSTED and size > DENSEST * (len(content) or _held(proto)):
+            return None
+        if content:
+            return np.frombuffer(content, dtype.as_numpy_dtype).reshape(dims).copy()
         return tf.make_ndarray(proto)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         return None
 
 
+def _held(proto: Any) -> int:
+    """About how many bytes the values of a TensorProto take: to ask it for them would write it all out once."""
+    return 8 * sum(len(value) for field, value in proto.ListFields() if field.name.endswith("_val"))
+
+
 def stated_dims(shape: Any) -> Shape:
-    """Returns the sizes that a TensorShapeProto states; None for an unknown rank."""
-    return None if shape.unknown_rank else tuple([None if d.size < 0 else d.size for d in shape.dim])
+    """Returns the sizes that a TensorShapeProto states; None for an unknown rank, or more than a tensor can have."""
+    dims = [None if d.size < 0 else d.size for d in shape.dim]
+    return None if shape.unknown_rank or math.prod(d for d in dims if d is not None) >= 1 << 63 else tuple(dims)

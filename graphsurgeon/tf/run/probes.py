@@ -23,6 +23,7 @@ from ...graph.names import free_name
 from ...graph.noted import Noted, noted
 from ..copy.imports import import_nodes
 from ..functions.body import constant
+from ..open.outputs import array_in
 from ..private.graphs import token_of
 
 #: What has numbers; of other dtypes the shape alone is noted.
@@ -130,9 +131,9 @@ def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[Noted]:
     """Returns what is noted of tensors whose ops are constants: no run is needed for that."""
     found = []
     for op, port in tensors:
-        info = base.info(op, port)
-        if info is not None:
-            found.append(noted(base.name((op, port)), tf.make_ndarray(base.nodes[op].attr["value"].tensor), info.dtype))
+        info, array = base.info(op, port), array_in(base.nodes[op].attr["value"].tensor)
+        if info is not None and array is not None:
+            found.append(noted(base.name((op, port)), array, info.dtype))
     return found
 
 

@@ -14,6 +14,8 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import met_from
+from ...graph.trust import may_reach_out
+from ..run.gate import distrusted
 from .export import Exported, meta_graph, mutable_tables
 
 tf1 = tf.compat.v1
@@ -47,9 +49,11 @@ def write_saved_model(
     """
     graph = made.graph
     known = {op.name: op for op in graph.get_operations()}
-    named = {t.name: t for t in graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)}
+    held = graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # whatever was put there
+    named = {tensor.name: tensor for tensor in held if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string}
     named.update({t: known[t[:-2]].outputs[0] for t in init_ops[1] if t[:-2] in known})
-    assets = _assets(named, init_ops[1], folder, made)
+    read = may_reach_out(base) and not distrusted(base.owner)  # else a stranger's graph would take any file along
+    assets = _assets(named, init_ops[1], folder, made, read)
     init = _init_op(graph, known, [name for name in init_ops[0] if name in known], base)
     meta = meta_graph(graph, saver, asked)
     meta.asset_file_def.extend(assets)
@@ -76,10 +80,21 @@ def _info(tensor: TFTensor) -> Any:
     return meta_graph_pb2.TensorInfo(name=tensor.name, dtype=dtype, tensor_shape=tensor.shape.as_proto())
 
 
-def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, made: Exported) -> list[Any]:
-    """Copies the files that asset tensors name; returns what says so."""
+def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, made: Exported, read: bool) -> list[Any]:
+    """Copies the files that asset tensors name; returns what says so.
+
+    Args:
+        named: name -> the tensor.
+        paths: name -> the file, of those that the SavedModel had which the graph came from.
+        folder: where to.
+        made: the graph that is saved.
+        read: copy files of other names too: the graph may read files.
+    """
     out, taken = [], set()
     for tensor in named.values():
+        if not read and tensor.name not in paths:
+            made.notes.append(f"the file that {tensor.name} names is not in the SavedModel: no trusted op reads files")
+            continue
         value = tf.get_static_value(tensor)
         path = paths.get(tensor.name, value.item() if value is not None and value.size == 1 else None)
         path = path.decode(errors="replace") if isinstance(path, bytes) else path
@@ -106,7 +121,8 @@ def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str], bas
               if holder in known and "Table" in known[holder].type
               for name in names if name in known and known[name] not in fills]  # fmt: skip
     # A collection holds whatever was put there: a function that fills a table is given by what it returns.
-    fills += [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+    held = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+    fills += [item for item in held if isinstance(item, tf.Operation)]
     fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
     # The lists of another saver's file mean nothing here.
     for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):

@@ -186,7 +186,9 @@ class CheckpointValues:
         fill_tables(session, there, as_found=True)
         asked, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
         for name in self.init_ops:
-            with told(OpenError, asked, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError):
+            with told(
+                OpenError, asked, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError, TypeError
+            ):
                 session.run(_named(session.graph, name), self.asset_feeds)
 
     @property

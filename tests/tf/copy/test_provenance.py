@@ -9,9 +9,10 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.errors import SelectionError
+from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.provenance import ATTRIBUTE, COLLECTION
-from graphsurgeon.tf.copy.provenance import known, origin
+from graphsurgeon.tf.copy.provenance import constant_of, known, origin
+from graphsurgeon.tf.open import outputs
 from tests.graphs import model, run, tf1, tiny
 from tests.refusal import refuses
 
@@ -202,3 +203,12 @@ def test_one_op_is_asked_and_no_other(tmp_path):
     assert found.changes
     assert set(asked) == {graph.index["z"]}
     assert known(graph, graph.owner)["z"] == found
+
+
+def test_a_constant_is_read_unless_a_few_bytes_stand_for_too_much(monkeypatch):
+    with tf.Graph().as_default() as graph:
+        tf.constant(2.0, shape=[10_000], name="c")
+    assert constant_of(graph, "c", "to_code()").sum() == 20_000
+    monkeypatch.setattr(outputs, "TRUSTED", 1000)
+    with refuses(PlanError, "to_code(): constant 'c' is too large to be unpacked", "Save the graph instead"):
+        constant_of(graph, "c", "to_code()")

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
+from graphsurgeon.tf.functions.keras_layer import _filled
 from tests.graphs import KINDS, tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -368,6 +369,14 @@ def test_strings_and_tables_come_along(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "words"))
     for again in (keras.models.load_model(tmp_path / "words.keras"), loaded.serve):
         np.testing.assert_array_equal(again(given), words(given)[0])
+
+
+def test_a_table_that_a_file_has_made_up_is_refused():
+    proto = tf.make_tensor_proto([1, 2])
+    proto.tensor_shape.dim[0].size = -1
+    texts = [base64.b64encode(one.SerializeToString()).decode() for one in (tf.make_tensor_proto([1, 2]), proto)]
+    with refuses(PlanError, "build()", "a table of the layer is damaged, or too large to be unpacked", "Save it again"):
+        _filled(*texts)
 
 
 def test_a_gradient_of_its_own_works_here_and_is_said_to_stay_behind_in_a_file():

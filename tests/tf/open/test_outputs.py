@@ -184,4 +184,49 @@ def test_a_constant_made_to_fill_memory_is_not_unpacked(value, monkeypatch, tmp_
     assert array_in(node.attr["value"].tensor) is None
     file = tmp_path / "m.pb"
     file.write_bytes(graph_def.SerializeToString())
-    assert "that cannot be read" in str(gs.open(file).screen.details("c"))
+    assert ", not shown: it is damaged, or of more than" in str(gs.open(file).screen.details("c"))
+
+
+@pytest.mark.parametrize("value", [2.0, "text"], ids=["number", "text"])
+def test_a_constant_with_a_size_below_zero_is_damaged(value):
+    proto = tf.make_tensor_proto(value, shape=[3, 1])
+    proto.tensor_shape.dim[0].size = proto.tensor_shape.dim[1].size = -(1 << 62)
+    assert array_in(proto) is None
+
+
+def test_a_constant_of_numbers_that_its_dtype_does_not_have_is_damaged():
+    proto = tf1.AttrValue().tensor
+    proto.dtype = tf.uint8.as_datatype_enum
+    proto.int_val.append(-1)
+    assert array_in(proto) is None
+
+
+def test_nothing_of_a_constant_is_copied_that_is_larger_than_somebody_wants_to_look_at():
+    class Large:
+        dtype, tensor_shape = 1, tf.TensorShape([100, 1 << 20]).as_proto()
+
+        @property
+        def tensor_content(self):
+            raise AssertionError("it would be copied")
+
+    assert array_in(Large(), 1 << 20) is None
+    with pytest.raises(AssertionError, match="copied"):
+        array_in(Large())
+
+
+def test_a_constant_is_read_to_its_bound():
+    proto = tf.make_tensor_proto([1.0, 2.0])
+    assert array_in(proto, 8).tolist() == [1, 2]
+    assert array_in(proto, 7) is None
+    assert array_in(proto).flags.writeable
+
+
+def test_a_shape_with_more_elements_than_a_tensor_can_have_is_not_known(tmp_path):
+    graph_def = tf1.GraphDef()
+    node = graph_def.node.add(name="x", op="Placeholder")
+    node.attr["dtype"].type = 1
+    node.attr["shape"].shape.CopyFrom(tf.TensorShape([1 << 40, 1 << 40]).as_proto())
+    graph_def.node.add(name="y", op="OddOp", input=["x"]).attr["T"].type = 1
+    ed = gs.open(graph_def)
+    assert ed.snapshot.stated_info(0, 0).shape is None
+    assert "1099511627776, 1099511627776" in str(ed.screen.details("x"))

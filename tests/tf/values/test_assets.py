@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
@@ -10,6 +11,7 @@ from graphsurgeon.tf.values.assets import asset_path
 from tests.hostile import with_asset
 from tests.refusal import refuses
 
+tf1 = tf.compat.v1
 NAMES = ["../secret", "../../etc/passwd", "/etc/passwd", "a/../../secret", "..\\secret", "x\0y"]
 TRUSTED = "Nothing there is read: get the model from somebody you trust"
 
