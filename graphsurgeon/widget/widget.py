@@ -86,8 +86,9 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         True
     """
 
-    _esm = _STATIC / "widget.js"
-    _css = _STATIC / "widget.css"
+    # As text: of a file anywidget keeps a list of all widgets that ever showed it, and of all that they hold.
+    _esm = (_STATIC / "widget.js").read_text(encoding="utf-8")
+    _css = (_STATIC / "widget.css").read_text(encoding="utf-8")
 
     protocol = _shown(traitlets.Int(VERSION))
     scenes = _shown(traitlets.Dict())
@@ -196,6 +197,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
 
     def close(self) -> None:
         """Leaves the page."""
+        self.layout.close()
         super().close()
         if not sys.is_finalizing():  # what is left to do ends with this process
             self._screen.leave()
