@@ -1,6 +1,6 @@
-"""Ctrl+C in the middle of surgery on 20,000 ops, at 200 moments: each time all of it is as before, or as after.
+"""Ctrl+C, or no memory, in the middle of surgery on 20,000 ops, at 200 moments: all of it is as before, or as after.
 
-    python -m benchmarks.interrupts [MOMENTS] [OPS] [SEED]
+    python -m benchmarks.interrupts [MOMENTS] [OPS] [SEED] [interrupt|memory]
 
 A moment is a call of Python, drawn by chance from all that the work makes. Exit code 1: something was half done.
 """
@@ -149,15 +149,31 @@ class Bench:
 WORKS = ("apply", "undo", "rename", "unrename", "connect", "save")
 
 
+def _no_memory() -> None:
+    raise MemoryError
+
+
+#: What may happen at a moment, and the errors that it may end in.
+HAPPENS: dict[str, tuple[Callable[[], None], tuple[type[BaseException], ...]]] = {
+    "interrupt": (lambda: signal.raise_signal(signal.SIGINT), (KeyboardInterrupt,)),
+    "memory": (_no_memory, (MemoryError, gs.SurgeryError)),
+}
+
+
 @contextmanager
-def signalled_at(number: int) -> Iterator[list[int]]:
-    """Sends the signal of Ctrl+C at the call of this number in this thread; gives a list that counts them all."""
-    calls = [0]
+def signalled_at(number: int, happens: str = "interrupt") -> Iterator[list[int]]:
+    """Lets something happen at the call of this number in this thread; gives a list that counts them all.
+
+    Args:
+        number: of the call; 0: nothing happens.
+        happens: the signal of Ctrl+C, or that there is no memory: a key of `HAPPENS`.
+    """
+    calls, act = [0], HAPPENS[happens][0]
 
     def count(_frame: Any, event: str, _argument: Any) -> None:
         calls[0] += event == "call"
         if event == "call" and calls[0] == number:
-            signal.raise_signal(signal.SIGINT)
+            act()
 
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores the signal
     sys.setprofile(count)
@@ -168,8 +184,17 @@ def signalled_at(number: int) -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, handler)
 
 
-def interrupted(bench: Bench, name: str, moments: int, seed: int = 0) -> Iterator[tuple[int, str, str]]:
+def interrupted(
+    bench: Bench, name: str, moments: int, seed: int = 0, happens: str = "interrupt"
+) -> Iterator[tuple[int, str, str]]:
     """Interrupts one work again and again.
+
+    Args:
+        bench: what is worked on.
+        name: the work: one of `WORKS`.
+        moments: how often.
+        seed: decides when.
+        happens: what interrupts it, a key of `HAPPENS`.
 
     Yields:
         (call at which, how it was found, what is wrong with that, or nothing).
@@ -185,9 +210,9 @@ def interrupted(bench: Bench, name: str, moments: int, seed: int = 0) -> Iterato
         at, work = rng.randint(1, calls[0]), getattr(bench, name)()
         stopped = False
         try:
-            with signalled_at(at):
+            with signalled_at(at, happens):
                 work.do()
-        except KeyboardInterrupt:
+        except HAPPENS[happens][1]:
             stopped = True
         found = work.state()
         how = "as before" if found == before else "as after" if found == after else "half done"
@@ -197,14 +222,14 @@ def interrupted(bench: Bench, name: str, moments: int, seed: int = 0) -> Iterato
         yield at, how, wrong
 
 
-def main(moments: int = 200, size: int = 20_000, seed: int = 0) -> int:
+def main(moments: int = 200, size: int = 20_000, seed: int = 0, happens: str = "interrupt") -> int:
     """Interrupts each work so many times in all, and prints what was found."""
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(size, Path(folder))
         for number, name in enumerate(WORKS):
             found = []
-            for at, how, wrong in interrupted(bench, name, len(range(number, moments, len(WORKS))), seed):
+            for at, how, wrong in interrupted(bench, name, len(range(number, moments, len(WORKS))), seed, happens):
                 found.append(how)
                 if wrong:
                     bad += 1
@@ -215,4 +240,5 @@ def main(moments: int = 200, size: int = 20_000, seed: int = 0) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:4])))
+    given = [int(text) if text.isdigit() else text for text in sys.argv[1:5]]
+    sys.exit(main(*given))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import gc
 import json
 import shutil
 import signal
+from contextlib import suppress
 from itertools import count, pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ import tensorflow as tf
 from hypothesis import assume, given, settings
 
 import graphsurgeon as gs
+from benchmarks.interrupts import signalled_at
 from graphsurgeon import journal
 from graphsurgeon.errors import OpenError, TrustError
 from graphsurgeon.graph import trust
@@ -112,6 +114,28 @@ def test_a_kernel_killed_at_any_write_comes_back_to_the_last_step_or_the_one_bef
             assert end.signal == signal.SIGKILL
     assert back == done == 3
     assert at > 8
+
+
+def test_want_of_memory_at_any_moment_leaves_a_journal_that_comes_back_to_this_step_or_the_one_before(path, place):
+    first, second, third, _ = NAMES
+
+    def stopped_at(at):
+        """The last op after a second step that is stopped, and how many calls that made."""
+        shutil.rmtree(place, ignore_errors=True)
+        ed = gs.open(path)
+        ed.apply(ed.plan().rename(first, to=second))
+        plan = ed.plan().rename(second, to=third)
+        with suppress(MemoryError, gs.SurgeryError), signalled_at(at, "memory") as calls:
+            ed.apply(plan)
+        now, back = ed.snapshot.names[-1], gs.recover(path).snapshot.names[-1]
+        assert (now, back) in ((second, second), (third, second), (third, third)), at
+        return now, calls[0]
+
+    stopped_at(0)  # the first time takes more
+    whole, calls = stopped_at(0)
+    assert whole == third
+    found = [stopped_at(calls * share // 12)[0] for share in range(1, 12)]
+    assert second in found
 
 
 def work_on_a_full_disk(path, place):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,8 @@ from graphsurgeon.replica.cluster import LocalCluster, free_ports
 from tests.graphs import model, put
 from tests.needs import ROOT
 from tests.refusal import refuses
+from tests.wire import wire
+from tests.writers import writers
 
 tf1 = tf.compat.v1
 
@@ -114,6 +118,55 @@ def test_a_run_recovers_too(cluster):
         put(m.b, 4.0, m.session)
         cluster.restart(1)
         assert replica.run(replica["net/b"]).tolist() == [4, 4, 4]
+
+
+#: A session that needs the second task only.
+ALONE = tf1.ConfigProto(device_filters=["/job:worker/task:1"])
+
+
+def large(value):
+    """A session with two variables, each of more than goes to a server in one piece."""
+    graph = tf.Graph()
+    with graph.as_default():
+        parts = [tf1.get_variable(name, [50_000], initializer=tf1.zeros_initializer()) for name in ("v", "w")]
+        tf.stack([parts[0][0], parts[0][-1], parts[1][0], parts[1][-1]], name="ends")
+        session = tf1.Session(graph=graph)
+    for part in parts:
+        put(part, value, session)
+    return session, parts
+
+
+def test_an_update_that_is_cut_in_the_middle_brings_all_values_over(cluster):
+    session, parts = large(0.0)
+    with wire(cluster.targets[1]) as line, gs.duplicate(session, target=line.target, config=ALONE) as replica:
+        for at in (1, 2, 4, 8):
+            for part in parts:
+                put(part, at, session)
+            line.cut_at(at)
+            assert replica.update()
+            assert replica.run("ends:0").tolist() == [at] * 4
+            assert line.cut_at(0) >= at
+
+
+def duplicated(target, file):
+    """What a child does that is killed: it writes down its number, and duplicates into the cluster."""
+    Path(file).write_text(str(os.getpid()))
+    session, _ = large(1.0)
+    gs.duplicate(session, target=target, config=ALONE)
+
+
+def test_a_process_killed_while_it_updates_the_cluster_leaves_it_to_the_next_one(cluster, tmp_path):
+    session, _ = large(2.0)
+    file = tmp_path / "process"
+    with (
+        writers("tests.replica.test_cluster", "graphsurgeon.replica.duplicate") as stopped,
+        wire(cluster.targets[1]) as line,
+    ):
+        for at in (4, 24):  # as it begins, and as it sets the second variable
+            line.cut_at(at, file)
+            assert stopped.run("duplicated", line.target, str(file)).signal == signal.SIGKILL
+            with gs.duplicate(session, target=cluster.targets[1], config=ALONE) as replica:
+                assert replica.run("ends:0").tolist() == [2] * 4
 
 
 def test_a_missing_cluster_is_an_error():

@@ -115,6 +115,14 @@ def test_a_signal_at_any_moment_leaves_all_as_before_or_as_after(bench, name):
     assert not [(at, wrong) for at, _, wrong in found if wrong]
 
 
+@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_want_of_memory_at_any_moment_leaves_all_as_before_or_as_after(bench, name):
+    found = list(interrupted(bench, name, 8, happens="memory"))
+    assert len(found) == 8
+    assert not [(at, wrong) for at, _, wrong in found if wrong]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_that_are_stopped_on_their_way_leave_the_old_session_as_it_was(monkeypatch, kind):
     m = model(kind)
