@@ -85,6 +85,7 @@ class Stated:
         self._functions, self._producer, self.said, self._told = functions, producer, said, told
         self._signatures: dict[str, Any] = {}
         self._inferred: Inferred | None = None
+        self._asked_of: dict[int, _Infos | None] = {}
 
     def inferred(self, told: Mapping[str, Sequence[Sequence[int | None] | None]]) -> Stated:
         """Returns the same with the shapes that another process has inferred."""
@@ -132,7 +133,9 @@ class Stated:
         node = self._nodes[number]
         signature = self._signature(node)
         if signature is None:
-            return self._asked(number)
+            if number not in self._asked_of:  # thousands of readers may ask, each of whom is asked
+                self._asked_of[number] = self._asked(number)
+            return self._asked_of[number]
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
             return None  # no op has so many: the file is damaged
         dtypes = _dtypes(signature.output_arg, node, signature)

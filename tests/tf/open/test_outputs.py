@@ -230,3 +230,22 @@ def test_a_shape_with_more_elements_than_a_tensor_can_have_is_not_known(tmp_path
     ed = gs.open(graph_def)
     assert ed.snapshot.stated_info(0, 0).shape is None
     assert "1099511627776, 1099511627776" in str(ed.screen.details("x"))
+
+
+def test_an_op_of_an_unknown_type_asks_its_readers_once(monkeypatch):
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name="odd", op="OddOp")
+    for number in range(20):
+        graph_def.node.add(name=f"y{number}", op="OtherOp", input=["odd"])
+    ed = gs.open(graph_def)
+    asked = []
+    real = type(ed.snapshot.outputs_of)._asked
+
+    def counted(stated, number):
+        asked.append(number)
+        return real(stated, number)
+
+    monkeypatch.setattr(type(ed.snapshot.outputs_of), "_asked", counted)
+    for _ in range(20):
+        ed.snapshot.stated_info(0, 0)
+    assert asked == [0]

@@ -1,0 +1,36 @@
+"""Saving by hand where there is a file already: Save asks, and nothing is lost before somebody says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tests.browser.hands import BUILD, IMPORTS, answered, box, shot
+from tests.lab import open_notebook
+
+
+def test_a_file_that_is_there_is_replaced_only_where_somebody_says_so(page: Any, lab: Any) -> None:
+    old = lab.root / "there.pb"
+    old.write_text("old")
+    notebook = open_notebook(page, lab, [IMPORTS + BUILD, "gs.open(build())"])
+    box(page, "y").wait_for()
+    dialog, button = page.locator(".gs-dialog"), page.get_by_role("button", name="Save", exact=True).first
+
+    def save(answer: str) -> None:
+        button.click()
+        dialog.get_by_label("File or folder").fill("there.pb")
+        dialog.get_by_label("Format").select_option("graph_def")
+        dialog.get_by_role("button", name="Save", exact=True).click()
+        dialog.get_by_text("'there.pb' is there already").wait_for()
+        shot(page, "saving-asks")
+        dialog.get_by_role("button", name=answer).click()
+        answered(page)
+
+    save("Cancel")
+    assert old.read_text() == "old"
+    save("Replace it")
+    page.locator(".gs-panel", has_text="graph def").wait_for()
+    shot(page, "saving-replaced")
+    assert "y" in {node.name for node in tf.compat.v1.GraphDef.FromString(old.read_bytes()).node}
+    notebook.close()
