@@ -27,6 +27,7 @@ from benchmarks.graphs import layered, tf1
 Step = Callable[[int], Any]
 #: A day -> how often.
 COUNTS = {"editors and widgets": 500, "applies and undos": 2_000, "plans": 500, "updates": 10_000}
+_COUNTED = ("threads", "processes", "files", "comms", "folders")
 #: What may be left of a day, and by how much a step may become slower: caches and the collector take some.
 MEGABYTES, SLOWER = 30.0, 1.5
 
@@ -75,10 +76,12 @@ class Day:
     """What a day has cost.
 
     Args:
+        steps: how many it had, after the first tenth.
         first, last: what there was after a tenth of its steps, and after all of them.
         early, late: milliseconds of a step, in the second and in the last tenth; of the processor.
     """
 
+    steps: int
     first: Left
     last: Left
     early: float
@@ -86,9 +89,9 @@ class Day:
 
     @property
     def left(self) -> dict[str, float]:
-        """What there is more at the end, but for memory and objects."""
-        names = ("threads", "processes", "files", "comms", "folders")
-        return {name: more for name in names if (more := getattr(self.last, name) - getattr(self.first, name)) > 0}
+        """What there is more at the end, at least one for ten steps: a pool may have started another thread."""
+        more = {name: getattr(self.last, name) - getattr(self.first, name) for name in _COUNTED}
+        return {name: count for name, count in more.items() if 10 * count >= self.steps}
 
 
 def day(step: Step, count: int) -> Day:
@@ -103,7 +106,7 @@ def day(step: Step, count: int) -> Day:
         for number in range(start, min(start + tenth, count)):
             step(number)
         times.append(1000 * (time.process_time() - began) / (min(start + tenth, count) - start))
-    return Day(first, Left.now(), times[0], min(times[-2:]))
+    return Day(count - tenth, first, Left.now(), times[0], min(times[-2:]))
 
 
 # -- the days -------------------------------------------------------------------------------------
