@@ -14,7 +14,8 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
     """Returns an editor of a new graph: what some outputs need, its variables as constants with their current values.
 
     It holds no gradients, optimisers, savers, summaries or queues, as nothing that computes needs them. Through loops,
-    branches and called functions too. The editor that is given stays as it is.
+    branches and called functions too. The editor that is given stays as it is. A table that the init op of a SavedModel
+    fills is empty until somebody runs that op, which keeps its name.
 
     Args:
         ed: the editor.
