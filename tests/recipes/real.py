@@ -45,6 +45,13 @@ def agree(corpus: Any, id: str, ed: Any, feeds: dict[str, Any], fetches: Any) ->
     corpus.compare(id, dict(zip(fetches, session.run(list(fetches), feeds), strict=True)))
 
 
+def reaching(graph: Any, feeds: Any, fetches: Any) -> list[str]:
+    """Returns which of the tensors that are fed are read on the way to what is fetched."""
+    last = graph.mask([graph.tensor(name)[0] for name in fetches])
+    needed = backward(graph, last, frozenset(map(graph.tensor, feeds)))
+    return [name for name in feeds if any(needed[op] for op, _ in graph.readers(graph.tensor(name)))]
+
+
 def inference(corpus: Any, id: str) -> str:
     """Asserts that the inference form of a graph gives its numbers, and says how much smaller it is."""
     ed, values, feeds, fetches = asked(corpus, id)
@@ -113,9 +120,7 @@ def signature(corpus: Any, id: str) -> str:
     ed.apply(gs.recipes.add_output(ed, inner[0], "taken_out"))
     wanted = {f"r{i}": name for i, name in enumerate(fetches)}
     graph = ed.snapshot
-    last = graph.mask([graph.tensor(name)[0] for name in (*fetches, "taken_out:0")])
-    needed = backward(graph, last, frozenset(map(graph.tensor, feeds)))
-    read = [name for name in feeds if any(needed[op] for op, _ in graph.readers(graph.tensor(name)))]
+    read = reaching(graph, feeds, (*fetches, "taken_out:0"))
     ends = {f"a{i}": name for i, name in enumerate(read)}
     model = gs.recipes.set_signature(ed, {**wanted, "more": "taken_out:0"}, ends)
     with tempfile.TemporaryDirectory() as folder:
@@ -231,10 +236,7 @@ def merged(corpus: Any, id: str) -> str:
     """Asserts that a model beside itself, on the same inputs, gives its numbers twice; how many ops that are."""
     ed, _, feeds, fetches = filled(corpus, id)
     graph = ed.snapshot
-    needed = backward(
-        graph, graph.mask([graph.tensor(name)[0] for name in fetches]), frozenset(map(graph.tensor, feeds))
-    )
-    read = [name for name in feeds if any(needed[op] for op, _ in graph.readers(graph.tensor(name)))]
+    read = reaching(graph, feeds, fetches)
     ends = {f"a{i}": name for i, name in enumerate(read)}
     model = gs.recipes.set_signature(ed, {f"r{i}": name for i, name in enumerate(fetches)}, ends)
     whole = gs.recipes.merge(model, model, "shared" if read else "beside", values="initial")
@@ -300,6 +302,7 @@ def averages(corpus: Any, id: str) -> str:
 def tflite(corpus: Any, id: str) -> str:
     """Asserts that a graph in which the converter finds nothing in the way is a model that gives its numbers."""
     ed, _, feeds, fetches = filled(corpus, id)
+    feeds = {name: feeds[name] for name in reaching(ed.snapshot, feeds, fetches)}
     found = ed.check("tflite", list(fetches), list(feeds), prove=True, feeds=feeds)
     assert bool(found.proof) == found.passed
     return str(found).partition("\n")[0].partition(": ")[2]
