@@ -1,4 +1,4 @@
-"""A wire: all that goes to a server goes through it piece by piece, and at the n-th piece it is cut.
+"""A wire: all that goes to a server goes through it, and at the n-th byte it is cut.
 
 ``python wire.py PORT`` is one, in a process of its own: TensorFlow lets no other thread of its process run while it
 asks a server for its devices.
@@ -31,14 +31,14 @@ class Wire:
         self.target = f"grpc://127.0.0.1:{self._said()}"
 
     def cut_at(self, number: int, kill: str | os.PathLike[str] = "") -> int:
-        """Cuts all that is connected when the n-th piece from now comes; who connects again gets through.
+        """Cuts all that is connected when the n-th byte from now comes; who connects again gets through.
 
         Args:
             number: n; 0: it is not cut.
             kill: a file with the number of the process that is killed at that moment; none is without one.
 
         Returns:
-            how many pieces there were since the last time.
+            how many bytes there were since the last time.
         """
         assert self._process.stdin is not None
         print(number, os.fspath(kill), file=self._process.stdin, flush=True)
@@ -98,8 +98,8 @@ class _Ends:
         try:
             data = end.recv(1 << 16)
             if data and end in self._clients:
-                self._passed += 1
-                if self._passed == self._left:
+                self._passed += len(data)
+                if 0 < self._left <= self._passed:
                     self._cut()
                     return
             self._other[end].sendall(data)
@@ -109,6 +109,7 @@ class _Ends:
             self._drop(end)
 
     def _cut(self) -> None:
+        self._left = 0
         if self._kill:
             with open(self._kill) as file:
                 os.kill(int(file.read()), signal.SIGKILL)

@@ -125,7 +125,7 @@ ALONE = tf1.ConfigProto(device_filters=["/job:worker/task:1"])
 
 
 def large(value):
-    """A session with two variables, each of more than goes to a server in one piece."""
+    """A session with two variables of 200,000 bytes each."""
     graph = tf.Graph()
     with graph.as_default():
         parts = [tf1.get_variable(name, [50_000], initializer=tf1.zeros_initializer()) for name in ("v", "w")]
@@ -139,7 +139,7 @@ def large(value):
 def test_an_update_that_is_cut_in_the_middle_brings_all_values_over(cluster):
     session, parts = large(0.0)
     with wire(cluster.targets[1]) as line, gs.duplicate(session, target=line.target, config=ALONE) as replica:
-        for at in (1, 2, 4, 8):
+        for at in (1, 100_000, 200_000, 300_000):
             for part in parts:
                 put(part, at, session)
             line.cut_at(at)
@@ -162,7 +162,7 @@ def test_a_process_killed_while_it_updates_the_cluster_leaves_it_to_the_next_one
         writers("tests.replica.test_cluster", "graphsurgeon.replica.duplicate") as stopped,
         wire(cluster.targets[1]) as line,
     ):
-        for at in (4, 24):  # as it begins, and as it sets the second variable
+        for at in (1, 300_000):  # as it begins, and as it sets the second variable
             line.cut_at(at, file)
             assert stopped.run("duplicated", line.target, str(file)).signal == signal.SIGKILL
             with gs.duplicate(session, target=cluster.targets[1], config=ALONE) as replica:
