@@ -199,8 +199,9 @@ def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tenso
     word = unused[0].rpartition(":")[0]
     turned = backward(graph, graph.mask([graph.index[word]])) & last
     hint = "It is the other way round" if turned.any() else did_you_mean(word, candidates)
+    do, it = ("does", "it") if len(unused) == 1 else ("do", "them")
     raise SelectionError(
         asked,
-        f"the boundary does not connect: {' and '.join(repr(u) for u in unused)} does not lead to {ends}",
-        f"Leave it out, or name a tensor that {ends} is computed from. {hint}",
+        f"the boundary does not connect: {' and '.join(repr(u) for u in unused)} {do} not lead to {ends}",
+        f"Leave {it} out, or name a tensor that {ends} is computed from. {hint}",
     )

@@ -581,7 +581,8 @@ class _Joined:
         arguments = [first + i for i in range(graph.size) if types[i] == "_Arg"]
         results = [first + i for i in range(graph.size) if types[i] == "_Retval"]
         drop[results] = True
-        inputs, gives = self.data.ends(op), [self.data.ends(i)[0] for i in results]
+        inputs, ends = self.data.ends(op), [self.data.ends(i) for i in results]
+        gives = [end[0] for end in ends if end]
         own = part.around
         assert own is not None
         if part.gradient:
@@ -594,10 +595,10 @@ class _Joined:
                 self.more[argument] = [end] if end is not None else []
             self.more.setdefault(op, []).extend(dict.fromkeys(gives))
             return
-        drop[op] = not self.keep
+        drop[op] = not self.keep and all(ends)  # a result of a damaged function may be nothing
         drop[arguments] = True
         self.moved |= {(argument, 0): end for argument, end in zip(arguments, inputs, strict=False)}
-        self.moved |= {(op, i): end for i, end in enumerate(gives)}
+        self.moved |= {(op, i): end[0] for i, end in enumerate(ends) if end}
         kept = dict.fromkeys(own.graph.functions[part.function].control_ret.values())
         last = [first + graph.index[name] for name in kept if name in graph.index]
         self.waits[op] = [*last, *(end[0] for end in gives)]

@@ -58,7 +58,7 @@ def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State
         raise SelectionError(
             f"unfold({name!r})",
             "there is no scope, series, block or call of that name",
-            did_you_mean(name.rstrip("/"), tree.graph.scopes.names[1:]),
+            did_you_mean(name.rstrip("/") + "/", [f"{path}/" for path in tree.graph.scopes.names[1:]]),
         )
     key = item.name if item.members else item.keys[-1]
     return stage.fold(leaving(state, pane), pane, lambda keys: keys | {key})

@@ -31,6 +31,8 @@ def test_unfold_and_fold():
         screen.unfold("nothing/")
     with refuses(SelectionError, "unfold('loss')"):
         screen.unfold("loss")
+    with refuses(SelectionError, "unfold('net')", "Did you mean 'net/'"):
+        screen.unfold("net")
 
 
 def test_a_graph_without_any_scope():

@@ -284,4 +284,6 @@ def _parts_of(proto: Any) -> Iterator[str]:
     fields = ("pred_name", "pivot_name", "pivot_for_pred_name", "pivot_for_body_name", "maximum_iterations_name")
     yield from (op_name(name) for field in fields if (name := getattr(proto, field, "")))
     for nested in proto.nested_contexts:
-        yield from _parts_of(getattr(nested, nested.WhichOneof("ctxt")))
+        kind = nested.WhichOneof("ctxt")
+        if kind is not None:  # of a damaged one, nothing may be there
+            yield from _parts_of(getattr(nested, kind))
