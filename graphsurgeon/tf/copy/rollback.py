@@ -15,7 +15,15 @@ from ..private.c_api import adopt_ops
 from ..private.contexts import outside_contexts
 from ..private.eager import held_mode
 from ..private.functions import functions_of, remove_function
-from ..private.graphs import all_collections, callbacks, guarded_ops, guarded_tensors, names_in_use, set_callbacks
+from ..private.graphs import (
+    all_collections,
+    callbacks,
+    free_lock,
+    guarded_ops,
+    guarded_tensors,
+    names_in_use,
+    set_callbacks,
+)
 
 
 class Held:
@@ -47,6 +55,7 @@ class Held:
         """
         self._put_back_mode()
         graph = self._graph
+        free_lock(graph)
         with outside_contexts(graph):
             adopt_ops(graph)
         orphans = [str(op.name) for op in graph.get_operations()[self._size :]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from operator import attrgetter
@@ -229,6 +230,31 @@ def set_gradient_function(op: Any, gradient: Any) -> None:
 def names_in_use(graph: Any) -> dict[str, int]:
     """Returns the table by which Python makes op names unique."""
     return graph._names_in_use
+
+
+def free_lock(graph: Any, timeout: float = 1.0) -> None:
+    """Gives a graph a new lock where an interrupt has left TensorFlow's taken, so that nothing could be added any more.
+
+    That lock is written in Python, and an interrupt may come within.
+
+    Args:
+        graph: a `tf.Graph` that this thread adds nothing to now.
+        timeout: seconds in which other threads get done with what they add.
+    """
+    lock = getattr(graph, "_group_lock", None)
+    ready, counts = getattr(lock, "_ready", None), getattr(lock, "_group_member_counts", None)
+    if ready is None or counts is None:
+        return
+    end = time.monotonic() + timeout
+    while ready.acquire(timeout=max(0.0, end - time.monotonic())):
+        adding = counts[ops._MUTATION_LOCK_GROUP] > 0
+        ready.release()
+        if not adding:
+            return
+        if time.monotonic() >= end:
+            break
+        time.sleep(0.01)
+    graph._group_lock = type(lock)(num_groups=len(counts))
 
 
 def all_collections(graph: Any) -> dict[Any, list[Any]]:
