@@ -241,7 +241,7 @@ def free_lock(graph: Any, timeout: float = 1.0) -> None:
         graph: a `tf.Graph` that this thread adds nothing to now.
         timeout: seconds in which other threads get done with what they add.
     """
-    lock = getattr(graph, "_group_lock", None)
+    lock: Any = getattr(graph, "_group_lock", None)
     ready, counts = getattr(lock, "_ready", None), getattr(lock, "_group_member_counts", None)
     if ready is None or counts is None:
         return
