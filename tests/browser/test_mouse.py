@@ -118,6 +118,7 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
     page.keyboard.press("Control+z")
     said(page, "taken back: ")
     notebook.run("ed.screen.clear_boundary()")
+    page.wait_for_function("() => !document.querySelector('.gs-region')")  # a stroke adds to what the page knows
     fit(page)
 
     def stroke(of: str, to: str, *held: str, button: str = "left") -> None:

@@ -15,7 +15,6 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.copy import imports as importing
-from graphsurgeon.tf.private.graphs import free_lock
 from tests.faults import Point, failing, points
 from tests.graphs import look, put, tf1
 from tests.refusal import reads, refuses
@@ -311,19 +310,3 @@ def test_a_result_that_is_not_the_preview_is_taken_back(monkeypatch):
     monkeypatch.undo()
     made.ed.apply(made.make("t_2"))
     np.testing.assert_array_equal(made.runs("t_2"), wanted("into another graph"))
-
-
-@pytest.mark.parametrize("left", ["taken", "counted", "free"])
-def test_a_lock_that_an_interrupt_has_left_taken_is_another_one_then(left):
-    graph = tf.Graph()
-    lock = graph._group_lock
-    if left == "taken":
-        lock._ready.acquire()
-    elif left == "counted":
-        lock._group_member_counts[0] += 1
-    free_lock(graph, timeout=0.05)
-    assert (graph._group_lock is lock) == (left == "free")
-    with graph.as_default():
-        y = tf.constant(2.0)
-    with tf1.Session(graph=graph) as session:
-        assert session.run(y) == 2.0

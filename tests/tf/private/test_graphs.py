@@ -226,3 +226,19 @@ def test_what_a_resource_is_of_is_copied():
         stand_in = tf1.placeholder(tf.resource)
         graphs.copy_handle_data(handle, stand_in)
         assert tf.raw_ops.ReadVariableOp(resource=stand_in, dtype=tf.float32).shape == [2]
+
+
+@pytest.mark.parametrize("left", ["taken", "counted", "free"])
+def test_a_lock_that_an_interrupt_has_left_taken_is_another_one_then(left):
+    graph = tf.Graph()
+    lock = graph._group_lock
+    if left == "taken":
+        lock._ready.acquire()
+    elif left == "counted":
+        lock._group_member_counts[0] += 1
+    graphs.free_lock(graph, timeout=0.05)
+    assert (graph._group_lock is lock) == (left == "free")
+    with graph.as_default():
+        y = tf.constant(2.0)
+    with tf1.Session(graph=graph) as session:
+        assert session.run(y) == 2.0
