@@ -98,6 +98,26 @@ class Reader:
         self.cell.locator(".gs-hit").first.click()
         self.settle()
 
+    def mark(self, name: str, key: str) -> None:
+        """Marks what a box gives: `i` as an input of the boundary, `o` as an output."""
+        self.click(name)
+        self.press(key)
+
+    def copy(self, scope: str) -> None:
+        """Plans a copy under a scope."""
+        self.fill("Scope to copy to", scope)
+        self.button("Copy")
+
+    def recipe(self, what: str, **given: str) -> None:
+        """Does a recipe of the menu with these in its fields."""
+        self.press("Shift+R")
+        self.page.get_by_role("menu", name="Recipes").get_by_role("menuitem", name=what).click()
+        dialog = self.page.get_by_role("dialog", name=what)
+        for label, text in given.items():
+            dialog.get_by_label(label).fill(text)
+        dialog.get_by_role("button", name="Do it").click()
+        self.settle()
+
     def settle(self) -> None:
         """Waits until the kernel has answered, and the page has drawn it."""
         answered(self.page)
@@ -109,17 +129,13 @@ Steps = dict[str, Callable[[Reader], None]]
 
 def _marks_of_00(reader: Reader) -> None:
     reader.unfold("features/conv1/")
-    reader.click("images")
-    reader.press("i")
-    reader.click("features/pool2")
-    reader.press("o")
+    reader.mark("images", "i")
+    reader.mark("features/pool2", "o")
 
 
 def _marks_of_01(reader: Reader) -> None:
-    reader.click("images")
-    reader.press("i")
-    reader.click("features/flat")
-    reader.press("o")
+    reader.mark("images", "i")
+    reader.mark("features/flat", "o")
 
 
 def _leak_of_01(reader: Reader) -> None:
@@ -128,8 +144,7 @@ def _leak_of_01(reader: Reader) -> None:
 
 
 def _preview_of_01(reader: Reader) -> None:
-    reader.fill("Scope to copy to", "encoder")
-    reader.button("Copy")
+    reader.copy("encoder")
     reader.enter("Tensor or value that feeds images:0", "photos:0")
     reader.enter("Tensor or value that feeds rate:0", "0.0")
     reader.button("Let what reads \u2026 read it")
@@ -145,10 +160,8 @@ def _apply(reader: Reader) -> None:
 
 
 def _copy_of_02(reader: Reader) -> None:
-    reader.click("loss")
-    reader.press("o")
-    reader.fill("Scope to copy to", "CopiedOps")
-    reader.button("Copy")
+    reader.mark("loss", "o")
+    reader.copy("CopiedOps")
 
 
 def _connect_of_07(reader: Reader) -> None:
@@ -167,13 +180,10 @@ def _remove_of_06(reader: Reader) -> None:
 
 
 def _copy_of_03(reader: Reader) -> None:
-    reader.click("words")
-    reader.press("i")
+    reader.mark("words", "i")
     reader.unfold("net/head/")
-    reader.click("net/head/logits")
-    reader.press("o")
-    reader.fill("Scope to copy to", "customer")
-    reader.button("Copy")
+    reader.mark("net/head/logits", "o")
+    reader.copy("customer")
     reader.enter("Tensor or value that feeds words:0", "their_words:0")
 
 
@@ -184,70 +194,49 @@ def _variables_of_03(reader: Reader) -> None:
 
 def _copy_of_04(reader: Reader) -> None:
     for name, key in (("outside", "i"), ("evening", "i"), ("night/morning", "o"), ("night/burnt", "o")):
-        reader.click(name)
-        reader.press(key)
-    reader.fill("Scope to copy to", "north")
-    reader.button("Copy")
+        reader.mark(name, key)
+    reader.copy("north")
 
 
 def _copy_of_15(reader: Reader) -> None:
-    reader.click("rows")
-    reader.press("i")
-    reader.click("head/logits")
-    reader.press("o")
-    reader.fill("Scope to copy to", "model")
-    reader.button("Copy")
+    reader.mark("rows", "i")
+    reader.mark("head/logits", "o")
+    reader.copy("model")
     reader.enter("Tensor or value that feeds rows:0", "points:0")
 
 
 def _recompute_of_14(reader: Reader) -> None:
     reader.click("loss")
-    reader.press("Shift+R")
-    menu = reader.page.get_by_role("menu", name="Recipes")
-    menu.get_by_role("menuitem", name="Let gradients compute activations again").click()
-    dialog = reader.page.get_by_role("dialog", name="Let gradients compute activations again")
-    dialog.get_by_label("Loss").fill("loss:0")
-    dialog.get_by_role("button", name="Do it").click()
-    reader.settle()
+    reader.recipe("Let gradients compute activations again", Loss="loss:0")
 
 
 def _marks_of_05(reader: Reader) -> None:
-    reader.click("pictures")
-    reader.press("i")
+    reader.mark("pictures", "i")
     reader.unfold("~sorter_1/block_3/")
-    reader.click("sorter_1/block_3_add_1/Add")
-    reader.press("o")
+    reader.mark("sorter_1/block_3_add_1/Add", "o")
 
 
 def _join_of_08(reader: Reader) -> None:
-    reader.click("readings")
-    reader.press("i")
-    reader.click("code/out")
-    reader.press("o")
-    reader.fill("Scope to copy to", "enc")
-    reader.button("Copy")
+    reader.mark("readings", "i")
+    reader.mark("code/out", "o")
+    reader.copy("enc")
     reader.button("Let what reads \u2026 read it")
     reader.button("Fit the picture (f)")
     reader.click("quantities", "destination")
 
 
 def _copy_of_10(reader: Reader) -> None:
-    reader.click("points")
-    reader.press("i")
+    reader.mark("points", "i")
     reader.unfold("second/")
-    reader.click("second/out")
-    reader.press("o")
-    reader.fill("Scope to copy to", "body")
-    reader.button("Copy")
+    reader.mark("second/out", "o")
+    reader.copy("body")
     reader.enter("Tensor or value that feeds points:0", "points:0")
 
 
 def _cross_of_11(reader: Reader) -> None:
     for name, key in (("a", "i"), ("b", "i"), ("add", "o")):
-        reader.click(name)
-        reader.press(key)
-    reader.fill("Scope to copy to", "his")
-    reader.button("Copy")
+        reader.mark(name, key)
+    reader.copy("his")
     reader.enter("Tensor or value that feeds a:0", "a:0")
     reader.enter("Tensor or value that feeds b:0", "b:0")
     reader.button("Let what reads \u2026 read it")
@@ -256,21 +245,12 @@ def _cross_of_11(reader: Reader) -> None:
 
 def _serve_of_16(reader: Reader) -> None:
     reader.click("image")
-    reader.press("Shift+R")
-    what = "Say what it serves, in a new editor"
-    reader.page.get_by_role("menu", name="Recipes").get_by_role("menuitem", name=what).click()
-    dialog = reader.page.get_by_role("dialog", name=what)
-    dialog.get_by_label("Outputs").fill("scores=scores:0")
-    dialog.get_by_label("Inputs").fill("image=image:0")
-    dialog.get_by_role("button", name="Do it").click()
-    reader.settle()
+    reader.recipe("Say what it serves, in a new editor", Outputs="scores=scores:0", Inputs="image=image:0")
 
 
 def _mark_of_17(reader: Reader) -> None:
-    reader.click("image")
-    reader.press("i")
-    reader.click("features")
-    reader.press("o")
+    reader.mark("image", "i")
+    reader.mark("features", "o")
 
 
 def _run_of_13(reader: Reader) -> None:
@@ -282,18 +262,14 @@ def _run_of_13(reader: Reader) -> None:
 
 
 def _marks_of_09(reader: Reader) -> None:
-    reader.click("flat")
-    reader.press("i")
-    reader.click("model/price")
-    reader.press("o")
+    reader.mark("flat", "i")
+    reader.mark("model/price", "o")
 
 
 def _marks_of_18(reader: Reader) -> None:
-    reader.click("cell")
-    reader.press("i")
+    reader.mark("cell", "i")
     reader.unfold("network/")
-    reader.click("network/q")
-    reader.press("o")
+    reader.mark("network/q", "o")
 
 
 #: Notebook -> its steps, in their order.

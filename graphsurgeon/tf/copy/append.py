@@ -34,7 +34,7 @@ from ..values.givers import giver_of, source_of
 from ..values.variables import fetch, join_collection, refuse_unfit, same_entry
 from . import custom_gradients
 from .attachments import attach
-from .imports import import_nodes
+from .imports import import_stated
 from .node_defs import compiled, tell_shapes
 from .provenance import forget, keep
 from .rollback import all_or_nothing
@@ -144,7 +144,8 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     phase(f"importing {counted(len(graph_def.node), 'nodes')}")
     with functions.added(library, graph):
         try:
-            made.live = _imported(graph, graph_def, tensors, controls, _scope_in_use(effect), told)
+            within = _scope_in_use(effect)
+            made.live = import_stated(graph, graph_def, told, tensors, controls, within=within)
         except Exception as error:
             raise _refusal(error, effect) from error
     # 3. What Python holds beside the nodes.
@@ -157,21 +158,6 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
         custom_gradients.settle(copied, graph, made.variables, moves)
     made.live = {}
     return made
-
-
-def _imported(
-    graph: TFGraph, graph_def: Any, tensors: Any, controls: Any, within: str, told: list[Any]
-) -> dict[str, TFOp]:
-    """Imports nodes, some of which are given shapes; without these, where they contradict what TensorFlow infers."""
-    try:
-        return import_nodes(graph, graph_def, tensors, controls, within=within)
-    except Exception:
-        if not told:
-            raise
-    finally:
-        for node in told:  # no node of a graph holds them
-            del node.attr["_output_shapes"]
-    return import_nodes(graph, graph_def, tensors, controls, within=within)
 
 
 def _scope_in_use(effect: Effect) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,6 +51,36 @@ def import_nodes(
         made |= one_piece(graph, part, {}, {}, "", LIMIT)
     outside = {**(tensors or {}), **{(name, 0): op.outputs[0] for name, op in made.items()}}
     return made | one_piece(graph, rest, outside, {**(controls or {}), **made}, within, LIMIT)
+
+
+def import_stated(
+    graph: TFGraph,
+    graph_def: Any,
+    stated: Iterable[Any],
+    tensors: Mapping[tuple[str, int], TFTensor] | None = None,
+    controls: Mapping[str, TFOp] | None = None,
+    *,
+    within: str = "",
+) -> dict[str, TFOp]:
+    """Imports nodes, some of which state shapes; without these, where they contradict what TensorFlow infers.
+
+    Args:
+        graph, graph_def, tensors, controls, within: as `import_nodes`.
+        stated: those of the nodes that state shapes; they state none afterwards, as no node of a graph holds them.
+
+    Raises:
+        as `import_nodes`.
+    """
+    stated = list(stated)
+    try:
+        return import_nodes(graph, graph_def, tensors, controls, within=within)
+    except Exception:
+        if not stated:
+            raise
+    finally:
+        for node in stated:
+            del node.attr["_output_shapes"]
+    return import_nodes(graph, graph_def, tensors, controls, within=within)
 
 
 #: A GraphDef of more bytes cannot be handed to TensorFlow in one piece.

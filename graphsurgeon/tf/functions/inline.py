@@ -13,14 +13,14 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import PlanError
 from ...graph.functions import called_by
 from ...graph.graph import Graph
-from ...graph.live import TFGraph, TFOp
+from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import select
 from ...plan.plan import Plan
 from ..copy.append import Made
 from ..copy.attachments import attach
-from ..copy.imports import import_nodes
+from ..copy.imports import import_stated
 from ..copy.node_defs import setter_node
 from ..fresh import fresh
 from ..open.snapshot import snapshot
@@ -44,17 +44,6 @@ from .library import (
     rename_calls,
     renamed_function,
 )
-
-
-def _imported(graph: TFGraph, graph_def: Any) -> Mapping[str, TFOp]:
-    """Imports what was taken apart; without the shapes that bodies state, where TensorFlow does not take these."""
-    try:
-        return import_nodes(graph, graph_def)
-    except (tf.errors.OpError, ValueError):
-        for node in graph_def.node:
-            node.attr.pop("_output_shapes", None)
-    with told(PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"):
-        return import_nodes(graph, graph_def)
 
 
 @dataclass
@@ -296,8 +285,11 @@ class Inlining:
             names=[name for name in self.base.names if name in self.kept],
             place=np.where(kept, copied.place, -1).astype(np.int32),
         )
+        stated = [node for node in graph_def.node if "_output_shapes" in node.attr]
         with added(library, graph):
-            attach(copied, graph, Made(graph, live=_imported(graph, graph_def)))
+            with told(PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"):
+                live = import_stated(graph, graph_def, stated)
+            attach(copied, graph, Made(graph, live=live))
             restore_gradients(graph, self.calls.known)
         for name in self.places.moved:
             op, _, port = name.partition(":")
