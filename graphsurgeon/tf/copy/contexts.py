@@ -12,7 +12,6 @@ from typing import Any
 from ...graph.live import TFGraph, TFOp
 from ...plan.copied import Copied
 from ..private.contexts import (
-    context_of,
     contexts_of,
     copied_context,
     differentiated_loop,
@@ -28,6 +27,7 @@ from ..private.contexts import (
     pivots,
     set_context,
     set_differentiated_loop,
+    within_contexts,
     written,
 )
 
@@ -35,10 +35,7 @@ from ..private.contexts import (
 def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
     """Returns for each outermost control-flow context the names of the ops it is made of, pivots included."""
     found: dict[int, set[str]] = {}
-    for op in graph.get_operations():
-        context = context_of(op)
-        if context is None:
-            continue
+    for op, context in within_contexts(graph.get_operations()):
         names = {op.name}
         while context is not None:
             names.update(name.partition(":")[0] for name in pivots(context))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from operator import attrgetter
 from typing import Any
@@ -20,6 +20,13 @@ _CONTEXT = attrgetter("_control_flow_context")
 def contexts_of(given: Iterable[Any]) -> list[Any]:
     """Returns the contexts that ops are in, each once."""
     return [context for context in dict.fromkeys(map(_CONTEXT, given)) if context is not None]
+
+
+def within_contexts(given: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Returns those of the ops that are in a loop or cond of TF1, each with the innermost one."""
+    if not contexts_of(given):  # as in most graphs: one question for all ops
+        return []
+    return [(op, context) for op in given if (context := context_of(op)) is not None]
 
 
 def innermost_context(op: Any) -> Any:

@@ -61,14 +61,15 @@ def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]
     if not _RAW_SHAPES:
         both = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
         return [(a, b) for a, b in both if not same_shape(a, b)]
-    out = []
-    for old, new in pairs:
-        for at, b in enumerate(new.outputs):
-            dims, unknown = shape = b._shape
-            # A shape that is wholly known cannot have been made more so by hand.
-            if (unknown or None in dims) and old.outputs[at]._shape != shape:
-                out.append((old.outputs[at], b))
-    return out
+    old, new = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
+    made = [tensor for op in new for tensor in op.outputs]
+    shapes = [tensor._shape for tensor in made]
+    # A shape that is wholly known cannot have been made more so by hand.
+    loose = [i for i, (sizes, unknown) in enumerate(shapes) if unknown or None in sizes]
+    if not loose:
+        return []
+    given = [tensor for op in old for tensor in op.outputs]
+    return [(given[i], made[i]) for i in loose if given[i]._shape != shapes[i]]
 
 
 def is_composite(thing: Any) -> bool:

@@ -29,6 +29,8 @@ def test_the_contexts_of_ops():
     loop = contexts.innermost_context(inner)
     assert contexts.contexts_of([outside, inner]) == [loop]
     assert contexts.context_of(inner) is loop
+    assert contexts.within_contexts([outside, inner]) == [(inner, loop)]
+    assert contexts.within_contexts([outside]) == []
     assert contexts.loop_around(loop) is loop
     cond = contexts.outermost_context(inner)
     assert cond is loop.outer_context
@@ -46,6 +48,7 @@ def test_a_context_without_a_pivot_holds_nothing_together():
     contexts.set_context(inner, contexts.new_loop())
     assert contexts.innermost_context(inner).name == "while_context"
     assert contexts.context_of(inner) is None
+    assert contexts.within_contexts([inner]) == []
     contexts.set_context(inner, None)
     assert contexts.contexts_of([inner]) == []
 
