@@ -16,6 +16,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.corpus import Corpus
 from tests.needs import _FIND, corpus_folder
+from tests.until import until
 
 GRAPHS = {  # what a graph is called here -> id in the corpus
     "40 ops": "dl4j_lenet_frozen",
@@ -110,7 +112,7 @@ def _in_lab(browser: Any, files: dict[str, Path], folder: Path) -> tuple[float, 
     try:
         page = context.new_page()
         page.set_default_timeout(120_000)
-        shown = [_PLAIN, _PLAIN, *(f"gs.open({str(file)!r})" for file in files.values())]
+        shown = [_PLAIN, _PLAIN, *(f"ed = gs.open({str(file)!r})\ned" for file in files.values())]
         lab.write_notebook(server.root / "view.ipynb", shown)
         page.goto(server.page_of("view.ipynb"), wait_until="domcontentloaded")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
@@ -125,6 +127,8 @@ def _in_lab(browser: Any, files: dict[str, Path], folder: Path) -> tuple[float, 
         for i, size in enumerate(files, 2):
             took[size] = _answered(page, i, ".gs-box", ".gs-box.gs-selected")
             unfold += _unfoldings(page, _cell(page, i))
+            # A picture is timed by itself: the process that infers the shapes of the graph before has ended.
+            until(partial(notebook.ask, "ed.screen.inferred"), timeout=600, step=0.5)
         notebook.close()
     finally:
         context.close()

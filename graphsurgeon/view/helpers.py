@@ -74,10 +74,11 @@ def training_ops(graph: Graph) -> Mask:
 def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
     """Returns the ops in scopes of these names, or below one."""
     scopes = graph.scopes
-    known = {leaf: names.fullmatch(leaf) is not None for leaf in {path.rpartition("/")[2] for path in scopes.names}}
-    inside = [False] * len(scopes.names)
+    leaves = [path.rpartition("/")[2] for path in scopes.names]
+    named = {leaf: names.fullmatch(leaf) is not None for leaf in set(leaves)}
+    inside = [named[leaf] for leaf in leaves]
     for i, parent in enumerate(scopes.parents.tolist()):
-        inside[i] = known[scopes.names[i].rpartition("/")[2]] or (i > 0 and inside[parent])
+        inside[i] = inside[i] or (i > 0 and inside[parent])
     return np.asarray(np.asarray(inside, np.bool_)[scopes.home], np.bool_)
 
 
