@@ -126,9 +126,9 @@ def _in_lab(browser: Any, files: dict[str, Path], folder: Path) -> tuple[float, 
             floor = _answered(page, i, ".widget-toggle-button", ".widget-toggle-button.mod-active")
         for i, size in enumerate(files, 2):
             took[size] = _answered(page, i, ".gs-box", ".gs-box.gs-selected")
-            unfold += _unfoldings(page, _cell(page, i))
-            # A picture is timed by itself: the process that infers the shapes of the graph before has ended.
+            # Each figure is taken by itself: the process that infers the shapes has ended.
             until(partial(notebook.ask, "ed.screen.inferred"), timeout=600, step=0.5)
+            unfold += _unfoldings(page, _cell(page, i))
         notebook.close()
     finally:
         context.close()
