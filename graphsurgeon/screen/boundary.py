@@ -169,5 +169,5 @@ def _marked(stage: Stage, state: State, marks: Marks) -> State:
     state = state.but(marks=marks)
     region, problem = stage.region(state)
     if region is None:
-        return state.saying(problem, "warn" if problem else "info")
+        return state.saying(problem, "warn" if marks.outputs else "info")  # an output to come is the next step
     return state.saying(boundary_text(marks, region), "warn" if leaked(region) else "info")

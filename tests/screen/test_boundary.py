@@ -16,6 +16,7 @@ def test_marking_is_selecting():
     screen.mark_input("x:0")
     assert screen.region is None
     assert "Mark an output" in traits(screen)["boundary"]["problem"]
+    assert traits(screen)["status"]["level"] == "info"  # the next step, not a fault
     screen.mark_output(m.y)
     wanted = ed.select(inputs="x:0", outputs="net/y:0")
     assert screen.region == wanted

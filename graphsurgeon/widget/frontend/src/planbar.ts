@@ -251,7 +251,7 @@ export class PlanBar {
         b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
         leaks > 0 &&
           h("button", { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(leaks, "leak")}`),
-        b.problem && h("span", { class: "gs-problem", title: b.problem }, b.problem),
+        b.problem && h("span", { class: b.outputs.length ? "gs-problem" : "gs-muted", title: b.problem }, b.problem),
         b.swap && small("Swap", () => this.ask("swap_boundary", {}), undefined, { title: "Let inputs and outputs change places" }),
         button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
       );
