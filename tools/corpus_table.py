@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -66,7 +66,7 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def row(corpus: Corpus, id: str, within: float) -> list[str]:
+def row(corpus: Corpus, id: str, within: float, kinds: Mapping[str, Callable[[Any, str], Any]]) -> list[str]:
     """Returns the cells of one graph."""
     item = corpus.item(id)
     start = time.perf_counter()
@@ -74,17 +74,19 @@ def row(corpus: Corpus, id: str, within: float) -> list[str]:
     try:
         ed = gs.open(corpus.path(id), tags=item["run"].get("tags"))
     except gs.OpenError as error:
-        return [id, str(item["n_ops"] or ""), f"refused: {error.wrong}", *[""] * len(KINDS), ""]
+        return [id, str(item["n_ops"] or ""), f"refused: {error.wrong}", *[""] * len(kinds), ""]
     cells = [id, str(item["n_ops"]), "opened"]
     faults = gs.open(Graph()).plan().copy(ed.select(), to="copy").check() if item["expect"] == "clear_error" else ()
     if faults:
-        cells += [f"refused: {faults[0].wrong}", *[""] * (len(KINDS) - 1)]
+        cells += [f"refused: {faults[0].wrong}", *[""] * (len(kinds) - 1)]
     elif not runs.has_golden(item):
-        made = outcome(runs.test_copied_without_numbers, corpus, id, end).replace("equal", "as predicted")
-        cells += [f"{made}, no numbers", "no numbers"]
-        cells += [""] * (3 + len(KINDS) - len(cells))
+        if kinds is KINDS:
+            made = outcome(runs.test_copied_without_numbers, corpus, id, end).replace("equal", "as predicted")
+            cells.append(f"{made}, no numbers")
+        cells.append("no numbers")
+        cells += [""] * (3 + len(kinds) - len(cells))
     else:
-        cells += [outcome(run, corpus, id, end) if ONLY.get(word, bool)(item) else "" for word, run in KINDS.items()]
+        cells += [outcome(run, corpus, id, end) if ONLY.get(word, bool)(item) else "" for word, run in kinds.items()]
     return [*cells, f"{time.perf_counter() - start:.1f} s"]
 
 
@@ -112,13 +114,14 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("ids", nargs="*", metavar="ID", help="a graph; default: all, the smallest first")
     parser.add_argument("--within", type=float, default=600.0, help="seconds for one graph; default: 600")
+    parser.add_argument("--recipes", action="store_true", help="the recipes alone")
     given = parser.parse_args(arguments)
-    corpus = open_corpus()
-    print("| graph | ops | opening | " + " | ".join(KINDS) + " | time |")
-    print("|---" * (4 + len(KINDS)) + "|")
+    corpus, kinds = open_corpus(), RECIPES if given.recipes else KINDS
+    print("| graph | ops | opening | " + " | ".join(kinds) + " | time |")
+    print("|---" * (4 + len(kinds)) + "|")
     failed = late = 0
     for id in given.ids or corpus.ids():
-        cells = row(corpus, id, given.within)
+        cells = row(corpus, id, given.within, kinds)
         failed += any(cell.startswith("FAILED") for cell in cells)
         late += any(cell.startswith(LATE) for cell in cells)
         print("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |", flush=True)

@@ -8,14 +8,16 @@ from typing import Any
 
 from ..editor import Editor
 from ..open import open
+from .subject import run_first
 
 
 def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any = None) -> Editor:
     """Returns an editor of a new graph: what some outputs need, its variables as constants with their current values.
 
     It holds no gradients, optimisers, savers, summaries or queues, as nothing that computes needs them. Through loops,
-    branches and called functions too. The editor that is given stays as it is. A table that the init op of a SavedModel
-    fills is empty until somebody runs that op, which keeps its name.
+    branches and called functions too. The editor that is given stays as it is. What is run once, before all others, as
+    the init op of a SavedModel, which fills the tables, keeps its name: the collection ``table_initializer`` of the new
+    graph lists it, and a session of the new editor has run it.
 
     Args:
         ed: the editor.
@@ -43,5 +45,7 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
         path = Path(folder, "frozen.pb")
         ed.save(path, outputs=wanted, inputs=inputs, freeze=True, values=values, verify=False)
         made = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
-        made.graph  # noqa: B018  the file goes
+        graph = made.graph  # the file goes
+    for name in run_first(ed, made.snapshot):
+        graph.add_to_collection("table_initializer", graph.get_operation_by_name(name))
     return made

@@ -58,7 +58,7 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
 def rows(editor: Editor) -> list[str]:
     """Returns the names that people give others: of inputs, outputs, outermost scopes and variables, in this order."""
     graph = editor.snapshot
-    found = Subject(editor.plan(), graph, frozenset(), "rename()")
+    found = Subject(editor.plan(), graph, frozenset(), (), "rename()")
     inputs, outputs = ends_now(editor)
     parts = tuple(f"{name}/" for name in graph.state.variables)
     ends = [end for end in (*inputs.values(), *(outputs.values() or unread(graph))) if not end.startswith(parts)]

@@ -84,7 +84,7 @@ def for_inference(
 def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     """Takes out all that the outputs do not need: gradients, optimisers, summaries, savers, queues, losses.
 
-    Variables that the outputs read keep their initialisers.
+    Variables that the outputs read keep their initialisers, and tables what fills them, as the init op of a SavedModel.
 
     Args:
         thing: an editor; or a plan, to go on with.
@@ -245,9 +245,11 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
 
 
 def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
-    """Some ops, with what their variables, loops, conds and tables are made of, and all that this needs."""
+    """Some ops, with what their variables, loops, conds and tables are made of, what fills these, and all it needs."""
     graph, state = found.graph, found.graph.state
     held = needed.copy()
+    fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
+    starts = {op: _above(found, [op], ()) for op in map(graph.index.__getitem__, found.first)}
     while True:
         for variable in state.variables.values():
             if variable.op in graph.index and held[graph.index[variable.op]]:
@@ -257,6 +259,8 @@ def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
         for holder, names in state.init_ops.items():
             if holder in graph.index and held[graph.index[holder]]:
                 held[[graph.index[name] for name in names if name in graph.index]] = True
+        for op, run in starts.items():  # what is run first, where it fills one of these tables
+            held[op] |= bool((held & fills & run).any())
         wider = _above(found, np.flatnonzero(held).tolist(), fed)
         if (wider == needed).all():
             return wider

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,14 @@ class Subject:
         plan: the steps so far.
         graph: the graph as it is after them.
         ends: ops whose names somebody knows: arguments and results of what was opened, and what was asked for.
+        first: ops that are run once, before all others, as what fills the tables.
         asked: the request, for messages.
     """
 
     plan: Plan
     graph: Graph
     ends: frozenset[str]
+    first: tuple[str, ...]
     asked: str
 
     def array(self, op: int) -> Any:
@@ -55,7 +57,7 @@ class Subject:
 
     def after(self, plan: Plan) -> Subject:
         """Returns the same with more steps."""
-        return Subject(plan, plan.after(), self.ends, self.asked) if plan is not self.plan else self
+        return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
 
 
 def subject(thing: Any, asked: str, ends: Any = None) -> Subject:
@@ -79,7 +81,26 @@ def subject(thing: Any, asked: str, ends: Any = None) -> Subject:
         raise PlanError(asked, wrong, "Give gs.open(...), or ed.plan()")
     graph = plan.after()
     named = [name.partition(":")[0] for name in [*known, *tensors(graph, ends, asked)]]
-    return Subject(plan, graph, frozenset(name for name in named if name in graph.index), asked)
+    ends_there = frozenset(name for name in named if name in graph.index)
+    return Subject(plan, graph, ends_there, run_first(thing, graph), asked)
+
+
+#: Collections of ops that are run once, before all others.
+_FIRST = ("table_initializer", "legacy_init_op", "saved_model_main_op")
+
+
+def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
+    """Returns the ops that are run once, before all others: those that the graph lists, and the file it is from.
+
+    Args:
+        thing: an editor; or a plan, which knows of no file.
+        graph: the graph as it is now.
+    """
+    listed = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
+    if isinstance(thing, Editor):
+        listed += [renamed_end(name, thing.history.renamed) for name in thing.values.init_ops[0]]
+    names = dict.fromkeys(name.partition(":")[0] for name in listed)
+    return tuple(name for name in names if name in graph.index)
 
 
 def ends_now(ed: Editor) -> tuple[dict[str, str], dict[str, str]]:

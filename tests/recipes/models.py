@@ -79,3 +79,31 @@ def normed(how: str, *, format: str = "NHWC") -> Any:
             y = tf.nn.batch_normalization(y, mean, variance, beta, gamma, 1e-3)
         tf.nn.relu(y, name="y")
     return graph
+
+
+def looked_up() -> Any:
+    """Returns words -> y through a table that functions within functions make and fill, as Keras exports one; "start"
+    waits for what fills it, as the main op of a SavedModel does.
+    """
+
+    @tf.function
+    def table() -> Any:
+        return tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name="words")
+
+    @tf.function
+    def filled(handle: Any) -> Any:
+        values = tf.constant([7, 9], tf.int64)
+        tf.raw_ops.InitializeTableV2(table_handle=handle, keys=tf.constant(["a", "b"]), values=values)
+        return tf.constant(True)
+
+    with tf.Graph().as_default() as graph:
+        words = tf1.placeholder(tf.string, [None], name="words")
+        handle = tf.function(lambda: table())()
+        fill = tf.function(lambda handle: filled(handle))(handle)
+        tf.group(fill, name="start")
+        found = tf.raw_ops.LookupTableFindV2(
+            table_handle=handle, keys=tf.identity(words), default_value=tf.constant(-1, tf.int64), name="found"
+        )
+        tf.identity(found, name="y")
+        tf.negative(found, name="loss")
+    return graph

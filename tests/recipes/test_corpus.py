@@ -8,7 +8,7 @@ from tests.recipes.real import RECIPES
 
 #: A few small graphs for each recipe, with something in them that others do not have.
 FEW = {
-    "inference": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
+    "inference": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt", "tfx_trainer_export_1646034756"],
     "split": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
     "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen"],
     "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from ...graph.live import TFGraph, TFOp
-from ..functions.library import CALLS, definition
+from ..functions.library import CALLS, definition, reachable
 from ..private.functions import functions_of
 
 HOLDERS = frozenset(
@@ -33,11 +33,14 @@ def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
 
     The import ops of a Saver, which only a checkpoint can feed, are left out.
     """
-    found = {}
+    found, inner = {}, _Inner(graph)
     for op in graph.get_operations():
-        if op.type in HOLDERS:
-            readers = [r for t in op.outputs for r in t.consumers()]
-            names = [r.name for r in readers if _starts(r)]
+        if op.type not in HOLDERS and op.type not in CALLS:
+            continue
+        handles = [t for t in op.outputs if op.type in HOLDERS or t.dtype == tf.resource]
+        if handles and holds(op.type, inner(op)):
+            readers = dict.fromkeys(r for t in handles for r in t.consumers())
+            names = [r.name for r in readers if fills(r.type, inner(r), [t.op.type for t in r.inputs])]
             if names:
                 found[op.name] = tuple(names)
     for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
@@ -45,6 +48,12 @@ def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
             ops = [*runner.enqueue_ops, runner.close_op, runner.cancel_op]
             found[queue_of(runner)] = tuple(o.name for o in ops if o is not None)
     return found
+
+
+def filled_tables(graph: TFGraph) -> dict[str, tuple[str, ...]]:
+    """Returns the same of tables alone, which are filled by running these once."""
+    tables = {op.name for op in graph.get_operations() if "Table" in op.type or op.type in CALLS}
+    return {holder: names for holder, names in init_ops(graph).items() if holder in tables}
 
 
 def is_runner(item: Any) -> bool:
@@ -73,19 +82,37 @@ def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None
         return tf.compat.v1.train.QueueRunner.from_proto(proto)
 
 
-def _starts(op: TFOp) -> bool:
-    """Whether an op that reads a table or iterator fills it: by itself, or by the function it calls."""
-    called = functions_of(op.graph).get(op.get_attr("f").name) if op.type in CALLS else None
-    inner = {node.op for node in definition(called).node_def} if called is not None else set()
-    return fills(op.type, inner, [t.op.type for t in op.inputs])
+class _Inner:
+    """Returns the op types in the functions that a call leads to, at any depth; none for any other op."""
+
+    def __init__(self, graph: TFGraph) -> None:
+        self._known = functions_of(graph)
+        self._read: dict[str, frozenset[str]] = {}
+
+    def __call__(self, op: TFOp) -> frozenset[str]:
+        name = op.get_attr("f").name if op.type in CALLS else ""
+        if name not in self._read:
+            called = reachable([name], self._known) if name in self._known else ()
+            self._read[name] = frozenset(node.op for one in called for node in definition(self._known[one]).node_def)
+        return self._read[name]
 
 
-def fills(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
-    """Returns whether an op that reads a table or iterator fills it, by itself or by the function it calls.
+def holds(kind: str, inner: Iterable[str]) -> bool:
+    """Returns whether an op makes a table or iterator, by itself or in the functions it calls.
 
     Args:
         kind: its op type.
-        inner: the op types in the function that it calls.
+        inner: the op types in the functions that it calls.
+    """
+    return kind in HOLDERS or (kind in CALLS and any(one in HOLDERS for one in inner))
+
+
+def fills(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
+    """Returns whether an op that reads a table or iterator fills it, by itself or in the functions it calls.
+
+    Args:
+        kind: its op type.
+        inner: the op types in the functions that it calls.
         inputs: the op types of what it reads.
     """
     if kind in _STARTERS:

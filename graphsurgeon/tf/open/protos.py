@@ -14,12 +14,13 @@ from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2, saver_p
 
 from ...errors import OpenError, SelectionError
 from ...graph.collector import gc_paused
+from ...graph.functions import CALLS, reachable
 from ...graph.graph import Graph, shape_text
 from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING, in_order
 from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, variable_read_by
-from ..copy.resources import HOLDERS, fills
+from ..copy.resources import HOLDERS, fills, holds
 from ..functions.library import gradients_in
 from ..private.graphs import collection_reader, known_op, op_definition
 from ..values.variables import ASSIGNING
@@ -145,6 +146,7 @@ class _State:
     def __init__(self, graph: Graph, nodes: Sequence[Any], functions: Mapping[str, Any], meta: Any, asked: str) -> None:
         self._graph, self._nodes, self._functions, self._asked = graph, nodes, functions, asked
         self._collections = meta.collection_def if meta is not None else {}
+        self._types: dict[str, frozenset[str]] = {}
 
     def __call__(self) -> State:
         items = {name: list(self._items(name)) for name in sorted(self._collections) if name != COLLECTION}
@@ -259,8 +261,10 @@ class _State:
 
     def _init_ops(self, protos: Iterable[Any]) -> dict[str, tuple[str, ...]]:
         graph, found = self._graph, {}
-        for number in np.flatnonzero(graph.typed(HOLDERS)).tolist():
-            readers = graph.consumers.row(number).tolist()
+        for number in np.flatnonzero(graph.typed({*HOLDERS, *CALLS})).tolist():
+            if not self._holds(number):
+                continue
+            readers = [one for port in self._handles(number) for one, _ in graph.readers((number, port))]
             names = [graph.names[reader] for reader in dict.fromkeys(readers) if self._fills(reader)]
             if names:
                 found[graph.names[number]] = tuple(names)
@@ -270,11 +274,29 @@ class _State:
                 found[op_name(proto.queue_name)] = tuple(op_name(name) for name in names if name)
         return found
 
+    def _handles(self, number: int) -> Sequence[int]:
+        """The outputs of an op that may be handles of tables: of a call, its resources."""
+        if self._graph.types[number] in HOLDERS:
+            return (0,)
+        dtypes = self._nodes[number].attr["Tout"].list.type
+        return [port for port, dtype in enumerate(dtypes) if dtype == tf.resource.as_datatype_enum]
+
+    def _holds(self, number: int) -> bool:
+        kind = self._graph.types[number]
+        return bool(self._handles(number)) and holds(kind, self._inner(number))
+
     def _fills(self, reader: int) -> bool:
-        graph, node = self._graph, self._nodes[reader]
-        called = self._functions.get(node.attr["f"].func.name) if "f" in node.attr else None
-        inner = {one.op for one in called.node_def} if called is not None else set()
-        return fills(node.op, inner, [graph.types[i] for i in graph.data.row(reader).tolist()])
+        kinds = [self._graph.types[i] for i in self._graph.data.row(reader).tolist()]
+        return fills(self._graph.types[reader], self._inner(reader), kinds)
+
+    def _inner(self, number: int) -> frozenset[str]:
+        """The op types in the functions that a call leads to, at any depth; none for any other op."""
+        node = self._nodes[number]
+        name = node.attr["f"].func.name if node.op in CALLS else ""
+        if name not in self._types:
+            called = reachable([name], self._functions) if name in self._functions else ()
+            self._types[name] = frozenset(one.op for other in called for one in self._functions[other].node_def)
+        return self._types[name]
 
 
 def _parts_of(proto: Any) -> Iterator[str]:

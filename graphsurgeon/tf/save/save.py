@@ -30,7 +30,7 @@ from ...graph.sizes import variable_bytes
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VariableInfo
 from ...words import counted, few
-from ..copy.resources import init_ops
+from ..copy.resources import filled_tables
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import definition, reachable, referred
 from ..open.snapshot import settled
@@ -385,8 +385,7 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
     if held:
         whose = f"the values of {counted(len(held), 'variables')}"
         notes.append(f"{whose} are not in it: freeze=True keeps them as constants")
-    fills = {table: names for table, names in init_ops(made.graph).items()
-             if "Table" in made.graph.get_operation_by_name(table).type}  # fmt: skip
+    fills = filled_tables(made.graph)
     starts = [name for found in fills.values() for name in found]
     if fills:
         notes.append(f"to be run first: {few(starts)}, to fill {few(list(fills))}")

@@ -15,6 +15,7 @@ from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import met_from
 from ...graph.trust import may_reach_out
+from ..copy.resources import filled_tables
 from ..run.gate import distrusted
 from .export import Exported, meta_graph, mutable_tables
 
@@ -40,7 +41,7 @@ def write_saved_model(
         signatures: name -> (inputs, outputs), each name -> tensor of the old graph.
         tags: its tags.
         saver: its SaverDef, or None.
-        base: snapshot of the old graph, which knows what fills the tables.
+        base: snapshot of the old graph, which knows what files it may read.
         init_ops: the init ops of the file that the graph came from, and the assets: tensor -> path.
         asked: the request, for messages.
 
@@ -54,7 +55,7 @@ def write_saved_model(
     named.update({t: known[t[:-2]].outputs[0] for t in init_ops[1] if t[:-2] in known})
     read = may_reach_out(base) and not distrusted(base.owner)  # else a stranger's graph would take any file along
     assets = _assets(named, init_ops[1], folder, made, read)
-    init = _init_op(graph, known, [name for name in init_ops[0] if name in known], base)
+    init = _init_op(graph, known, [name for name in init_ops[0] if name in known])
     meta = meta_graph(graph, saver, asked)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
@@ -114,12 +115,10 @@ def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, mad
     return out
 
 
-def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str], base: Graph) -> TFOp | None:
+def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
     """The op that a loader runs once: it fills tables and sets local variables; None where there is nothing to do."""
     fills = [known[name] for name in init_ops]
-    fills += [known[name] for holder, names in base.state.init_ops.items()
-              if holder in known and "Table" in known[holder].type
-              for name in names if name in known and known[name] not in fills]  # fmt: skip
+    fills += [known[name] for names in filled_tables(graph).values() for name in names if known[name] not in fills]
     # A collection holds whatever was put there: a function that fills a table is given by what it returns.
     held = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
     fills += [item for item in held if isinstance(item, tf.Operation)]

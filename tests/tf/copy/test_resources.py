@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from tests.graphs import tf1
+from tests.recipes.models import looked_up
 
 
 def table() -> tf.Graph:
@@ -181,6 +182,19 @@ def filled_by_its_main_op(tmp_path_factory):
         builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map=call, main_op=fill)
         builder.save()
     return folder
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_what_functions_within_functions_make_and_fill_is_known_as_a_table(live):
+    graph = looked_up()
+    src = gs.open(graph if live else graph.as_graph_def())
+    ((holder, fills),) = src.snapshot.state.init_ops.items()
+    assert [src.snapshot.types[src.snapshot.index[name]] for name in (holder, *fills)] == [CALL, CALL]
+    dst = gs.open(tf.Graph())
+    dst.apply(dst.plan().copy(src.select(outputs=["y:0"]), to="c"))
+    with tf1.Session(graph=dst.graph) as session:
+        session.run([f"c/{name}" for name in fills])
+        assert session.run("c/y:0", {"c/words:0": [b"b", b"x"]}).tolist() == [9, -1]
 
 
 def test_what_fills_a_table_of_a_file_is_known_wherever_it_was_copied_to(filled_by_its_main_op):
