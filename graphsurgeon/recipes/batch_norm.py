@@ -13,10 +13,9 @@ from ..graph.selection import select
 from ..plan.plan import Plan
 from ..words import few
 from .constants import constant
-from .subject import Subject, loosened, subject
+from .subject import ASSIGNS, Subject, loosened, subject
 
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-_ASSIGNS = ("Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp")
 #: What an average is made of, from the statistics of a batch to the op that keeps it.
 _AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
 #: Ops with weights as their second input -> the axis of these that is the channel of the result.
@@ -27,7 +26,8 @@ def settle_batch_norm(thing: Any) -> Plan:
     """Lets batch normalisation read its moving averages, as in inference, instead of the statistics of the batch.
 
     Which variables these are is known by what keeps them: the mean and the variance of the batch are averaged into
-    them. They stay variables. Other ops, dtypes and shapes stay.
+    them. They stay variables. What else reads the statistics of the batch reads the averages too. Other ops, dtypes and
+    shapes stay.
 
     Args:
         thing: an editor; or a plan, to go on with.
@@ -74,8 +74,12 @@ def settle(found: Subject, needed: Mask) -> Plan:
     # What it reads in training has no elements: it stands for one of any size, until the average is read.
     plan = plan.insert(lambda c: c[c > 0], on=[graph.name(one) for one in empty], name="any_size", only=names)
     made = [name for name in plan.after().names if name not in graph.index]
+    read = {}
     for average, name, at in ends:
         plan = plan.connect(average, to=name, input=at)
+        if found.readers(graph.index[name], at - 2):  # in inference it hands its averages on
+            read[f"{name}:{at - 2}"] = average
+    plan = plan.reroute(read) if read else plan
     return plan.remove(made).set_attr(names, "is_training", False)
 
 
@@ -90,12 +94,12 @@ def _average(found: Subject, op: int, port: int) -> str:
     todo, seen, kept = [(op, port)], set[int](), set[int]()
     while todo:
         for reader, at in found.readers(*todo.pop()):
-            if graph.types[reader] in _ASSIGNS and at == 1:
+            if graph.types[reader] in ASSIGNS and at == 1:
                 kept.add(graph.data.ends(reader)[0][0])
             elif graph.types[reader] in _AVERAGED and reader not in seen:
                 seen.add(reader)
                 todo += [(reader, 0), (reader, 1)]
-    reads = [tensor for variable in kept if (tensor := _read(found, variable))]
+    reads = [tensor for variable in kept if (tensor := found.read(variable))]
     if len(reads) != 1:
         what = ("mean", "variance")[port - 1]
         name = graph.names[op]
@@ -104,15 +108,6 @@ def _average(found: Subject, op: int, port: int) -> str:
         how = f"Connect what it is to read, plan.connect(mean, to={name!r}, input=3), the variance as input=4, and "
         raise found.refused(wrong, f"{how}plan.set_attr({name!r}, 'is_training', False)")
     return reads[0]
-
-
-def _read(found: Subject, variable: int) -> str:
-    graph = found.graph
-    info = graph.state.variables.get(graph.names[variable])
-    if info is not None and info.snapshot:
-        return info.snapshot
-    kinds = ("ReadVariableOp", "Identity")
-    return next((f"{graph.names[r]}:0" for r, _ in found.readers(variable) if graph.types[r] in kinds), "")
 
 
 @dataclass(frozen=True)

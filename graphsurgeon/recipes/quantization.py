@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..graph.graph import Mask
 from ..graph.match.match import Match, Matches
 from ..graph.names import free_name
 from ..graph.selection import Selection, select
+from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..words import few
-from .subject import Subject, loosened, subject
+from .subject import ASSIGNS, Subject, loosened, subject
 
 _QUANTIZED = (
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel",
@@ -56,6 +58,26 @@ def strip_quantization(thing: Any) -> Plan:
     plan = plan.remove(inside, stitch=True) if inside else plan
     ranges = {op for one in rounds for op, _ in found.reads(one)[1:]}
     return loosened(plan, graph, [graph.names[op] for op in sorted(ranges)], found.ends)
+
+
+def settle_ranges(found: Subject, needed: Mask) -> Plan:
+    """Lets FakeQuant read the ranges that are kept, where it reads them as training assigns them.
+
+    Args:
+        found: what the recipe works on.
+        needed: mask of the ops that are looked at.
+    """
+    graph, plan = found.graph, found.plan
+    for op in (one for one in found.typed(*_QUANTIZED) if needed[one]):
+        for at, (source, _) in enumerate(found.reads(op)[1:], 1):
+            ahead = [source, *graph.control.row(source).tolist()] if found.reads(source) else []
+            if not any(graph.types[one] in ASSIGNS for one in ahead):
+                continue
+            kept = found.reads(source)[0][0]
+            read = found.read(kept) if graph.types[kept] in VARIABLE_TYPES else ""
+            if read:
+                plan = plan.connect(read, to=graph.names[op], input=at)
+    return plan
 
 
 def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any) -> Plan:

@@ -18,6 +18,7 @@ from ..words import few
 from .batch_norm import fold, settle
 from .constants import constant, unknowns
 from .cut import named_anew
+from .quantization import settle_ranges
 from .subject import Subject, loosened, results, subject, tensors
 
 #: Ops that hand on what they read, and look at it.
@@ -37,7 +38,8 @@ def for_inference(
     thing: Any, outputs: Any = None, inputs: Any = None, *, training: Any = None, fold_batch_norm: bool | None = None
 ) -> Plan:
     """Takes out all that only training needs: gradients, optimisers, summaries, savers, queues, dropout, checks,
-    identities; batch normalisation reads its moving averages, and is folded into the weights where these are constants.
+    identities; batch normalisation reads its moving averages, and is folded into the weights where these are constants;
+    FakeQuant, which stays, reads the ranges that training has kept.
 
     Each part is a recipe of its own; what is not there is passed over. Shapes and dtypes of the outputs stay.
 
@@ -48,7 +50,8 @@ def for_inference(
         inputs: tensors that are fed from then on: a placeholder of the same dtype and shape takes their place.
         training: a scalar bool that says whether the graph is trained, as ``"is_training:0"``: it is False.
         fold_batch_norm: whether to fold batch normalisation. Default: where no weight is a variable. A graph with
-            variables is frozen first: ``gs.recipes.frozen(ed, outputs)``.
+            variables is frozen for that, ``gs.recipes.frozen(ed, outputs)``: where it reads the batch, after this has
+            been applied, as what keeps the averages goes with the variables.
 
     Raises:
         PlanError: nobody says which outputs are wanted; a part is refused: the message names the op and why.
@@ -73,6 +76,7 @@ def for_inference(
         found = found.after(found.plan.resolve_condition(training, False))
     needed = _needed(found, wanted, fed)
     found = found.after(settle(found, needed))
+    found = found.after(settle_ranges(found, _needed(found, wanted, fed)))
     found = found.after(_without_training(found, wanted, fed))
     for part in (_without_checks, _without_dropout, _without_identities):
         found = found.after(part(found))

@@ -47,6 +47,15 @@ class Subject:
         """Returns (op, input) of all that reads one output of an op."""
         return self.graph.readers((op, port))
 
+    def read(self, variable: int) -> str:
+        """Returns the tensor that reads a variable, whatever else runs; empty where there is none."""
+        graph = self.graph
+        info = graph.state.variables.get(graph.names[variable])
+        if info is not None and info.snapshot:
+            return info.snapshot
+        kinds = ("ReadVariableOp", "Identity")
+        return next((f"{graph.names[r]}:0" for r, _ in self.readers(variable) if graph.types[r] in kinds), "")
+
     def typed(self, *types: str) -> list[int]:
         """Returns the numbers of the ops of some types, in graph order."""
         return np.flatnonzero(self.graph.typed(types)).tolist()
@@ -58,6 +67,10 @@ class Subject:
     def after(self, plan: Plan) -> Subject:
         """Returns the same with more steps."""
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
+
+
+#: Ops that give a variable another value; those of reference variables give the variable.
+ASSIGNS = ("Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp")
 
 
 def subject(thing: Any, asked: str, ends: Any = None) -> Subject:

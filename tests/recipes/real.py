@@ -63,6 +63,8 @@ def inference(corpus: Any, id: str) -> str:
     """Asserts that the inference form of a graph gives its numbers, and says how much smaller it is."""
     ed, values, feeds, fetches = asked(corpus, id)
     before = ed.snapshot.size
+    if learning(ed, fetches):
+        return settles(corpus, id)
     if ed.snapshot.state.variables:
         ed = gs.recipes.frozen(ed, list(fetches), list(feeds), values="initial" if values is ed else values)
     made = {name: re.sub(r":([1-9]\d*)$", r"_\1:0", name) for name in feeds}  # as `frozen` says
@@ -73,6 +75,57 @@ def inference(corpus: Any, id: str) -> str:
         ed.apply(plan)
     agree(corpus, id, ed, feeds, fetches)
     return f"{before:,} to {ed.snapshot.size:,} ops"
+
+
+def learning(ed: Any, fetches: Any) -> list[str]:
+    """Returns the ops on the way to what is fetched that read the statistics of the batch."""
+    above = ed.select(name=[name.partition(":")[0] for name in fetches]).ancestors()
+    norms = above.where(lambda op: op.type.startswith("FusedBatchNorm"))
+    return [name for name in norms.names if ed.graph.get_operation_by_name(name).get_attr("is_training")]
+
+
+def settles(corpus: Any, id: str) -> str:
+    """Asserts that a training graph in inference form reads what training has kept, as slim names it.
+
+    Its recorded numbers are those of the batch. What it gives is compared with TensorFlow's own importer, where each op
+    that looks at the batch reads the variables of these names; how many ops are left, and how many of them read these.
+    Ranges are such that a network of a few steps, whose results are small, gives other numbers than zero.
+    """
+    ed, _, feeds, fetches = filled(corpus, id)
+    graph, norms = ed.snapshot, learning(ed, fetches)
+    ends = {"weights_quant/min": -0.1, "weights_quant/max": 0.1, "act_quant/min": 0.0, "act_quant/max": 0.1}
+    ranges = {
+        name: np.float32(value) for name in graph.state.variables for end, value in ends.items() if name.endswith(end)
+    }
+    session = settled(ed)
+    assign(session, ranges, graph.state.variables)
+    reads = [f"{name}/read:0" for name in graph.state.variables if f"{name}/read" in graph.index]
+    held = dict(zip(reads, session.run(reads), strict=True))
+    plain, rounds = ed.graph.as_graph_def(), 0
+    for node in plain.node:
+        scope = node.name.rpartition("/")[0]
+        if node.name in norms:
+            node.attr["is_training"].b = False
+            node.input[3:5] = [f"{scope}/moving_mean/read", f"{scope}/moving_variance/read"]
+        elif node.op == "FakeQuantWithMinMaxVars":
+            rounds += 1
+            node.input[1:3] = [f"{scope}/min/read", f"{scope}/max/read"]
+    given = {name: feeds[name] for name in reaching(graph, feeds, fetches)}
+    for node in plain.node:
+        node.device = ""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as apart:
+        tf.import_graph_def(plain, name="")
+        known = {name: value for name, value in held.items() if name not in given}
+        wanted = apart.run(list(fetches), {**known, **given})
+    ed.apply(gs.recipes.for_inference(ed, list(fetches), list(given)))
+    ed = gs.recipes.frozen(ed, list(fetches), list(given), values="initial")
+    plan = gs.recipes.for_inference(ed, list(fetches), list(given))
+    if plan.steps:
+        ed.apply(plan)
+    for got, want in zip(settled(ed).run(list(fetches), given), wanted, strict=True):
+        assert np.ptp(want), id
+        np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4, err_msg=id)
+    return f"{graph.size:,} to {ed.snapshot.size:,} ops, {len(norms) + rounds} that looked at the batch"
 
 
 def split(corpus: Any, id: str) -> str:

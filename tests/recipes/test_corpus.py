@@ -8,7 +8,9 @@ from tests.recipes.real import RECIPES
 
 #: A few small graphs for each recipe, with something in them that others do not have.
 FEW = {
-    "inference": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt", "tfx_trainer_export_1646034756"],
+    "inference": [
+        "kws_ds_cnn_s", "dotnet_cifar_meta_ckpt", "tfx_trainer_export_1646034756", "slim_inception_v1_quantize_train",
+    ],
     "split": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
     "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen"],
     "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],
@@ -18,8 +20,9 @@ FEW = {
     "merged": ["kws_dnn_s", "onnx_regression_meta_ckpt"],
     "checkpoint": ["onnx_regression_meta_ckpt"],
     "averages": ["dotnet_cifar_meta_ckpt"],
+    "TFLite": ["dotnet_cifar_frozen", "kws_dnn_s"],
     "signature": ["kws_ds_cnn_s", "dotnet_cifar_saved_model"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("recipe", "id"), [(recipe, id) for recipe, ids in FEW.items() for id in ids])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -82,3 +83,22 @@ def test_what_cannot_be_done_says_why():
     assert said.startswith("insert_after('Relu'): nothing is like that.\nIt has Const, Conv2D"), said
     said = refusal(gs.PlanError, gs.recipes.insert_after, ed, ed.select(name="y"), "Relu")
     assert said.startswith("insert_after('Relu'): nothing reads 'y:0'.\n"), said
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_in_inference_form_it_reads_the_range_that_training_has_kept(resource):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        ends = []
+        for name, new in (("low", tf.reduce_min(x)), ("high", tf.reduce_max(x))):
+            kept = tf1.get_variable(name, initializer={"low": -1.0, "high": 1.0}[name], use_resource=resource)
+            ends.append(tf1.assign(kept, new, name=f"{name}_last"))
+        tf.nn.relu(tf.quantization.fake_quant_with_min_max_vars(x, *ends, name="round"), name="y")
+    ed = gs.open(graph)
+    said = refusal(gs.PlanError, lambda: gs.recipes.frozen(ed, "y:0", values="initial"))
+    assert "(Assign" in said
+    ed.apply(gs.recipes.for_inference(ed, "y:0"))
+    small = gs.recipes.frozen(ed, "y:0", values="initial")
+    assert not {"Min", "Max"} & set(ed.snapshot.types)
+    x = 5 * numbers(3, 4)
+    np.testing.assert_allclose(ran(small, x=x), np.clip(x, 0, 1), atol=0.01)
