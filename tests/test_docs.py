@@ -62,14 +62,15 @@ def test_every_notebook_has_its_place_in_the_gallery(site):
 
 
 def test_arguments_of_any_method_are_two_clicks_away(site):
-    """The first page links to each page of the reference, whose contents link to each method, with its arguments."""
-    pages = set(re.findall(r'href="(reference/\w+\.html)"', (site / "index.html").read_text()))
+    """The first page shows a link to the index of names, which links to each method, with its arguments."""
+    assert re.search(r'"toctree-l1"><a class="reference internal" href="genindex.html"', _text(site, "index.html"))
+    linked: dict[str, set[str]] = {}
+    for page, name in re.findall(r'href="(reference/\w+\.html)#(graphsurgeon[\w.]+)"', _text(site, "genindex.html")):
+        linked.setdefault(page, set()).add(name)
     entries: dict[str, str] = {}
-    for page in pages:
-        text = (site / page).read_text()
-        parts = re.split(r'<dt class="sig sig-object py" id="(graphsurgeon[\w.]+)">', text)
-        linked = set(re.findall(r'href="#(graphsurgeon[\w.]+)"', text))
-        entries |= {name: part for name, part in zip(parts[1::2], parts[2::2], strict=True) if name in linked}
+    for page, names in linked.items():
+        parts = re.split(r'<dt class="sig sig-object py" id="(graphsurgeon[\w.]+)">', _text(site, page))
+        entries |= {name: part for name, part in zip(parts[1::2], parts[2::2], strict=True) if name in names}
     missing = []
     for name, (function, bound) in PUBLIC.items():
         if name.split(".")[1] in _PARTS:
@@ -78,6 +79,10 @@ def test_arguments_of_any_method_are_two_clicks_away(site):
         there = [each.lstrip("*") for each in re.findall(r"<strong>([*\w]+)</strong>", entry)]
         missing += [f"{name}: {each}" for each in asked(function, bound) if each not in there]
     assert missing == []
+
+
+def _text(site: Path, page: str) -> str:
+    return (site / page).read_text()
 
 
 _PLACES = {"graphsurgeon": "", "Screen": "graphsurgeon.screen.screen.", "History": "graphsurgeon.history."}
