@@ -103,8 +103,8 @@ def new_loop() -> Any:
 
 
 def has_proto(context: Any) -> bool:
-    """Returns whether TensorFlow can write a context as a proto: it can a loop and a cond."""
-    return hasattr(context, "to_proto")
+    """Returns whether this is a context that TensorFlow can write as a proto: a loop or a cond of TF1."""
+    return isinstance(context, (control_flow_ops.WhileContext, control_flow_ops.CondContext))
 
 
 def nested_contexts(context: Any) -> list[Any]:

@@ -244,7 +244,7 @@ def meta_graph(graph: TFGraph, saver: Any, asked: str) -> Any:
     """Returns the MetaGraphDef of an exported graph; raises PlanError where it is too large for a file."""
     small_enough(graph.as_graph_def(), asked)
     named = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
-    contexts = filter(has_proto, named)  # a file may list ops there
+    contexts = filter(has_proto, named)  # a file may list anything there
     with graph.as_default(), written_alone(contexts):
         return tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
 
