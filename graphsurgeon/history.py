@@ -85,8 +85,9 @@ class Event:
         return [*self.turns, next(_CLOCK)]
 
     def drop(self) -> None:
-        """Lets go of the graphs; the entry stays."""
+        """Lets go of the graphs, and of what they were to remember; the entry stays."""
         self.applied = self.before = None
+        self.record = b""
 
     def done_at(self, moment: int) -> bool:
         """Returns whether it was in force at a moment."""
