@@ -29,10 +29,10 @@ Step = Callable[[int], Any]
 #: A day -> how often.
 COUNTS = {"editors and widgets": 500, "applies and undos": 2_000, "plans": 500, "updates": 10_000}
 _COUNTED = ("threads", "processes", "files", "comms", "folders")
-#: What may be left of a day in use, or as holes between what is in use, and by how much a step may become slower. The
-#: most of both is TensorFlow's own: an import of the same graph by `tf.import_graph_def` alone, let go of, leaves 0.1 KB
-#: in use, and holes that come and go.
-USED, MEGABYTES, SLOWER = 3.0, 60.0, 1.5
+#: What may be left of a day in use and in all, and by how much a step may become slower: caches and the collector take
+#: some. `tf.import_graph_def` of the same graph alone, 400 times, leaves 0.1 KB in use each time, and holes in memory that
+#: come and go, of up to 60 MB: these are given back before it is measured.
+USED, MEGABYTES, SLOWER = 3.0, 30.0, 1.5
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Left:
     Args:
         objects: those of Python.
         used: megabytes that are in use of what the allocator of the system gives; 0 where it does not say.
-        megabytes: of memory, those included that are free in it.
+        megabytes: of memory, after what is free of it has been given back.
         threads, processes, files, comms, folders: how many; folders are those in the one for temporary files.
     """
 
@@ -61,13 +61,14 @@ class Left:
         import comm
 
         gc.collect()
+        used = _used()
         with open("/proc/self/statm") as file:
             pages = int(file.read().split()[1])
         tasks = os.listdir("/proc/self/task")
         children = [Path(f"/proc/self/task/{task}/children").read_text().split() for task in tasks]
         return cls(
             len(gc.get_objects()),
-            _used() / 1e6,
+            used / 1e6,
             pages * os.sysconf("SC_PAGESIZE") / 1e6,
             len(tasks),
             sum(map(len, children)),
@@ -84,12 +85,13 @@ class _Allocated(ctypes.Structure):
 
 
 def _used() -> int:
-    """Bytes in use, of those that glibc gives: small objects of Python are elsewhere, and are counted."""
+    """Bytes in use, of those that glibc gives, which then gives back what it can: small objects of Python are elsewhere."""
     system = ctypes.CDLL(None)
     if not hasattr(system, "mallinfo2"):
         return 0
     system.mallinfo2.restype = _Allocated
     found = system.mallinfo2()
+    system.malloc_trim(0)
     return int(found.uordblks + found.hblkhd)
 
 

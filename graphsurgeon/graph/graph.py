@@ -271,8 +271,12 @@ class Graph:
 
     @cached_property
     def functions(self) -> Mapping[str, Any]:
-        """The functions that its ops may call: name -> FunctionDef; none where nobody can say."""
-        return self.functions_of() if self.functions_of else {}
+        """The functions that its ops may call: name -> FunctionDef; none where nobody can say.
+
+        A file may hold one without a name: no op can call it, for an empty name says that there is no function.
+        """
+        found = self.functions_of() if self.functions_of else {}
+        return {name: one for name, one in found.items() if name} if "" in found else found
 
     @cached_property
     def gradients(self) -> Mapping[str, str]:

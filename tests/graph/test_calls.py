@@ -265,6 +265,13 @@ def test_a_name_inside_a_call_is_no_name_of_the_graph_and_the_message_says_so():
         graph.find("x/y")
 
 
+def test_a_function_without_a_name_is_called_by_no_op():
+    graph = calls(OPS, **{"": TWICE}, once=ONCE).base
+    assert set(graph.functions) == {"once"}
+    with refuses(SelectionError, "no op is called 'lost/x' in graph", "ed.find"):
+        graph.find("lost/x")
+
+
 # -- gradients -----------------------------------------------------------------------------------------
 
 SLOPE = function("b dy", [("sign", "Neg", ["b"]), ("mul", "Mul", ["sign", "dy"])], ["mul"])

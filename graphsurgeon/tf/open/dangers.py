@@ -254,6 +254,7 @@ _SCALAR = {
     },
 }
 _MOST_RANK = 8  # of a tensor whose rank is not known
+_MOST_DIGITS = 10_000  # of a number as text
 
 
 def fragile(kind: str) -> bool:
@@ -317,6 +318,14 @@ def _partitioned(node: Any, giver: Giver) -> str:
     return "" if -1 <= at < _rank(giver(0)) else f"its partition_dim is {at}"
 
 
+def _text(node: Any, giver: Giver) -> str:
+    """TensorFlow ends the process that has no room for a text; of room for a tensor it says so."""
+    for key in ("width", "precision"):
+        if key in node.attr and node.attr[key].i > _MOST_DIGITS:
+            return f"its {key} is {node.attr[key].i}: each text that it makes would be as long"
+    return ""
+
+
 _RULES: dict[str, Callable[[Any, Giver], str]] = {
     "GatherV2": _gather,
     "SplitV": _split,
@@ -325,4 +334,5 @@ _RULES: dict[str, Callable[[Any, Giver], str]] = {
     "CollectiveGather": _collective,
     "InfeedDequeueTuple": _infeed,
     "TPUPartitionedInput": _partitioned,
+    "AsString": _text,
 }

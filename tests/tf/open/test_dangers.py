@@ -375,6 +375,12 @@ def test_partitioned_input():
     refused("its partition_dim is -2", "TPUPartitionedInput", [2], [2], T=FLOAT, N=2, partition_dim=-2)
 
 
+def test_texts_as_long_as_memory():
+    assert opened("AsString", [2], T=FLOAT, width=10_000, precision=10)
+    refused("its width is 2147483647: each text", "AsString", [2], T=FLOAT, width=2**31 - 1)
+    refused("its precision is 10001: each text", "AsString", [2], T=FLOAT, precision=10_001)
+
+
 @pytest.mark.parametrize("kind", sorted(dangers._SCALAR))
 def test_scalars_where_none_may_be(kind):
     about = op_def_registry.get(kind)
