@@ -30,8 +30,8 @@ Step = Callable[[int], Any]
 COUNTS = {"editors and widgets": 500, "applies and undos": 2_000, "plans": 500, "updates": 10_000}
 _COUNTED = ("threads", "processes", "files", "comms", "folders")
 #: What may be left of a day in use and in all, and by how much a step may become slower: caches and the collector take
-#: some. `tf.import_graph_def` of the same graph alone, 400 times, leaves 0.1 KB in use each time, and holes in memory that
-#: come and go, of up to 60 MB: these are given back before it is measured.
+#: some. `tf.import_graph_def` of the same graph alone, 400 times, leaves 0.1 kB in use each time, and holes in memory
+#: that come and go: these are given back before it is measured.
 USED, MEGABYTES, SLOWER = 3.0, 30.0, 1.5
 
 
@@ -85,7 +85,7 @@ class _Allocated(ctypes.Structure):
 
 
 def _used() -> int:
-    """Bytes in use, of those that glibc gives, which then gives back what it can: small objects of Python are elsewhere."""
+    """Bytes in use, of those that glibc gives; it then gives back what it can. Small objects of Python are elsewhere."""
     system = ctypes.CDLL(None)
     if not hasattr(system, "mallinfo2"):
         return 0
