@@ -85,7 +85,7 @@ class _Allocated(ctypes.Structure):
 
 
 def _used() -> int:
-    """Bytes in use, of those that glibc gives; it then gives back what it can. Small objects of Python are elsewhere."""
+    """Bytes in use, of those that glibc gives; it then gives back what it can. Python keeps small objects elsewhere."""
     system = ctypes.CDLL(None)
     if not hasattr(system, "mallinfo2"):
         return 0
