@@ -84,6 +84,18 @@ def learning(ed: Any, fetches: Any) -> list[str]:
     return [name for name in norms.names if ed.graph.get_operation_by_name(name).get_attr("is_training")]
 
 
+def aside(plain: Any, ed: Any, feeds: dict[str, Any], fetches: Any) -> list[Any]:
+    """Returns what TensorFlow's own importer gives for a GraphDef, where variables hold what those of an editor do."""
+    reads = [f"{name}/read:0" for name in ed.snapshot.state.variables if f"{name}/read" in ed.snapshot.index]
+    held = dict(zip(reads, settled(ed).run(reads), strict=True))
+    for node in plain.node:
+        node.device = ""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tf.import_graph_def(plain, name="")
+        got: list[Any] = session.run(list(fetches), {**held, **feeds})
+    return got
+
+
 def settles(corpus: Any, id: str) -> str:
     """Asserts that a training graph in inference form reads what training has kept, as slim names it.
 
@@ -97,26 +109,18 @@ def settles(corpus: Any, id: str) -> str:
     ranges = {
         name: np.float32(value) for name in graph.state.variables for end, value in ends.items() if name.endswith(end)
     }
-    session = settled(ed)
-    assign(session, ranges, graph.state.variables)
-    reads = [f"{name}/read:0" for name in graph.state.variables if f"{name}/read" in graph.index]
-    held = dict(zip(reads, session.run(reads), strict=True))
-    plain, rounds = ed.graph.as_graph_def(), 0
+    assign(settled(ed), ranges, graph.state.variables)
+    plain, count = ed.graph.as_graph_def(), 0
     for node in plain.node:
         scope = node.name.rpartition("/")[0]
         if node.name in norms:
             node.attr["is_training"].b = False
             node.input[3:5] = [f"{scope}/moving_mean/read", f"{scope}/moving_variance/read"]
         elif node.op == "FakeQuantWithMinMaxVars":
-            rounds += 1
+            count += 1
             node.input[1:3] = [f"{scope}/min/read", f"{scope}/max/read"]
     given = {name: feeds[name] for name in reaching(graph, feeds, fetches)}
-    for node in plain.node:
-        node.device = ""
-    with tf.Graph().as_default(), tf.compat.v1.Session() as apart:
-        tf.import_graph_def(plain, name="")
-        known = {name: value for name, value in held.items() if name not in given}
-        wanted = apart.run(list(fetches), {**known, **given})
+    wanted = aside(plain, ed, given, fetches)
     ed.apply(gs.recipes.for_inference(ed, list(fetches), list(given)))
     ed = gs.recipes.frozen(ed, list(fetches), list(given), values="initial")
     plan = gs.recipes.for_inference(ed, list(fetches), list(given))
@@ -125,7 +129,7 @@ def settles(corpus: Any, id: str) -> str:
     for got, want in zip(settled(ed).run(list(fetches), given), wanted, strict=True):
         assert np.ptp(want), id
         np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4, err_msg=id)
-    return f"{graph.size:,} to {ed.snapshot.size:,} ops, {len(norms) + rounds} that looked at the batch"
+    return f"{graph.size:,} to {ed.snapshot.size:,} ops, {len(norms) + count} that looked at the batch"
 
 
 def split(corpus: Any, id: str) -> str:
@@ -153,16 +157,37 @@ def split(corpus: Any, id: str) -> str:
     return "nothing to split"
 
 
+def rounds(op: Any) -> bool:
+    """Whether an op stands in for quantization; the gradients of such ops do not."""
+    return op.type.startswith(("FakeQuant", "QuantizeAndDequantize")) and not op.type.endswith(("Grad", "Gradient"))
+
+
 def quantization(corpus: Any, id: str) -> str:
-    """Asserts that what is put after each convolution and product, and taken out again, leaves the numbers."""
+    """Asserts that what is put after each convolution and product, and taken out again, leaves the numbers; or, of a
+    graph that has its own, that without these it gives what TensorFlow gives with an identity in the place of each.
+    """
     ed, _, feeds, fetches = filled(corpus, id)
-    size, held = len(ed), ed.select(where=lambda op: op.type.startswith(("FakeQuant", "QuantizeAndDequantize")))
+    size, held = len(ed), ed.select(where=rounds)
+    if held:
+        plain = ed.graph.as_graph_def()
+        for node in (node for node in plain.node if node.name in held):
+            node.op, kept = "Identity", node.input[0]
+            node.ClearField("input")
+            node.ClearField("attr")
+            node.input.append(kept)
+            node.attr["T"].type = tf.float32.as_datatype_enum
+        wanted = aside(plain, ed, feeds, fetches)
+        ed.apply(gs.recipes.strip_quantization(ed))
+        assert not ed.select(where=rounds)
+        for got, want in zip(settled(ed).run(list(fetches), feeds), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4, err_msg=id)
+        return f"its own {len(held)}, {size - len(ed)} ops fewer"
     ends = [name.partition(":")[0] for name in fetches]
     kinds = ("Conv2D", "DepthwiseConv2dNative", "MatMul")
     found = ed.select(where=lambda op: op.type in kinds and op.outputs[0].dtype == "float32" and op.name not in ends)
     found = found.where(lambda op: bool(op.graph.readers((op.number, 0))))
-    if held or not found:
-        return "none" if not held else "its own"
+    if not found:
+        return "none"
     ed.apply(gs.recipes.insert_after(ed, found, "FakeQuantWithMinMaxArgs", name="round"))
     assert len(ed) == size + len(found)
     ed.apply(gs.recipes.strip_quantization(ed))

@@ -12,7 +12,7 @@ FEW = {
         "kws_ds_cnn_s", "dotnet_cifar_meta_ckpt", "tfx_trainer_export_1646034756", "slim_inception_v1_quantize_train",
     ],
     "split": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
-    "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen"],
+    "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen", "slim_inception_v1_quantize_train"],
     "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],
     "recompute": ["dotnet_cifar_meta_ckpt", "contrib_revnet_custom_gradient_ckpt"],
     "cut off": ["dl4j_nms_v5", "kws_ds_cnn_s", "serving_session_bundle"],
