@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import PlanError
 from ..graph.functions import called_by, reachable
 from ..graph.graph import Mask
 from ..graph.names import free_name
@@ -128,7 +129,8 @@ def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
         exclude: ops that mask with random numbers and are to stay, by name or object.
 
     Raises:
-        PlanError: there is no dropout; or the scale of one does not make up for what it drops: the op is named.
+        PlanError: there is no dropout; the scale of one does not make up for what it drops; or its gradient is there:
+            the op is named.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -353,13 +355,25 @@ def _without_identities(found: Subject) -> Plan:
 def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
     graph, plan = found.graph, found.plan
     pairs: dict[int, tuple[int, int]] = {}
+    masks: dict[tuple[int, int], int] = {}
+    others: list[tuple[int, tuple[int, int], PlanError]] = []
     for random in found.typed(*_RANDOM):
-        for masked, mask in _masked(found, random):
+        for masked, at in _masked(found, random):
             if graph.names[masked] in left:
                 continue
-            source = _source(found, masked, mask)
+            mask = found.reads(masked)[at]
+            try:
+                source = _source(found, masked, at)
+            except PlanError as error:
+                others.append((masked, mask, error))
+                continue
             if source is not None:
-                pairs[masked] = source
+                pairs[masked], masks[mask] = source, masked
+    for masked, mask, refused in others:
+        if mask not in masks:
+            raise refused
+        wrong = f"{graph.names[masked]!r} masks with what {graph.names[masks[mask]]!r} drops, as its gradient does"
+        raise found.refused(wrong, "Take the gradients out first: ed.apply(gs.recipes.strip_training(ed, outputs))")
     if not pairs:
         return plan
 

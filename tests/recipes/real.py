@@ -132,6 +132,32 @@ def settles(corpus: Any, id: str) -> str:
     return f"{graph.size:,} to {ed.snapshot.size:,} ops, {len(norms) + count} that looked at the batch"
 
 
+def parts(corpus: Any, id: str) -> str:
+    """Asserts that each part of training, taken out by itself, leaves the numbers; says how many ops each was."""
+    ed, _, feeds, fetches = filled(corpus, id)
+    known, said = list(fetches), []
+    recipes = gs.recipes
+    for word, recipe in {
+        "training": lambda: recipes.strip_training(ed, known), "dropout": lambda: recipes.strip_dropout(ed),
+        "checks": lambda: recipes.strip_checks(ed), "identities": lambda: recipes.strip_identities(ed, known),
+        "batch norm": lambda: recipes.fold_batch_norm(ed, known),
+    }.items():  # fmt: skip
+        try:
+            plan = recipe()
+        except gs.PlanError as error:
+            said += [f"{word} refused: {error.wrong}"] if "gradient" in error.wrong else []
+            continue
+        size = len(ed)
+        ed.apply(plan)
+        there = ed.snapshot.index
+        left = [name for name in known if name.partition(":")[0] in there]
+        agree(corpus, id, ed, {name: one for name, one in feeds.items() if name.partition(":")[0] in there}, left)
+        said.append(f"{word} {size - len(ed)}")
+        ed.undo()
+        assert len(ed) == size
+    return ", ".join(said) or "none"
+
+
 def split(corpus: Any, id: str) -> str:
     """Asserts that two halves of a graph, one after the other, give its numbers, and says where it is cut."""
     ed, _, feeds, fetches = filled(corpus, id)
@@ -396,7 +422,7 @@ FILLED_BY_CHECKPOINT = {"k_text_vectorization"}
 LOST_BY_LOADER = {"tf_g2m_graph_gradient_def"}
 
 RECIPES: dict[str, Callable[[Any, str], str]] = {
-    "inference": inference, "split": split, "quantization": quantization, "signature": signature,
+    "inference": inference, "parts": parts, "split": split, "quantization": quantization, "signature": signature,
     "batch": another_batch, "recompute": trained_less_memory, "cut off": cut_off,
     "renamed": renamed, "merged": merged, "checkpoint": checkpoint_renamed, "averages": averages, "TFLite": tflite,
 }  # fmt: skip

@@ -52,6 +52,20 @@ def test_dropout_whose_scale_is_another_is_named():
     )
 
 
+@pytest.mark.parametrize("how", ["TF 1.0", "TF 1.13", "TF 2"])
+def test_dropout_with_its_gradient_goes_once_training_has_gone(how):
+    graph = dropped(how)
+    with graph.as_default():
+        tf1.gradients(graph.get_tensor_by_name("y:0"), graph.get_tensor_by_name("x:0"), name="slope")
+    ed = gs.open(graph)
+    said = refusal(gs.PlanError, gs.recipes.strip_dropout, ed)
+    assert "'slope/" in said
+    assert "as its gradient does.\nTake the gradients out first: ed.apply(gs.recipes.strip_training" in said
+    ed.apply(gs.recipes.strip_training(ed, "y:0"))
+    ed.apply(gs.recipes.strip_dropout(ed))
+    np.testing.assert_array_equal(ran(ed, x=numbers(3, 4)), np.maximum(numbers(3, 4), 0))
+
+
 def test_a_choice_by_chance_is_no_dropout():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [4], name="x")

@@ -219,7 +219,9 @@ def untrained(session: TFSession) -> dict[str, str]:
 
 def _checksum(value: Any) -> int:
     array = np.ascontiguousarray(value)
-    return zlib.crc32(repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+    if array.dtype.hasobject:
+        return zlib.crc32(repr(array.tolist()).encode())
+    return zlib.crc32(memoryview(array.reshape(-1).view(np.uint8)))  # no copy: tables of embeddings are large
 
 
 def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
