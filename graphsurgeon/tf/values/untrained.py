@@ -221,7 +221,8 @@ def _checksum(value: Any) -> int:
     array = np.ascontiguousarray(value)
     if array.dtype.hasobject:
         return zlib.crc32(repr(array.tolist()).encode())
-    return zlib.crc32(memoryview(array.reshape(-1).view(np.uint8)))  # no copy: tables of embeddings are large
+    whole: Any = array.reshape(-1).view(np.uint8)  # no copy: tables of embeddings are large
+    return zlib.crc32(whole)
 
 
 def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
