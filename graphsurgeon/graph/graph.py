@@ -478,7 +478,7 @@ class Graph:
             port: the number of the output.
         """
         outputs = self.stated(i)
-        return outputs[port] if outputs is not None and port < len(outputs) else None
+        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
         """Returns what is known of each output of op i, or None where nobody can say.
@@ -496,7 +496,7 @@ class Graph:
             port: the number of the output.
         """
         outputs = self.outputs(i)
-        return outputs[port] if outputs is not None and port < len(outputs) else None
+        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
 
     def name(self, tensor: tuple[int, int]) -> str:
         """Returns the name of a tensor (op, output).

@@ -174,7 +174,7 @@ class Workbench:
     def info(self, i: int, port: int) -> TensorInfo | None:
         """Returns dtype and static shape of an output, or None."""
         outputs = self.outputs(i)
-        return outputs[port] if outputs is not None and port < len(outputs) else None
+        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
 
     def row(self, i: int) -> list[Tensor]:
         """Returns what an op reads; not to be changed."""

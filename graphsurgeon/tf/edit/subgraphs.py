@@ -116,7 +116,9 @@ class _Bench:
 
     def _placeholder(self, name: str, tensor: tuple[int, int]) -> Any:
         info = self._info(tensor)
-        made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
+        wrong = f"TensorFlow takes no tensor of the shape of '{self.base.names[tensor[0]]}:{tensor[1]}'"
+        with told(PlanError, self.asked, wrong, "Write the graph out again where it was made", ValueError):
+            made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
         self.inputs[made.op.name] = tensor
         if made.dtype in (tf.resource, tf.variant):
             live: Any = self.base.live

@@ -180,7 +180,7 @@ class _Judge:
     def info(self, op: int, port: int) -> TensorInfo | None:
         """Returns what was known of an output before the plan, or of its original's."""
         outputs = self._outputs(op)
-        return outputs[port] if outputs is not None and port < len(outputs) else None
+        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
 
     def node(self, op: int) -> Any:
         """Returns the NodeDef of an op after the plan, without its inputs; None where it is stood in for."""

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from google.protobuf.message import DecodeError
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import StalePlanError
@@ -56,12 +57,15 @@ def stamps_of(raws: list[bytes]) -> list[bytes]:
 
 
 def append(graph_def: Any, raws: Sequence[bytes]) -> None:
-    """Adds the nodes that these bytes hold to a GraphDef."""
-    if sum(map(len, raws)) < _MOST:
-        graph_def.MergeFromString(_wire(raws))
-    else:
-        for raw in raws:
-            graph_def.node.add().MergeFromString(raw)
+    """Adds the nodes that these bytes hold to a GraphDef; TensorFlow wrote them: what is not read has no room."""
+    try:
+        if sum(map(len, raws)) < _MOST:
+            graph_def.MergeFromString(_wire(raws))
+        else:
+            for raw in raws:
+                graph_def.node.add().MergeFromString(raw)
+    except DecodeError as error:
+        raise MemoryError(str(error)) from error
 
 
 def runs(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

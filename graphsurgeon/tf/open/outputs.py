@@ -204,8 +204,8 @@ def _dtypes(arguments: Iterable[Any], node: Any, signature: Any) -> list[str]:
 
 
 def _count(arg: Any, node: Any, signature: Any) -> int:
-    """Returns how many tensors of one dtype an output of an op stands for."""
-    return int(_attribute(node, signature, arg.number_attr).i) if arg.number_attr else 1
+    """Returns how many tensors of one dtype an input or output of an op stands for; a damaged file says any number."""
+    return min(int(_attribute(node, signature, arg.number_attr).i), _MOST + 1) if arg.number_attr else 1
 
 
 def _attribute(node: Any, signature: Any, name: str) -> Any:

@@ -20,7 +20,6 @@ _AROUND = re.compile(
 #: Bytes of an element, of types that TensorFlow's messages name without their bits.
 _SIZES = {"float": 4, "double": 8, "half": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 24}
 _NUMBER = re.compile(r"\(\d+\) (?:[A-Z_]+: )?")
-_NODE = re.compile(r"\s*\[\[[^\n]*?\]\]$")
 
 
 def words_of(error: BaseException) -> str:
@@ -41,7 +40,8 @@ def words_of(error: BaseException) -> str:
         elif text and not line[0].isspace() and not text.startswith("File "):
             in_stack = False
         if text and not in_stack and not _AROUND.match(text):
-            found.append(_NODE.sub("", _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text))
+            text = _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text
+            found.append(text.partition("[[")[0].rstrip() if text.endswith("]]") else text)
     return " ".join(dict.fromkeys(text for text in found if text)) or type(error).__name__
 
 
@@ -107,7 +107,8 @@ def remedy(error: BaseException) -> tuple[str, str] | None:
             f"what is run needs a value for the placeholder {fed[1]!r}",
             f"Run it in a session of your own that feeds {fed[1] + ':0'!r}, and give that session",
         )
-    path = re.search(r"([^\s;:(]+)\s?; No such file or directory", said)
-    if path:
-        return f"the file {path[1]!r} is not there", "Put the file there, or let what reads it read another"
+    before, gone, _ = said.partition("; No such file or directory")
+    path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no search for the word: names may be as long as a file
+    if gone and path:
+        return f"the file {path!r} is not there", "Put the file there, or let what reads it read another"
     return None
