@@ -58,6 +58,20 @@ class TensorInfo(NamedTuple):
         return all(known in (None, size) for known, size in zip(self.shape, shape, strict=True))
 
 
+def output_at(outputs: Sequence[TensorInfo] | None, port: int) -> TensorInfo | None:
+    """Returns what is known of one output of an op, or None where nobody can say: a damaged file reads any number.
+
+    Args:
+        outputs: what is known of each output of the op, or None.
+        port: the number of the output.
+
+    Example:
+        >>> output_at([TensorInfo("float32", ())], 0), output_at([TensorInfo("float32", ())], -1), output_at(None, 0)
+        (TensorInfo(dtype='float32', shape=()), None, None)
+    """
+    return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
+
+
 def shape_text(shape: tuple[int | None, ...] | None) -> str:
     """Returns a shape as people write it: ``(?, 224, 224, 3)``, ``()``, ``unknown``."""
     if shape is None:
@@ -477,8 +491,7 @@ class Graph:
             i: the number of the op.
             port: the number of the output.
         """
-        outputs = self.stated(i)
-        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
+        return output_at(self.stated(i), port)
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
         """Returns what is known of each output of op i, or None where nobody can say.
@@ -495,8 +508,7 @@ class Graph:
             i: the number of the op.
             port: the number of the output.
         """
-        outputs = self.outputs(i)
-        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
+        return output_at(self.outputs(i), port)
 
     def name(self, tensor: tuple[int, int]) -> str:
         """Returns the name of a tensor (op, output).

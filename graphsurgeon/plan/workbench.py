@@ -14,7 +14,7 @@ import numpy as np
 from ..graph.boundary import Tensor
 from ..graph.contexts import loops_of
 from ..graph.edges import Edges, stacked
-from ..graph.graph import Graph, TensorInfo
+from ..graph.graph import Graph, TensorInfo, output_at
 from ..graph.known_outputs import Telling, Told
 from ..graph.rewired import reordered_many
 
@@ -173,8 +173,7 @@ class Workbench:
 
     def info(self, i: int, port: int) -> TensorInfo | None:
         """Returns dtype and static shape of an output, or None."""
-        outputs = self.outputs(i)
-        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
+        return output_at(self.outputs(i), port)
 
     def row(self, i: int) -> list[Tensor]:
         """Returns what an op reads; not to be changed."""

@@ -15,7 +15,7 @@ from tensorflow.core.framework import node_def_pb2
 
 from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
-from ...graph.graph import Graph, TensorInfo
+from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import backward, forward
 from ...plan.check import mapping_proposals
@@ -179,8 +179,7 @@ class _Judge:
 
     def info(self, op: int, port: int) -> TensorInfo | None:
         """Returns what was known of an output before the plan, or of its original's."""
-        outputs = self._outputs(op)
-        return outputs[port] if outputs is not None and 0 <= port < len(outputs) else None
+        return output_at(self._outputs(op), port)
 
     def node(self, op: int) -> Any:
         """Returns the NodeDef of an op after the plan, without its inputs; None where it is stood in for."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ...graph.graph import Graph, TensorInfo
+from ...graph.graph import Graph, TensorInfo, output_at
 
 #: It takes and gives tensors of any dtypes, and ends a run with its token where it is run.
 _TYPE = "PyFunc"
@@ -38,8 +38,8 @@ def with_stand_ins(graph_def: Any, read: Graph) -> Any:
         if "_class" in node.attr:
             new.attr["_class"].CopyFrom(node.attr["_class"])
         ends = list(read.data.ends(op))
-        given = {maker: read.stated(maker) or () for maker in {maker for maker, _ in ends}}  # one may be read often
-        reads = [given[maker][port] if port < len(given[maker]) else None for maker, port in ends]
+        given = {maker: read.stated(maker) for maker in {maker for maker, _ in ends}}  # one may be read often
+        reads = [output_at(given[maker], port) for maker, port in ends]
         new.attr["Tin"].list.type.extend(map(_number, reads))
         new.attr["Tout"].list.type.extend(map(_number, read.stated(op) or ()))
         new.attr["token"].s = f"op {node.name!r} of type {node.op!r}, which TensorFlow does not know here".encode()

@@ -190,3 +190,14 @@ def read_for(base, fetches, feeds):
     goals = base.mask([base.tensor(name)[0] for name in fetches])
     runs = np.flatnonzero(backward(base, goals, frozenset(map(base.tensor, feeds)))).tolist()
     return {base.names[op] for op in runs}, {base.name(tensor) for op in runs for tensor in base.data.ends(op)}
+
+
+def test_an_input_that_no_op_gives_is_not_read():
+    graph_def = written()
+    graph_def.node.add(name="none", op="NoOp")
+    next(node for node in graph_def.node if node.name == "tok").input[0] = "none:-1"
+    ed = gs.open(graph_def)
+    ed.screen.infer()
+    assert ed.screen.inferred
+    with refuses(OpenError, f"does not know op type {TOKENIZER!r} (op 'tok')", "tensorflow_text: import it before"):
+        ed.graph  # noqa: B018
