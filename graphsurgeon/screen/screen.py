@@ -65,7 +65,7 @@ class Screen:
         self.state = self._refused(State())
         self.lock = threading.RLock()
         self._stage = Stage(destination, self.source, facts, recipes, kept)
-        self._acting = False
+        self._acting = 0
         self._callbacks: list[Callable[[], None]] = []
         self._hearers: list[Callable[[str], None]] = []
         self._stage.progress = self._progress
@@ -99,10 +99,11 @@ class Screen:
     @property
     def draft(self) -> Plan:
         """The plan being made."""
-        draft = self._stage.draft(self.state)
-        if draft is not self.state.draft:
-            self.state = self.state.but(draft=draft)
-        return draft
+        with self.lock:
+            draft = self._stage.draft(self.state)
+            if draft is not self.state.draft:
+                self.state = self.state.but(draft=draft)
+            return draft
 
     @property
     def unfolded(self) -> frozenset[str]:
@@ -142,17 +143,21 @@ class Screen:
             self._stage.stop.set()  # whoever is at work says how it ended
 
     def _do(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Does a verb: the state becomes what it makes of it; where it fails, the state stays."""
+        """Does a verb: the state becomes what it makes of it; where it fails, the state stays.
+
+        A cell calls verbs too, while a thread does what the page asks: what one of them makes is not lost to the other.
+        """
         given = _read(act, args, kwargs)
-        self._acting = True
-        try:
-            before = self._settled()
-            outcome = act(self._stage, before, **given)
-        finally:
-            self._acting = False
-        state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
-        self._become(remembered(self._stage, before, state, act.__name__))
-        return answer
+        with self.lock:
+            outer, self._acting = self._acting, threading.get_ident()
+            try:
+                before = self._settled()
+                outcome = act(self._stage, before, **given)
+            finally:
+                self._acting = outer
+            state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
+            self._become(remembered(self._stage, before, state, act.__name__))
+            return answer
 
     def go_on(self, state: State) -> None:
         """Goes on from another state, as one that was left when a kernel died.
@@ -170,8 +175,9 @@ class Screen:
 
     def _settled(self) -> State:
         """The state with what follows from it and the graphs as they are now."""
-        self.state = self._stage.settled(self.state)
-        return self.state
+        with self.lock:
+            self.state = self._stage.settled(self.state)
+            return self.state
 
     # -- telling the page -----------------------------------------------------------------------------
 
@@ -231,7 +237,7 @@ class Screen:
         return state.saying(told[0], "warn") if told else state
 
     def _changed(self) -> None:
-        if not self._acting:  # a verb that changes the graph is reported once, when it is done
+        if self._acting != threading.get_ident():  # a verb that changes the graph is reported once, when it is done
             for callback in list(self._callbacks):
                 callback()
 
@@ -354,7 +360,11 @@ class Screen:
         return self._stage.tree_of(self.state, self.expanded(unfolded))
 
     def describe(self) -> str:
-        """Returns the state in a few lines of text."""
+        """Returns the state in a few lines of text; callable from any thread."""
+        with self.lock:
+            return self._described()
+
+    def _described(self) -> str:
         state = self._settled()
         try:
             shown = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")

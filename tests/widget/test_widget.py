@@ -9,7 +9,7 @@ import pytest
 
 from graphsurgeon.widget.widget import GraphWidget
 from tests.until import until
-from tests.widget.subject import plain_screen
+from tests.widget.subject import PlainFacts, plain_screen
 
 
 @pytest.fixture
@@ -129,6 +129,32 @@ def test_changes_from_a_thread_while_the_screen_holds_its_lock(screen):
     assert len(told) == 100
     assert widget.look["budget"] == 149
     assert widget.selected == ["split"]
+
+
+def test_what_a_cell_does_while_the_page_looks_is_kept_and_shown(monkeypatch, widget, screen):
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow(_facts, _op_type):
+        begun.set()
+        assert goes_on.wait(60)
+        return ""
+
+    monkeypatch.setattr(PlainFacts, "documentation", slow)
+    screen.select(["images"])
+    say(widget, v=1, id=7, verb="details", args={"name": "images", "pane": "source"})
+    assert begun.wait(60)
+    cell = threading.Thread(target=screen.set_boundary, args=(["images:0"], ["split:0"]))
+    cell.start()
+    graph = threading.Thread(target=screen.graph_changed)  # as after an apply
+    graph.start()
+    goes_on.set()
+    for thread in (cell, graph):
+        thread.join(60)
+        assert not thread.is_alive()
+    until(lambda: widget.told)
+    assert widget.told[0]["ok"]
+    assert screen.state.marks.inputs == ("images:0",)
+    until(lambda: [t["tensor"] for t in widget.boundary["inputs"]] == ["images:0"])
 
 
 def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):
