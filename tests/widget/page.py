@@ -21,9 +21,17 @@ _MODEL = """async ([esm, css, state]) => {
     get: name => state[name],
     on: (event, call) => (heard[event] ||= []).push(call),
     off: (event, call) => { heard[event] = (heard[event] || []).filter(c => c !== call); },
-    send: message => { sent.push(message); if (window.kernel) window.kernel(message); },
+    send: message => { sent.push(message); if (window.kernel) void window.kernel(message).then(answer); },
     emit: (event, data) => (heard[event] || []).slice().forEach(call => call(data)),
     put: changed => { Object.assign(state, changed); for (const name in changed) model.emit("change:" + name); },
+  };
+  const answer = told => {
+    if (!told) return;
+    const shown = JSON.parse(told[0]), changed = {};
+    for (const name in shown) if (JSON.stringify(shown[name]) !== JSON.stringify(model.get(name))) changed[name] = shown[name];
+    model.put(changed);
+    model.emit("msg:custom", told[1]);
+    window.answered += 1;
   };
   const el = document.createElement("main"); document.body.append(el);
   const close = view.render({model, el});
@@ -34,13 +42,6 @@ _LAB_DARK = {
     "--jp-brand-color1": "#2196f3",
 }  # fmt: skip
 
-_ANSWER = """([state, reply]) => setTimeout(() => {
-  const all = JSON.parse(state), changed = {};
-  for (const name in all) if (JSON.stringify(all[name]) !== JSON.stringify(model.get(name))) changed[name] = all[name];
-  model.put(changed);
-  model.emit("msg:custom", reply);
-  window.answered += 1;
-})"""
 _RUN_AXE = """() => axe.run("main", {
   resultTypes: ["violations"], rules: {"label-content-name-mismatch": {enabled: true}},
 }).then(r => r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 300), v.nodes[0].failureSummary]))"""
@@ -70,12 +71,12 @@ class WidgetPage:
         page.evaluate(_MODEL, [(STATIC / "widget.js").read_text(), (STATIC / "widget.css").read_text(), state])
         page.wait_for_selector(".gs-item")
 
-    def _message(self, message: Any) -> None:
+    def _message(self, message: Any) -> Any:
+        """What the page shows once it has sent a message, and the answer; it asks for both, and is not called meanwhile."""
         if not self.answered:
-            return
+            return None
         reply = self.widget._on_message(self.widget, message, [], tell=False)
-        state = {name: getattr(self.widget, name) for name in _SHOWN}
-        self.page.evaluate(_ANSWER, [json.dumps(state), reply])
+        return [json.dumps({name: getattr(self.widget, name) for name in _SHOWN}), reply]
 
     def settle(self, verb: str = "") -> None:
         """Waits until every message that was sent is answered; with a verb, one of it among them."""

@@ -40,12 +40,15 @@ def test_round_trip(page, server):
 def test_the_theme_is_followed_live(page, lab):
     opened = open_notebook(page, lab, CELLS)
     page.wait_for_selector(".gs-box")
-    ground = "() => getComputedStyle(document.querySelector('.gs')).backgroundColor"
-    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+
+    def ground(colour: str) -> None:  # the colours of a theme come some time after its name
+        page.wait_for_function("is => getComputedStyle(document.querySelector('.gs')).backgroundColor === is", arg=colour)
+
+    ground("rgb(255, 255, 255)")
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})")
     page.wait_for_selector(".gs.gs-dark")
     page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
-    assert page.evaluate(ground) == "rgb(17, 17, 17)"
+    ground("rgb(17, 17, 17)")
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
     page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
     opened.close()
