@@ -118,6 +118,8 @@ def loops_in(graph: Graph) -> list[Loop]:
             continue
         leave = [next((i for i in graph.consumers.row(op).tolist() if graph.types[i] in EXITS), -1) for op in switches]
         same = [op for op in frames[frame_name(graph, first[0])] if op not in first]
+        if any(not len(graph.data.row(op)) for op in (*first, *back, *same)):
+            continue
         found.append(Loop(asks, *map(tuple, (first, merges, switches, back, leave, same))))
     return found
 

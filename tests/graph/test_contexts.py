@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphsurgeon.graph.contexts import context_fault, loops_of
+import pytest
+
+from graphsurgeon.graph.contexts import context_fault, loops_in, loops_of
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.fault import Fault
@@ -115,3 +117,11 @@ def test_a_cond_whole_or_cut_where_its_branches_still_depend_on_the_condition():
     assert faults(graph, ["joint:0"], ["y:0"]) == []
     assert faults(graph, ["square:0", "x:0", "p:0"], ["y:0"]) == []  # the constant beside it waits for the branch
     assert faults(graph, ["x:0", "p:0"], ["half:0"]) == []
+
+
+@pytest.mark.parametrize("bare", ["in", "n", "c"])
+def test_a_loop_with_a_part_that_reads_nothing_is_not_whole(bare):
+    ops = [("a", "Const", []), ("in", "Enter", ["a"]), ("m", "Merge", ["in", "n"]), ("c", "Enter", ["a"]),
+           ("asks", "LoopCond", ["m"]), ("s", "Switch", ["m", "asks"]), ("n", "NextIteration", ["s:1"])]  # fmt: skip
+    assert len(loops_in(Graph.of(ops))) == 1
+    assert loops_in(Graph.of([(name, kind, [] if name == bare else reads) for name, kind, reads in ops])) == []

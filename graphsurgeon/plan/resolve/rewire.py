@@ -119,11 +119,12 @@ def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | 
             continue
         before = graph.row(op)[at][0]
         if graph.types[before] in TURNING and graph.types[source] not in TURNING:
+            turned = graph.input_names(before)[:1]
             return Fault(
                 asked,
                 f"{graph.names[op]!r} takes what {graph.names[before]!r} gives to the next turn of the loop, "
                 f"and {graph.names[source]!r} is not a NextIteration",
-                f"Rewire what {graph.names[before]!r} reads: {graph.input_names(before)[0]!r}",
+                f"Rewire what {graph.names[before]!r} reads" + (f": {turned[0]!r}" if turned else ""),
             )
         reads, comes = _frames(graph, op, source)
         if reads != comes:
