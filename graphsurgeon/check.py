@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .errors import PlanError, SurgeryError
-from .graph.compatibility import TARGETS, Blocker, Compatibility, Converted, advised, blockers, cut
+from .graph.compatibility import TARGETS, Blocker, Compatibility, Converted, Unconvertible, advised, blockers, cut
 from .graph.graph import Graph
 from .graph.names import tensor_name
 from .menu import offered
@@ -54,26 +54,25 @@ def check(
     wanted, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
     ends: dict[str, Any] = {"outputs": wanted, "inputs": fed or None}
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        path, proof, refused = Path(folder, "frozen.pb"), "", None
+        path, proof, made = Path(folder, "frozen.pb"), "", Converted()
         editor.save(path, **ends, freeze=True, values="initial", verify=False)
         part = Frozen.read(path, wanted)
         if prove and target == "tflite":
             try:
                 proof = _proved(editor.save(Path(folder, "model.tflite"), **ends, values="initial", feeds=feeds))
-            except PlanError as error:
-                refused = error  # what is in the way is said below
-        made, name = (Converted(), converter(target)) if proof else convert(target, part, timeout, prove, asked)
+            except Unconvertible as error:
+                made = error.made
+        else:
+            made = convert(target, part, timeout, prove, asked)
     if prove and made.model:
         proof = f"converted: {counted(len(made.model), 'bytes')}; nothing here runs it, so its numbers are not compared"
     graph, taken = editor.snapshot, tuple(part.inputs)
     found = blockers(graph, made)
-    if refused is not None and not found:
-        raise refused
     if found:
         ways = _ways(editor, graph, found, wanted)
         left = {one.op for one in found if one.op}.difference(*ways.values())
         found = advised(found, ways, _cut(graph, left, taken, wanted))
-    return Compatibility(editor.title, target, name, found, part.size, taken, tuple(wanted), proof)
+    return Compatibility(editor.title, target, converter(target), found, part.size, taken, tuple(wanted), proof)
 
 
 def _proved(saved: Any) -> str:

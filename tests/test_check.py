@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 import tensorflow as tf
 
@@ -28,10 +30,25 @@ def net():
     return graph
 
 
-def test_each_op_has_its_reason_and_what_takes_it_out():
+@pytest.fixture
+def begun(monkeypatch):
+    """The processes that are begun: each loads TensorFlow, which takes seconds."""
+    found = []
+
+    class Counted(subprocess.Popen):
+        def __init__(self, *about, **more):
+            found.append(self)
+            super().__init__(*about, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", Counted)
+    return found
+
+
+def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     ed = gs.open(net(), title="net")
     before = ed.graph.as_graph_def()
-    found = ed.check("tflite", "last:0")
+    found = ed.check("tflite", "last:0", prove=True)
+    assert len(begun) == 1
     ways = {one.op: (one.type, one.kind, one.replacement) for one in found}
     cut = "Cut it off: inputs='first:0', outputs='h2:0'"
     assert ways == {
@@ -46,6 +63,8 @@ def test_each_op_has_its_reason_and_what_takes_it_out():
     # and what it says to do is enough
     ed.apply(gs.recipes.strip_quantization(ed))
     proved = ed.check("tflite", "h2:0", "first:0", prove=True)
+    assert len(begun) == 2
+    assert all(process.poll() is not None for process in begun)
     assert proved.passed
     assert not proved
     assert proved.proof == "run by TFLite's interpreter: 1 output as before on random values for first:0"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import PlanError
 from ..words import counted, few
 from .graph import Graph
 from .names import op_name
@@ -56,6 +57,19 @@ class Converted:
     model: bytes = b""
     said: str = ""
     errors: tuple[Said, ...] = ()
+
+
+class Unconvertible(PlanError):
+    """A graph cannot be written as a model: the converter refuses it.
+
+    Args:
+        asked, wrong, instead: as of every error.
+        made: what the converter said.
+    """
+
+    def __init__(self, asked: str, wrong: str = "", instead: str = "", made: Converted = Converted()) -> None:
+        super().__init__(asked, wrong, instead)
+        self.made = made
 
 
 @dataclass(frozen=True)

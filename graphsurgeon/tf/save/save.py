@@ -21,7 +21,7 @@ from google.protobuf import text_format
 
 from ...errors import PlanError
 from ...graph.collector import gc_paused
-from ...graph.compatibility import blockers
+from ...graph.compatibility import Unconvertible, blockers
 from ...graph.graph import Graph
 from ...graph.names import named
 from ...graph.reports import Saved, untrained_text
@@ -44,7 +44,7 @@ from .export import Exported, exported, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
 from .targets import placeholders
-from .tflite import TIMEOUT, Ends, converted, tflite_file
+from .tflite import TIMEOUT, Ends, converted, lite, tflite_file
 from .write import beside, claim_saved, put_checkpoint, put_file, put_folder, read_back, refuse_taken, write_checkpoint
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2", "tflite")
@@ -411,17 +411,18 @@ def _tflite(base: Graph, made: Exported, path: str, values: Any, request: Reques
     graph_def = nodes_of(made.graph, request.asked)
     (_, outputs), asked = calls["serving_default"], request.asked
     model = Ends(placeholders(graph_def), [made.name(tensor) for tensor in outputs.values()])
-    done = converted(graph_def, model, TIMEOUT)
-    if not done.model:
-        found = blockers(base, done)
-        wrong = f"TensorFlow's converter refuses it: {few(map(str, found))}"
-        raise PlanError(asked, wrong, "ed.check('tflite', outputs=...) says what to do about each")
-    with beside(path, asked, len(done.model)) as folder:
-        new = os.path.join(folder, os.path.basename(path))
-        Path(new).write_bytes(done.model)
-        source = Source(base, values, asked)
-        proof = _proof(base, calls, tflite_file(new, model, calls, made.name, TIMEOUT, asked), source, request)
-        put_file(new, path)
+    with lite(TIMEOUT) as ask:
+        done = converted(graph_def, model, ask)
+        if not done.model:
+            found = blockers(base, done)
+            wrong = f"TensorFlow's converter refuses it: {few(map(str, found))}"
+            raise Unconvertible(asked, wrong, "ed.check('tflite', outputs=...) says what to do about each", done)
+        with beside(path, asked, len(done.model)) as folder:
+            new = os.path.join(folder, os.path.basename(path))
+            Path(new).write_bytes(done.model)
+            source = Source(base, values, asked)
+            proof = _proof(base, calls, tflite_file(new, model, calls, made.name, ask, asked), source, request)
+            put_file(new, path)
     notes = [*made.notes, *proof.notes]
     said = proof.said.replace("opened again by TensorFlow", "run by TFLite's interpreter")
     return Saved(path, "tflite", len(graph_def.node), (), left, notes, said)

@@ -12,7 +12,7 @@ from tensorflow.core.framework import graph_pb2
 
 from ...graph.compatibility import Converted
 from .tfjs import tfjs_version, to_tfjs
-from .tflite import Ends, converted
+from .tflite import Ends, converted, lite
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def converter(target: str) -> str:
     return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
-def convert(target: str, part: Frozen, timeout: float, prove: bool, asked: str) -> tuple[Converted, str]:
-    """Returns what a converter makes of a graph, and what it is called, with its version.
+def convert(target: str, part: Frozen, timeout: float, prove: bool, asked: str) -> Converted:
+    """Returns what a converter makes of a graph.
 
     Args:
         target: ``tflite`` or ``tfjs``.
@@ -65,7 +65,6 @@ def convert(target: str, part: Frozen, timeout: float, prove: bool, asked: str) 
         PlanError: the converter is not installed.
     """
     if target == "tfjs":
-        made = to_tfjs(part.graph_def, part.outputs, timeout, prove, asked)
-    else:
-        made = converted(part.graph_def, Ends(part.inputs, part.outputs), timeout)
-    return made, converter(target)
+        return to_tfjs(part.graph_def, part.outputs, timeout, prove, asked)
+    with lite(timeout) as ask:
+        return converted(part.graph_def, Ends(part.inputs, part.outputs), ask)

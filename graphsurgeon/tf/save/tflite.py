@@ -15,9 +15,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,12 @@ from .proof import Run
 
 tf1 = tf.compat.v1
 
-_GRAPH, _REQUEST, _ANSWER, _MODEL = "graph.pb", "request.json", "answer.json", "model.tflite"
-_FEEDS, _RESULTS = "feeds.npz", "results.npz"
-_BEGIN = f"import sys; from {__name__} import main; main(*sys.argv[1:])"
-_CONVERT, _INTERPRET = "convert", "interpret"
+_GRAPH, _MODEL, _FEEDS, _RESULTS = "graph.pb", "model.tflite", "feeds.npz", "results.npz"
+_BEGIN = f"from {__name__} import main; main()"
 TIMEOUT = 600.0
 """So many seconds the converter or the interpreter may take."""
+#: Has something done in the other process: a request -> what it ``said`` there, and more; or ``how`` the process ended.
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -48,57 +49,86 @@ class Ends:
     outputs: Sequence[str]
 
 
-def converted(graph_def: Any, ends: Ends, timeout: float) -> Converted:
+@contextmanager
+def lite(timeout: float) -> Iterator[Ask]:
+    """Gives the process of the converter and the interpreter: one for both, as TensorFlow takes seconds to load.
+
+    Args:
+        timeout: seconds that it may take for each request.
+    """
+    with _begun(_BEGIN, [], subprocess.PIPE) as process:
+
+        def ask(request: dict[str, Any]) -> dict[str, Any]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            late = threading.Event()
+
+            def end() -> None:
+                late.set()
+                process.kill()
+
+            clock = threading.Timer(timeout, end)
+            clock.start()
+            try:
+                with suppress(OSError):  # it may be at its end
+                    process.stdin.write(json.dumps(request).encode() + b"\n")
+                said = process.stdout.readline()
+            finally:
+                clock.cancel()
+            if said and not late.is_set():
+                answer: dict[str, Any] = json.loads(said)
+                return answer
+            return {"how": _late(timeout) if late.is_set() else ended(process.wait())}
+
+        yield ask
+
+
+def converted(graph_def: Any, ends: Ends, ask: Ask) -> Converted:
     """Returns what TensorFlow's converter makes of a frozen graph, for the ops that TFLite itself has.
 
     Args:
         graph_def: the graph, without variables.
         ends: what the model takes and gives.
-        timeout: seconds that the process may take.
+        ask: from `lite`.
     """
-    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
-        folder = Path(name)
-        (folder / _GRAPH).write_bytes(graph_def.SerializeToString())
-        (folder / _REQUEST).write_text(json.dumps({"inputs": list(ends.inputs), "outputs": list(ends.outputs)}))
-        how = apart(_BEGIN, [_CONVERT, name], timeout)
-        if how or not (folder / _ANSWER).exists():
-            return Converted(said=f"the converter {how or 'gave no answer'}, in a process of its own")
-        answer = json.loads((folder / _ANSWER).read_text(encoding="utf-8"))
-        model = (folder / _MODEL).read_bytes() if not answer["said"] else b""
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
+        Path(folder, _GRAPH).write_bytes(graph_def.SerializeToString())
+        answer = ask({"folder": folder, "inputs": list(ends.inputs), "outputs": list(ends.outputs)})
+        if "how" in answer:
+            return Converted(said=f"the converter {answer['how']}, in a process of its own")
+        model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
     errors = tuple(Said(one["names"], one["type"], one["code"], one["text"]) for one in answer["errors"])
     return Converted(model, answer["said"], errors)
 
 
-def interpreted(model: Path, feeds: Sequence[Any], timeout: float, asked: str) -> list[Any]:
+def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[Any]:
     """Returns what TFLite's interpreter gives, in the order of the outputs.
 
     Args:
         model: the file.
         feeds: an array for each input, in order.
-        timeout: seconds that the process may take.
+        ask: from `lite`.
         asked: the request, for messages.
 
     Raises:
         PlanError: it does not run; the message says in its words why.
     """
-    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
-        folder = Path(name)
-        np.savez(folder / _FEEDS, **packed({str(i): one for i, one in enumerate(feeds)}, "feed"))  # type: ignore[arg-type]
-        how = apart(_BEGIN, [_INTERPRET, name, str(model)], timeout)
-        said = (
-            json.loads((folder / _ANSWER).read_text(encoding="utf-8"))["said"] if (folder / _ANSWER).exists() else how
-        )
-        if said or not (folder / _RESULTS).exists():
-            wrong = f"TFLite's interpreter does not run it: {said or 'it gave no answer'}"
+    with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
+        given = packed({str(i): one for i, one in enumerate(feeds)}, "feed")
+        np.savez(Path(folder, _FEEDS), **given)  # type: ignore[arg-type]
+        answer = ask({"folder": folder, "model": model})
+        said = answer.get("how") or answer["said"]
+        if said:
+            wrong = f"TFLite's interpreter does not run it: {said}"
             raise PlanError(asked, wrong, "Give real values, feeds={...}; or verify=False")
-        with np.load(folder / _RESULTS, allow_pickle=False) as held:
+        with np.load(Path(folder, _RESULTS), allow_pickle=False) as held:
             got = unpacked(dict(held), "result")
     return [got[str(i)] for i in range(len(got))]
 
 
 @contextmanager
 def tflite_file(
-    path: str, ends: Ends, calls: Mapping[str, Any], moved: Callable[[str], str], timeout: float, asked: str
+    path: str, ends: Ends, calls: Mapping[str, Any], moved: Callable[[str], str], ask: Ask, asked: str
 ) -> Iterator[Run]:
     """Opens a TFLite model.
 
@@ -107,13 +137,13 @@ def tflite_file(
         ends: what it takes and gives, by the names of the graph that was converted.
         calls: what will be run, by the names of the source.
         moved: tensor of the source -> what it is called in the graph that was converted.
-        timeout: seconds that a run may take.
+        ask: from `lite`.
         asked: the request, for messages.
     """
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         here = {moved(name): value for name, value in feeds.items()}
-        got = interpreted(Path(path), [here[name] for name in ends.inputs], timeout, asked)
+        got = interpreted(path, [here[name] for name in ends.inputs], ask, asked)
         there = dict(zip(ends.outputs, got, strict=True))
         return {tensor: there[moved(tensor)] for tensor in calls[key][1].values()}
 
@@ -125,45 +155,57 @@ def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
 
     It ends with this one, and after the time that it may take.
     """
+    with _begun(code, arguments, subprocess.DEVNULL) as process:
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return _late(timeout)
+    return ended(status) if status else ""
+
+
+@contextmanager
+def _begun(code: str, arguments: Sequence[str], stdout: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Begins a process that runs some Python; it ends with the block, however that ends."""
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
         "CUDA_VISIBLE_DEVICES": "-1",
     }  # fmt: skip
-    silent: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment, **silent) as process:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": stdout, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, env=environment, bufsize=0, **pipes) as process:
         try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired:
+            yield process
+        finally:
             process.kill()
-            return f"did not end within {timeout:,.3g} s"
-        except BaseException:  # an interrupt, as by Ctrl+C
-            process.kill()
-            raise
-    return ended(status) if status else ""
+
+
+def _late(timeout: float) -> str:
+    return f"did not end within {timeout:,.3g} s"
 
 
 # -- in the process of its own ----------------------------------------------------------------------
 
 
-def main(what: str, folder: str, model: str = "") -> None:
-    """Does what is asked for, and writes an answer."""
-    threading.Thread(target=_end_with_the_other, daemon=True).start()
-    answer = _convert(Path(folder)) if what == _CONVERT else _interpret(Path(folder), model)
-    whole = Path(folder, f"{_ANSWER}.part")
-    whole.write_text(json.dumps(answer), encoding="utf-8")
-    whole.rename(Path(folder, _ANSWER))
+def main() -> None:
+    """Does what each line asks for, and answers in a line."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # ops that print do it there
+    requests: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=[requests], daemon=True).start()
+    while True:
+        request = json.loads(requests.get())
+        print(json.dumps((_interpret if "model" in request else _convert)(**request)), file=answers, flush=True)
 
 
-def _convert(folder: Path) -> dict[str, Any]:
+def _convert(folder: str, inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:
     graph_def = graph_pb2.GraphDef()
-    graph_def.ParseFromString((folder / _GRAPH).read_bytes())
-    asked = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
+    graph_def.ParseFromString(Path(folder, _GRAPH).read_bytes())
     answer: dict[str, Any] = {"said": "", "errors": []}
     try:
         whole = tf1.wrap_function(lambda: tf1.import_graph_def(graph_def, name=""), [])
-        ends = [[whole.graph.get_tensor_by_name(name) for name in asked[key]] for key in ("inputs", "outputs")]
+        ends = [[whole.graph.get_tensor_by_name(name) for name in names] for names in (inputs, outputs)]
         converter = tf.lite.TFLiteConverter.from_concrete_functions([whole.prune(*ends)])
-        (folder / _MODEL).write_bytes(converter.convert())
+        Path(folder, _MODEL).write_bytes(converter.convert())
     except Exception as error:  # whatever it is, it is what the converter says
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         answer["said"] = lines[0].strip()
@@ -181,8 +223,8 @@ def _told(error: Any) -> dict[str, Any]:
     }
 
 
-def _interpret(folder: Path, model: str) -> dict[str, Any]:
-    with np.load(folder / _FEEDS, allow_pickle=False) as held:
+def _interpret(folder: str, model: str) -> dict[str, Any]:
+    with np.load(Path(folder, _FEEDS), allow_pickle=False) as held:
         fed = unpacked(dict(held), "feed")
     try:
         interpreter = tf.lite.Interpreter(model_path=model)
@@ -197,10 +239,13 @@ def _interpret(folder: Path, model: str) -> dict[str, Any]:
         got = {str(i): interpreter.get_tensor(one["index"]) for i, one in enumerate(interpreter.get_output_details())}
     except Exception as error:  # whatever it is, it is what the interpreter says
         return {"said": str(error).strip().partition("\n")[0] or type(error).__name__}
-    np.savez(folder / _RESULTS, **packed(got, "result"))  # type: ignore[arg-type]
+    np.savez(Path(folder, _RESULTS), **packed(got, "result"))  # type: ignore[arg-type]
     return {"said": ""}
 
 
-def _end_with_the_other() -> None:
-    os.read(0, 1)  # it comes back when nobody holds the other end any more
+def _listen(requests: SimpleQueue[bytes]) -> None:
+    """Takes what is asked for; ends with the process that started this one."""
+    with os.fdopen(0, "rb") as lines:
+        for line in lines:
+            requests.put(line)
     os.kill(os.getpid(), signal.SIGTERM)

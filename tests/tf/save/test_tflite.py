@@ -9,7 +9,9 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.tf.save.tflite import apart
+from graphsurgeon.graph.compatibility import Unconvertible
+from graphsurgeon.tf.save import tflite
+from graphsurgeon.tf.save.tflite import Ends, apart, converted, interpreted, lite
 from tests.refusal import refuses
 
 tf1 = tf.compat.v1
@@ -58,7 +60,7 @@ def test_what_cannot_be_a_model_leaves_no_file(net, tmp_path):
         x = tf1.placeholder(tf.float32, [4], name="x")
         tf.raw_ops.Betainc(a=x, b=x, x=x, name="beta")
     path = tmp_path / "model.tflite"
-    with refuses(gs.PlanError, "save(", "TensorFlow's converter refuses it: 'beta' (Betainc): TFLite has no op for it",
+    with refuses(Unconvertible, "save(", "TensorFlow's converter refuses it: 'beta' (Betainc): TFLite has no op for it",
                  "ed.check('tflite', outputs=...) says what to do about each"):  # fmt: skip
         gs.open(graph).save(path, outputs="beta:0")
     with refuses(gs.PlanError, "save(", "a TFLite model needs outputs", "Name its tensors: inputs=..., outputs=..."):
@@ -83,3 +85,22 @@ def test_variables_without_values_are_no_model(tmp_path):
 )
 def test_a_process_of_its_own_ends_in_words(code, timeout, said):
     assert apart(code, [], timeout) == said
+
+
+@pytest.mark.parametrize(
+    ("code", "timeout", "how"),
+    [
+        ("import os; os.abort()", 60, "died (SIGABRT)"),
+        ("input(); import os; os.abort()", 60, "died (SIGABRT)"),
+        ("input(); input()", 0.05, "did not end within 0.05 s"),
+    ],
+)
+def test_a_converter_and_an_interpreter_end_in_words(code, timeout, how, monkeypatch):
+    monkeypatch.setattr(tflite, "_BEGIN", code)
+    with lite(timeout) as ask:
+        made = converted(tf1.GraphDef(), Ends([], []), ask)
+    assert made.said == f"the converter {how}, in a process of its own"
+    with lite(timeout) as ask, refuses(
+        gs.PlanError, "save('a')", f"TFLite's interpreter does not run it: {how}", "verify=False"
+    ):  # fmt: skip
+        interpreted("a", [], ask, "save('a')")
