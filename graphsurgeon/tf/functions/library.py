@@ -11,6 +11,7 @@ from typing import Any
 
 from tensorflow.core.framework import function_pb2
 
+from ...errors import PlanError
 from ...graph.functions import CALLS as CALLS
 from ...graph.functions import called_by
 from ...graph.functions import named_in as named_in
@@ -34,6 +35,7 @@ from ..private.functions import (
     restore_gradients,
 )
 from ..private.graphs import gradient_function, op_finder, set_gradient_function
+from ..run.errors import told
 from .handles import with_handles
 
 #: Differentiating one of these defines functions named after its branches, once in a process: two copies that
@@ -130,8 +132,15 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
 def bring(
     out: Library, order: Iterable[str], definitions: Mapping[str, Any], known: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Makes ConcreteFunctions of functions, callees first, for a library to hold; returns old name -> new one."""
-    made = loaded([definitions[name] for name in order])
+    """Makes ConcreteFunctions of functions, callees first, for a library to hold; returns old name -> new one.
+
+    Raises:
+        PlanError: one of them is damaged.
+    """
+    order = list(order)
+    asked, instead = f"taking along {few(map(repr, order))}", "Leave out what calls it, or write the file out again"
+    with told(PlanError, asked, "TensorFlow cannot make such a function", instead):
+        made = loaded([definitions[name] for name in order])
     out.loaded.update({function_name(new): new for new in made.values()})
     out.slopes.update({function_name(new): _slope(known[old], made) for old, new in made.items()})
     return {old: function_name(new) for old, new in made.items()}

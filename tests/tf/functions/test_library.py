@@ -6,7 +6,10 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.errors import PlanError
+from graphsurgeon.tf.functions.library import Library, bring
 from tests.graphs import run
+from tests.refusal import refuses
 
 tf1 = tf.compat.v1
 
@@ -181,3 +184,13 @@ def test_a_call_with_captured_variables_trains_apart(same):
         feeds = {d[x]: 2.0 for d in done}
         assert session.run([d[y] for d in done], feeds) == [20.0, 6.0]
         assert session.run(slopes, feeds) == [2.0, 2.0]
+
+
+def test_a_damaged_function_that_has_to_be_made_anew_is_named():
+    with tf.Graph().as_default() as graph:
+        tf.identity(tf.function(tf.negative)(tf.ones([])))
+    graph_def = graph.as_graph_def()
+    damaged = graph_def.library.function[0]
+    damaged.node_def[0].input[0] = "gone:output:0"
+    with refuses(PlanError, "taking along 'f'", "TensorFlow cannot make such a function: 'gone:output:0'", "Leave out what"):
+        bring(Library(), iter(["f"]), {"f": damaged}, {"f": damaged})
