@@ -99,7 +99,9 @@ def test_nothing_stands_between_two_turns_of_a_loop():
 
 
 def test_a_turn_of_a_damaged_loop_that_reads_nothing_is_named():
-    damaged = Graph.of([("in", "Enter", ["a"]), ("a", "Const", []), ("n", "NextIteration", []), ("m", "Merge", ["in", "n"])])
+    damaged = Graph.of(
+        [("in", "Enter", ["a"]), ("a", "Const", []), ("n", "NextIteration", []), ("m", "Merge", ["in", "n"])]
+    )
     reads(Plan(damaged).insert("Identity", on="n", name="i").check()[0], "'m' takes what 'n' gives to the next turn",
           "Rewire what 'n' reads")  # fmt: skip
 

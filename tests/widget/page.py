@@ -28,7 +28,8 @@ _MODEL = """async ([esm, css, state]) => {
   const answer = told => {
     if (!told) return;
     const shown = JSON.parse(told[0]), changed = {};
-    for (const name in shown) if (JSON.stringify(shown[name]) !== JSON.stringify(model.get(name))) changed[name] = shown[name];
+    const same = name => JSON.stringify(shown[name]) === JSON.stringify(model.get(name));
+    for (const name in shown) if (!same(name)) changed[name] = shown[name];
     model.put(changed);
     model.emit("msg:custom", told[1]);
     window.answered += 1;
@@ -72,7 +73,7 @@ class WidgetPage:
         page.wait_for_selector(".gs-item")
 
     def _message(self, message: Any) -> Any:
-        """What the page shows once it has sent a message, and the answer; it asks for both, and is not called meanwhile."""
+        """What the page shows once it has sent a message, and the answer; the page asks, nobody calls it meanwhile."""
         if not self.answered:
             return None
         reply = self.widget._on_message(self.widget, message, [], tell=False)

@@ -42,7 +42,9 @@ def test_the_theme_is_followed_live(page, lab):
     page.wait_for_selector(".gs-box")
 
     def ground(colour: str) -> None:  # the colours of a theme come some time after its name
-        page.wait_for_function("is => getComputedStyle(document.querySelector('.gs')).backgroundColor === is", arg=colour)
+        page.wait_for_function(
+            "is => getComputedStyle(document.querySelector('.gs')).backgroundColor === is", arg=colour
+        )
 
     ground("rgb(255, 255, 255)")
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})")
