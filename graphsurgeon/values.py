@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -207,18 +207,20 @@ class Values:
         """Returns the session to read values from: in one of the caller's nothing is initialised."""
         return self.session(initialise=False)
 
-    def untrained(self, local: bool = False) -> dict[str, str]:
+    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
         """Returns the variables that have no value but their initial one, as `Editor.untrained` does.
 
-        With `local`, local ones too, which are meant to have none.
+        Args:
+            local: local ones too, which are meant to have none.
+            names: the variables to tell of; sessions are not asked about others. None: all.
         """
         from .tf.values.sessions import Due
         from .tf.values.untrained import untrained
         from .tf.values.variables import variable_infos
 
         graph, own, events = self._timeline.live, self._session, self._timeline.log.now()
-        gone = self._gone(graph)
-        wanted = [info for name, info in variable_infos(graph).items() if name not in gone]
+        gone, infos = self._gone(graph), variable_infos(graph)
+        wanted = [info for name, info in infos.items() if name not in gone and (names is None or name in names)]
         due, report = Due(None, "untrained()"), Handover()
         held, before = self._there(graph, own, wanted, due.asked)
         pending = self._pending(own, events) if own is not None and own.graph is graph else events
@@ -478,15 +480,19 @@ class Values:
 
         infos, gone = variable_infos(old.graph), self._gone(old.graph)
         held = self._held_by(old, [info for name, info in infos.items() if name not in gone], asked) & infos.keys()
-        self._held[old] = held
         return {self._id(old.graph, name): infos[name] for name in held}
 
     def _held_by(self, session: Any, infos: Iterable[VariableInfo], asked: str) -> frozenset[str]:
-        """Returns which variables hold a value in a session; it is asked about those of which that is not known."""
+        """Returns which variables hold a value in a session; it is asked about those of which that is not known.
+
+        What holds one keeps it, or another; what holds none may get one from whoever runs the session.
+        """
         from .tf.values.untrained import holding
 
         held = self._held.get(session, frozenset())
-        return held | holding(session, [info for info in infos if info.op not in held], asked)
+        held |= holding(session, [info for info in infos if info.op not in held], asked)
+        self._held[session] = held
+        return held
 
     def _leave(self, old: Any, before: Mapping[int, VariableInfo], now: set[int]) -> None:
         """Keeps what an old session holds and the new one does not, as long as an undo or a redo can want it."""

@@ -215,8 +215,8 @@ def value_faults(effect: Effect) -> list[Fault]:
         try:
             giver = giver_of(values)
             if giver is not None and giver.graph is graph:
-                unheld = [name for name, why in giver.untrained().items() if why == UNHELD]
-                infos = [info for info in infos if info.op in unheld]
+                told = giver.untrained(names={info.op for info in infos})
+                infos = [info for info in infos if told.get(info.op) == UNHELD]
                 values = giver.reader() if infos else {}
             refuse_unfit(values, infos, graph, asked)
         except PlanError as error:

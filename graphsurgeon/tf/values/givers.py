@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol, cast
 
 
@@ -21,8 +21,10 @@ class Giver(Protocol):
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
         """Names of ops that the file wants run once; and what they are fed."""
 
-    def untrained(self, local: bool = False) -> dict[str, str]:
-        """The variables, local ones too if asked, that have no value but their initial one, each with the reason."""
+    def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
+        """The variables, local ones too if asked, that have no value but their initial one, each with the reason; of
+        some, or of all.
+        """
 
     def stored(self) -> Mapping[str, Any] | None:
         """The values as they lie in the file that was opened; None where they are elsewhere."""

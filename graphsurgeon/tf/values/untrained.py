@@ -237,7 +237,7 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: 
     names = {info.op for info in infos}
     giver = giver_of(values)
     if giver is not None and giver.graph is graph:
-        found = giver.untrained(local=True)
+        found = giver.untrained(local=True, names=names)
     elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
         found = dict.fromkeys(names - holding(values, infos, asked), UNHELD) | untrained(values)
     elif isinstance(values, Mapping):

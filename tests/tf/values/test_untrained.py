@@ -480,3 +480,28 @@ def test_a_session_of_what_has_no_file_or_has_all_values_needs_no_word(kind, tmp
     path = ed.save(tmp_path / "all.meta").path
     gs.open(path).session()
     assert not [w for w in recwarn if w.category is UserWarning]
+
+
+def test_a_plan_asks_a_session_about_what_it_copies_and_once_about_what_holds_a_value(monkeypatch):
+    """No op of the graph says whether one of these variables holds a value: each that holds none fails a run."""
+    with tf.Graph().as_default() as graph:
+        for n in range(20):
+            handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=f"h{n}", name=f"h{n}")
+            tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(float(n)), name=f"set{n}")
+            tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32, name=f"read{n}")
+    asked = []
+    with tf1.Session(graph=graph) as session:
+        session.run(["set3", "set4"])
+        ed, dst = gs.open(session), gs.open(tf.Graph())
+        run = session.run
+        monkeypatch.setattr(session, "run", lambda *args, **how: asked.append(args) or run(*args, **how))
+        plan = dst.plan().copy(ed.select(name=["h3", "read3", "h4", "read4"]), to="t", values=ed)
+        assert plan.check() == ()
+        assert len(asked) == 1
+        assert plan.check() == ()
+        assert len(asked) == 1
+        assert set(ed.untrained()) == {f"h{n}" for n in range(20) if n not in (3, 4)}
+        late = dst.plan().copy(ed.select(name=["h5", "read5"]), to="l", values=ed)
+        assert "'h5'" in str(late.check()[0])
+        session.run("set5")
+        assert late.check() == ()
