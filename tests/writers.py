@@ -9,9 +9,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
+import platform
+import select
 import signal
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -77,7 +82,7 @@ class Writers:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def run(self, function: str, *given: Any, at: int = 0, size: int = -1) -> End:
+    def run(self, function: str, *given: Any, at: int = 0, size: int = -1, send: int = 0) -> End:
         """Calls a function in a child.
 
         Args:
@@ -85,10 +90,12 @@ class Writers:
             given: what it is given; paths as text.
             at: at which of the things that are done to the disk it is killed; 0: at none.
             size: no file gets more bytes than these: the system kills whoever writes them; -1: no such limit.
+            send: at which of the things that it sends, in any of its threads, it is killed, from where it calls
+                `sending`; 0: at none.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        asked = {"function": function, "given": given, "at": at, "size": size}
+        asked = {"function": function, "given": given, "at": at, "size": size, "send": send}
         print(json.dumps(asked), file=self._process.stdin, flush=True)
         return End(**json.loads(self._process.stdout.readline()))
 
@@ -140,13 +147,19 @@ def serve(modules: list[str]) -> None:
     for text in sys.stdin:
         asked = json.loads(text)
         heard, told = os.pipe()
+        here, there = socket.socketpair()
         child = os.fork()
         if not child:
             _told.append(told)
+            _asking.append(there)
+            here.close()
             _work(getattr(imported, asked["function"]), asked)
         os.close(told)
+        there.close()
+        with here:
+            hit = asked["send"] > 0 and _watch_sends(here, child, asked["send"])
         with open(heard) as answers:  # until the child has ended
-            lines = [json.loads(line) for line in answers]
+            lines = [json.loads(line) for line in answers] + [["hit", ""]] * hit
         _, status = os.waitpid(child, 0)
         kinds: dict[str, list[str]] = {"said": [], "error": [], "hit": []}
         for kind, what in lines:
@@ -229,6 +242,62 @@ def _listen() -> None:
     for name in _SILENT:
         setattr(os, name, counted(getattr(os, name)))
     sys.addaudithook(heard)
+
+
+# -- what a process sends -------------------------------------------------------------------------
+
+#: Calls of the system that send: sendto, sendmsg, sendmmsg; and seccomp, which holds them up. By kind of processor.
+_SENDS, _SECCOMP = {"x86_64": ((44, 46, 307), 317), "aarch64": ((206, 211, 269), 277)}.get(platform.machine(), ((), 0))
+_NO_NEW_PRIVILEGES, _FILTER, _ALL_THREADS_AND_A_LISTENER = 38, 1, 1 | 8 | 16
+_LOAD, _IS, _END, _ALLOW, _ASK = 0x20, 0x15, 0x06, 0x7FFF0000, 0x7FC00000
+_RECEIVE, _ANSWER, _CONTINUE = 0xC0502100, 0xC0182101, 1
+_asking: list[socket.socket] = []
+
+
+def sending() -> bool:
+    """From here on, what this process sends is counted; returns False where the system cannot tell.
+
+    Whatever thread sends waits until the process that has made this one lets it go on, or kills it.
+    """
+    # Lines of a filter: what to do, how many lines to pass over if so and if not, a number. First, which call it is.
+    code = [(_LOAD, 0, 0, 0)]
+    code += [(_IS, len(_SENDS) - i, 0, number) for i, number in enumerate(_SENDS)]
+    code += [(_END, 0, 0, _ALLOW), (_LOAD, 0, 0, 16), (_IS, 0, 1, _asking[0].fileno())]  # then, where it sends to
+    code += [(_END, 0, 0, _ALLOW), (_END, 0, 0, _ASK)]
+    held = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(held)))
+    system = ctypes.CDLL(None, use_errno=True)
+    if not _SENDS or system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        return False
+    listener = system.syscall(_SECCOMP, _FILTER, _ALL_THREADS_AND_A_LISTENER, program)
+    if listener < 0:
+        return False
+    socket.send_fds(_asking[0], [b"x"], [listener])
+    os.close(listener)
+    return True
+
+
+def _watch_sends(here: socket.socket, child: int, at: int) -> bool:
+    """Lets what a child sends go on, until it ends; kills it at the n-th, and returns whether it did."""
+    _, files, _, _ = socket.recv_fds(here, 1, 1)  # nothing, where it has ended without a word
+    if not files:
+        return False
+    (listener,) = files
+    told = select.poll()
+    told.register(listener, select.POLLIN)
+    while told.poll()[0][1] & select.POLLIN:
+        asked = bytearray(80)
+        try:
+            fcntl.ioctl(listener, _RECEIVE, asked)
+            at -= 1
+            if not at:
+                os.kill(child, signal.SIGKILL)
+                break
+            fcntl.ioctl(listener, _ANSWER, struct.pack("QqiI", *struct.unpack_from("Q", asked), 0, 0, _CONTINUE))
+        except FileNotFoundError:  # the thread has gone meanwhile
+            pass
+    os.close(listener)
+    return not at
 
 
 def small_disk(folder: str, size: int) -> bool:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from tests.graphs import model, put
 from tests.needs import ROOT
 from tests.refusal import refuses
 from tests.wire import wire
-from tests.writers import writers
+from tests.writers import say, sending, writers
 
 tf1 = tf.compat.v1
 
@@ -124,11 +125,11 @@ def test_a_run_recovers_too(cluster):
 ALONE = tf1.ConfigProto(device_filters=["/job:worker/task:1"])
 
 
-def large(value):
-    """A session with two variables of 200,000 bytes each."""
+def large(value, size=50_000):
+    """A session with two variables, of 200,000 bytes each where nothing else is said."""
     graph = tf.Graph()
     with graph.as_default():
-        parts = [tf1.get_variable(name, [50_000], initializer=tf1.zeros_initializer()) for name in ("v", "w")]
+        parts = [tf1.get_variable(name, [size], initializer=tf1.zeros_initializer()) for name in ("v", "w")]
         tf.stack([parts[0][0], parts[0][-1], parts[1][0], parts[1][-1]], name="ends")
         session = tf1.Session(graph=graph)
     for part in parts:
@@ -155,18 +156,60 @@ def duplicated(target, file):
     gs.duplicate(session, target=target, config=ALONE)
 
 
-def test_a_process_killed_while_it_updates_the_cluster_leaves_it_to_the_next_one(cluster, tmp_path):
+@pytest.fixture(scope="module")
+def stopped():
+    """A process whose children duplicate into the cluster, and are killed."""
+    with writers("tests.replica.test_cluster", "graphsurgeon.replica.duplicate") as made:
+        yield made
+
+
+def test_a_process_killed_while_it_duplicates_into_the_cluster_leaves_it_to_the_next_one(cluster, stopped, tmp_path):
     session, _ = large(2.0)
     file = tmp_path / "process"
-    with (
-        writers("tests.replica.test_cluster", "graphsurgeon.replica.duplicate") as stopped,
-        wire(cluster.targets[1]) as line,
-    ):
+    with wire(cluster.targets[1]) as line:
         for at in (1, 300_000):  # as it begins, and as it sets the second variable
             line.cut_at(at, file)
             assert stopped.run("duplicated", line.target, str(file)).signal == signal.SIGKILL
             with gs.duplicate(session, target=cluster.targets[1], config=ALONE) as replica:
                 assert replica.run("ends:0").tolist() == [2] * 4
+
+
+#: So many numbers are not sent at once.
+MANY = 1_000_000
+
+
+def updated(target):
+    """What a child does that is killed: it duplicates into the cluster, trains, and updates."""
+    session, parts = large(1.0, MANY)
+    with gs.duplicate(session, target=target, config=ALONE) as replica:
+        for part in parts:
+            put(part, 2.0, session)
+        say(str(replica.run("ends:0").tolist()))
+        if sending():
+            replica.update()
+            say("done")
+
+
+def test_a_process_killed_at_any_send_of_an_update_leaves_each_value_old_or_new(cluster, stopped):
+    session, _ = large(3.0, MANY)
+    target, seen = cluster.targets[1], []
+    with tf1.Session(target, graph=session.graph, config=ALONE) as looking:
+        for at in count(1):
+            end = stopped.run("updated", target, send=at)
+            assert end.error == ""
+            assert end.said[0] == "[1.0, 1.0, 1.0, 1.0]"  # whatever the one before has left
+            seen.append(looking.run("ends:0").tolist())
+            if not end.hit:
+                break
+            assert end.signal == signal.SIGKILL
+        if end.said[1:] != ["done"]:
+            pytest.skip("the system does not tell what a process sends")
+        assert seen[0] == [1] * 4
+        assert seen[-1] == [2] * 4
+        assert all(one[::2] == one[1::2] and set(one) <= {1, 2} for one in seen)  # no value is half of each
+        assert at > 2
+        with gs.duplicate(session, target=target, config=ALONE) as replica:
+            assert replica.run("ends:0").tolist() == [3] * 4
 
 
 def test_a_missing_cluster_is_an_error():
