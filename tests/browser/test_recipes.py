@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphsurgeon.menu import offered
 from tests.browser.hands import IMPORTS, answered, apply, box, painted, said, shot
 from tests.lab import open_notebook
 
@@ -64,4 +65,83 @@ def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, lab: Any) -> None:
     painted(page)
     shot(page, "recipes-checked")
     assert "Cut it off: outputs='act:0'" in panel.text_content()
+    opened.close()
+
+
+#: A net with something for most recipes, and what stands in their forms; those without a form are just chosen.
+ALL = """
+v1 = tf.compat.v1
+graph = tf.Graph()
+with graph.as_default(), v1.variable_scope("", use_resource=False):
+    x = v1.placeholder(tf.float32, [None, 4, 4, 1], name="x")
+    h = tf.nn.conv2d(tf.debugging.check_numerics(x, "x"), tf.ones([1, 1, 1, 2]), 1, "SAME", name="conv")
+    kept = [v1.get_variable(n, [2], initializer=v1.ones_initializer()) for n in ("mean", "variance")]
+    h, mean, variance = v1.nn.fused_batch_norm(h, [1.0, 1.0], [0.0, 0.0], name="bn")
+    learn = [v1.assign(a, 0.9 * a + 0.1 * b) for a, b in zip(kept, (mean, variance))]
+    w = v1.get_variable("w", [2], initializer=v1.ones_initializer())
+    h = tf.quantization.fake_quant_with_min_max_args(tf.nn.relu(h * w, name="act"))
+    h = tf.identity(v1.nn.dropout(h, rate=0.5, seed=1))
+    y = tf.nn.softmax(tf.reduce_sum(h, [1, 2]), name="y")
+    loss = tf.reduce_sum(y, name="loss")
+    v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+"""
+
+#: What is typed so that a recipe does something to it; of the others, their forms are looked at and left.
+TYPED = {
+    "insert_after": {"After each": "Conv2D", "Op type to insert": "FakeQuantWithMinMaxArgs"},
+    "set_input": {"Input": "x:0", "Shape": "[2, 4, 4, 1]"},
+    "add_output": {"Tensor": "act:0", "Name": "taken"},
+    "set_signature": {"Outputs": "y:0"},
+    "recompute": {"Loss": "loss:0"},
+    "split_at": {"At": "act:0", "Outputs": "y:0", "Inputs": "x:0"},
+    "frozen": {"Outputs": "y:0", "Values": "initial"},
+    "for_inference": {"Outputs": "y:0"},
+    "strip_training": {"Outputs": "y:0"},
+}
+
+
+def test_each_entry_of_the_menu_is_done_or_says_why_not(page: Any, lab: Any) -> None:
+    opened = open_notebook(page, lab, [f"{IMPORTS}\n{ALL}", "ed = gs.open(graph)\ned"])
+    box(page, "x").click()
+    menu = page.get_by_role("menu", name="Recipes")
+    outcome: dict[str, list[str]] = {"steps": [], "editors": [], "form": [], "off": [], "refused": []}
+    for recipe in offered():
+        page.get_by_role("button", name="Recipes (Shift+R)").click()
+        entry = menu.get_by_role("menuitem", name=recipe.does)
+        entry.wait_for()
+        if entry.is_disabled():
+            assert entry.text_content().partition(recipe.does)[2].strip(" …"), "it says why"
+            outcome["off"].append(recipe.name)
+            page.keyboard.press("Escape")
+            continue
+        entry.click()
+        typed = TYPED.get(recipe.name, {})
+        if recipe.wishes or recipe.table:
+            form = page.get_by_role("dialog", name=recipe.does)
+            form.wait_for()
+            for wish in recipe.wishes:
+                assert form.get_by_label(wish.label, exact=True).count() == 1
+            if not typed:
+                outcome["form"].append(recipe.name)
+                page.keyboard.press("Escape")
+                continue
+            for label, text in typed.items():
+                form.get_by_label(label, exact=True).fill(text)
+            form.get_by_role("button", name="Do it").click()
+        answered(page)
+        line = page.locator(".gs-status").inner_text()
+        kind = "refused" if not line.startswith(f"{recipe.name}: ") else recipe.gives
+        outcome["steps" if kind == "plan" else kind].append(recipe.name)
+        if kind == "plan":
+            page.get_by_role("button", name="Undo").first.click()
+            answered(page)
+    assert outcome == {
+        "steps": ["for_inference", "strip_training", "strip_checks", "settle_batch_norm", "strip_quantization",
+                  "insert_after", "set_input", "add_output", "recompute"],
+        "editors": ["set_signature", "frozen", "split_at"],
+        "form": ["strip_identities", "rename", "restore_averages", "rename_checkpoint", "merge"],
+        "off": ["strip_dropout", "fold_batch_norm", "cut_preprocessing", "cut_postprocessing", "cut_nms",
+                "use_averages"],
+        "refused": [],
+    }  # fmt: skip
     opened.close()

@@ -96,6 +96,40 @@ def aside(plain: Any, ed: Any, feeds: dict[str, Any], fetches: Any) -> list[Any]
     return got
 
 
+def resting(ed: Any, norms: list[str]) -> Any:
+    """Returns a GraphDef in which ops that look at the batch read what training has kept, as slim names it."""
+    plain = ed.graph.as_graph_def()
+    for node in plain.node:
+        if node.name in norms:
+            own = node.input[2].rpartition("/beta/")[0]  # towers share their variables
+            node.attr["is_training"].b = False
+            node.input[3:5] = [f"{own}/moving_mean/read", f"{own}/moving_variance/read"]
+    return plain
+
+
+def averages_read(corpus: Any, id: str) -> str:
+    """Asserts that batch normalisation that reads its averages, and nothing else changed, gives what TensorFlow's own
+    importer gives where each reads the variables of these names; says how many did not before.
+    """
+    ed, _, feeds, fetches = filled(corpus, id)
+    norms = learning(ed, fetches)
+    if not norms:
+        return "none"
+    given = {name: feeds[name] for name in reaching(ed.snapshot, feeds, fetches)}
+    inner = [f"{norms[0]}:0", *fetches]
+    wanted = aside(resting(ed, norms), ed, given, inner)
+    batch, size = settled(ed).run(inner[0], given), len(ed)
+    ed.apply(gs.recipes.settle_batch_norm(ed))
+    assert not learning(ed, fetches)
+    assert len(ed.select(where=lambda op: op.type.startswith("FusedBatchNorm"))) >= len(norms)
+    for got, want in zip(settled(ed).run(inner, given), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4, err_msg=id)
+    assert not np.allclose(wanted[0], batch, rtol=1e-2), id
+    ed.undo()
+    assert len(ed) == size
+    return f"{len(norms)}"
+
+
 def settles(corpus: Any, id: str) -> str:
     """Asserts that a training graph in inference form reads what training has kept, as slim names it.
 
@@ -110,14 +144,10 @@ def settles(corpus: Any, id: str) -> str:
         name: np.float32(value) for name in graph.state.variables for end, value in ends.items() if name.endswith(end)
     }
     assign(settled(ed), ranges, graph.state.variables)
-    plain, count = ed.graph.as_graph_def(), 0
+    plain, count = resting(ed, norms), 0
     for node in plain.node:
         scope = node.name.rpartition("/")[0]
-        if node.name in norms:
-            own = node.input[2].rpartition("/beta/")[0]  # towers share their variables
-            node.attr["is_training"].b = False
-            node.input[3:5] = [f"{own}/moving_mean/read", f"{own}/moving_variance/read"]
-        elif node.op == "FakeQuantWithMinMaxVars":
+        if node.op == "FakeQuantWithMinMaxVars":
             count += 1
             node.input[1:3] = [f"{scope}/min/read", f"{scope}/max/read"]
     given = {name: feeds[name] for name in reaching(graph, feeds, fetches)}
@@ -423,7 +453,8 @@ FILLED_BY_CHECKPOINT = {"k_text_vectorization"}
 LOST_BY_LOADER = {"tf_g2m_graph_gradient_def"}
 
 RECIPES: dict[str, Callable[[Any, str], str]] = {
-    "inference": inference, "parts": parts, "split": split, "quantization": quantization, "signature": signature,
+    "inference": inference, "parts": parts, "averages read": averages_read,
+    "split": split, "quantization": quantization, "signature": signature,
     "batch": another_batch, "recompute": trained_less_memory, "cut off": cut_off,
     "renamed": renamed, "merged": merged, "checkpoint": checkpoint_renamed, "averages": averages, "TFLite": tflite,
 }  # fmt: skip

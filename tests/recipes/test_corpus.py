@@ -12,6 +12,7 @@ FEW = {
         "kws_ds_cnn_s", "dotnet_cifar_meta_ckpt", "tfx_trainer_export_1646034756", "slim_inception_v1_quantize_train",
     ],
     "parts": ["kws_ds_cnn_s", "dl4j_ragged_mean_a1", "onnx_lstm", "dotnet_cifar_meta_ckpt", "sci_word_cnn"],
+    "averages read": ["slim_resnet_towers_ckpt"],
     "split": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
     "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen", "slim_inception_v1_quantize_train"],
     "batch": ["tf_lite_multi_add", "dotnet_cifar_frozen"],
