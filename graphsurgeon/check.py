@@ -71,7 +71,8 @@ def check(
     if found:
         ways = _ways(editor, graph, found, wanted)
         left = {one.op for one in found if one.op}.difference(*ways.values())
-        found = advised(found, ways, _cut(graph, left, taken, wanted))
+        here = [name for name in taken if name.partition(":")[0] in graph.index]  # another output than the first is not
+        found = advised(found, ways, _cut(graph, left, [*here, *(name for name in fed if name not in here)], wanted))
     return Compatibility(editor.title, target, converter(target), found, part.size, taken, tuple(wanted), proof)
 
 
@@ -114,9 +115,9 @@ def _other(graph: Graph, after: Graph, op: str) -> bool:
     return one is not other and dict(one.attr) != dict(other.attr)
 
 
-def _cut(graph: Graph, ops: Iterable[str], inputs: tuple[str, ...], outputs: list[str]) -> str:
+def _cut(graph: Graph, ops: Iterable[str], inputs: list[str], outputs: list[str]) -> str:
     """What to type so that the converter gets what lies between ops that are in the way."""
     start, end = cut(graph, ops, inputs, outputs)
-    ends = ("inputs", start, list(inputs)), ("outputs", end, outputs)
+    ends = ("inputs", start, inputs), ("outputs", end, outputs)
     parts = [f"{key}={one_or_all(now)!r}" for key, now, old in ends if now != old]
     return f"Cut it off: {', '.join(parts)}" if parts else ""

@@ -70,6 +70,14 @@ def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     assert proved.proof == "run by TFLite's interpreter: 1 output as before on random values for first:0"
 
 
+def test_a_second_output_of_an_op_can_be_fed():
+    with tf.Graph().as_default() as graph:
+        _, x = tf.split(tf1.placeholder(tf.float32, [4], name="p"), 2, name="halves")
+        tf.negative(tf.raw_ops.Betainc(a=x, b=x, x=x, name="beta"), name="y")
+    (found,) = gs.open(graph).check("tflite", "y:0", "halves:1")
+    assert (found.op, found.replacement) == ("beta", "Cut it off: inputs='beta:0'")
+
+
 def test_what_is_asked_is_refused_in_words():
     ed = gs.open(net())
     with refuses(gs.PlanError, "check(target='lite')", "'lite' is not a target", "Choose one of 'tfjs', 'tflite'"):
