@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lab import open_notebook
+from tests.until import until
 
 CELLS = [
     "from tests.widget.subject import plain_screen\nfrom graphsurgeon.widget.widget import GraphWidget\n"
@@ -22,7 +23,7 @@ def test_round_trip(page, server):
     page.wait_for_selector(".gs-box")
     page.locator('.gs-box[aria-label^="split"]').click()
     page.wait_for_selector(".gs-inspector h3")
-    assert opened.ask("w.selected") == ["split"]
+    until(lambda: opened.ask("w.selected") == ["split"])  # what only looks is done beside the kernel
     for key in ("i", "ArrowDown", "ArrowLeft", "ArrowRight", "x", "d", "d", "0"):
         page.keyboard.press(key)
     page.wait_for_selector(".gs-chip-in")
