@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from .errors import PlanError, SurgeryError
 from .graph.compatibility import TARGETS, Blocker, Compatibility, Converted, Unconvertible, advised, blockers, cut
 from .graph.graph import Graph
-from .graph.names import tensor_name
+from .graph.names import op_name, tensor_name
 from .menu import offered
 from .run import Traceable, asked_for
 from .words import counted, one_or_all
@@ -71,7 +71,7 @@ def check(
     if found:
         ways = _ways(editor, graph, found, wanted)
         left = {one.op for one in found if one.op}.difference(*ways.values())
-        here = [name for name in taken if name.partition(":")[0] in graph.index]  # another output than the first is not
+        here = [name for name in taken if op_name(name) in graph.index]  # another output than the first is not
         found = advised(found, ways, _cut(graph, left, [*here, *(name for name in fed if name not in here)], wanted))
     return Compatibility(editor.title, target, converter(target), found, part.size, taken, tuple(wanted), proof)
 
