@@ -83,6 +83,16 @@ class Verb:
     answers: str = ""
 
     @property
+    def asks(self) -> bool:
+        """Whether it only looks and gives an answer: that, and its error, are for who asked.
+
+        Example:
+            >>> VERBS["details"].asks, VERBS["select"].asks
+            (True, False)
+        """
+        return self.looks and bool(self.answers)
+
+    @property
     def usage(self) -> str:
         """How it is called.
 

@@ -184,7 +184,10 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             return self._refusal(request.id, error, request.verb)
 
     def _refusal(self, id: int, error: Exception, asked: str) -> dict[str, Any]:
-        self._keep(error, asked)
+        if asked in VERBS and VERBS[asked].asks:  # what the page asks by itself is not said to a person
+            self.last_error = error
+        else:
+            self._keep(error, asked)
         return refusal(id, error, asked)
 
     def _infer(self) -> None:

@@ -63,6 +63,16 @@ def test_an_error_of_the_screen_is_answered_shown_and_kept(widget):
     assert str(widget.last_error).startswith("mark_input('nowhere:0')")
 
 
+def test_a_question_that_is_refused_is_answered_and_not_shown(widget):
+    """The page asks again about what is selected after each change: it may be gone, and what was said stays."""
+    widget.simulate("mark_output", tensor="softmax2:0")
+    before = widget.status
+    reply = widget.simulate("details", pane="source", name="gone")
+    assert reply["error"]["wrong"] == "there is nothing of that name in inception.pb"
+    assert widget.status == before
+    assert str(widget.last_error).startswith("details('gone')")
+
+
 def test_the_next_change_clears_the_error_from_the_status(widget):
     widget.simulate("mark_input", tensor="nowhere:0")
     widget.simulate("mark_input", tensor="images:0")
