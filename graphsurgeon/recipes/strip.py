@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError
-from ..graph.functions import called_by, reachable
-from ..graph.graph import Mask
+from ..graph.functions import CALLS, called_by, reachable
+from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
 from ..graph.selection import select
 from ..graph.traversal import end_of
+from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.closure import variable_parts
 from ..plan.plan import Plan
 from ..words import few
@@ -90,6 +91,8 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     """Takes out all that the outputs do not need: gradients, optimisers, summaries, savers, queues, losses.
 
     Variables that the outputs read keep their initialisers, and tables what fills them, as the init op of a SavedModel.
+    A variable without an initialiser in the graph, as those of a SavedModel of TF2, is set by a saver and nothing else:
+    the call that restores it stays, with all variables that this restores, and what saves them to the same file.
 
     Args:
         thing: an editor; or a plan, to go on with.
@@ -253,13 +256,14 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
 def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
     """Some ops, with what their variables, loops, conds and tables are made of, what fills these, and all it needs."""
     graph, state = found.graph, found.graph.state
-    held = needed.copy()
+    held, savers = needed.copy(), _savers(found)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
     starts = {op: _above(found, [op], ()) for op in map(graph.index.__getitem__, found.first)}
     while True:
         for variable in state.variables.values():
             if variable.op in graph.index and held[graph.index[variable.op]]:
                 held |= variable_parts(graph, variable)
+                held[savers.get(graph.index[variable.op], [])] = True
         for whole in _contexts(found):
             held[sorted(whole)] |= bool(held[sorted(whole)].any())
         for holder, names in state.init_ops.items():
@@ -271,6 +275,35 @@ def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
         if (wider == needed).all():
             return wider
         held, needed = wider.copy(), wider
+
+
+def _savers(found: Subject) -> dict[int, list[int]]:
+    """Variables that no op of the graph sets -> the calls that restore them, and those that save to the same file.
+
+    A call restores what it takes the handle of, where its function reads a checkpoint and assigns. The file is the
+    placeholder that it reads.
+    """
+    graph = found.graph
+    variables = graph.state.variables.values()
+    mute = {graph.index[v.op] for v in variables if v.op in graph.index and v.initializer not in graph.index}
+    inner = {op: _inner(graph, op) for op in found.typed(*CALLS)} if mute else {}
+    savers: dict[int, list[int]] = {one: [] for one in mute}
+    for op, kinds in inner.items():
+        if kinds >= {"RestoreV2", "AssignVariableOp"}:
+            read = graph.data.row(op).tolist()
+            files = [one for one in read if graph.types[one] in PLACEHOLDER_TYPES]
+            saves = [one for file in files for one in graph.consumers.row(file).tolist()
+                     if "SaveV2" in inner.get(one, ())]  # fmt: skip
+            for one in mute.intersection(read):
+                savers[one] += [op, *saves]
+    return savers
+
+
+def _inner(graph: Graph, op: int) -> set[str]:
+    """The op types in the functions that an op calls, at any depth."""
+    node, known = graph.nodes[op], graph.functions
+    called = [one.function for one in called_by(node, known) if one.function in known] if node is not None else []
+    return {inner.op for name in reachable(called, known) for inner in known[name].node_def}
 
 
 def _contexts(found: Subject) -> list[set[int]]:
@@ -319,8 +352,7 @@ def _is_guard(found: Subject, op: int) -> bool:
     for reader in graph.consumers.row(op).tolist():
         if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in found.ends:
             return False
-    called = [one.function for one in called_by(graph.nodes[op], graph.functions)]
-    inner = {node.op for name in reachable(called, graph.functions) for node in graph.functions[name].node_def}
+    inner = _inner(graph, op)
     return "Assert" in inner and inner <= {"Assert", "Const", "Identity", "NoOp"}
 
 

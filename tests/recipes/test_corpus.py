@@ -11,7 +11,10 @@ FEW = {
     "inference": [
         "kws_ds_cnn_s", "dotnet_cifar_meta_ckpt", "tfx_trainer_export_1646034756", "slim_inception_v1_quantize_train",
     ],
-    "parts": ["kws_ds_cnn_s", "dl4j_ragged_mean_a1", "onnx_lstm", "dotnet_cifar_meta_ckpt", "sci_word_cnn"],
+    "parts": [
+        "kws_ds_cnn_s", "dl4j_ragged_mean_a1", "onnx_lstm", "dotnet_cifar_meta_ckpt", "sci_word_cnn",
+        "serving_half_plus_two_tf2",
+    ],
     "averages read": ["slim_resnet_towers_ckpt"],
     "split": ["kws_ds_cnn_s", "dotnet_cifar_meta_ckpt"],
     "quantization": ["kws_ds_cnn_s", "dotnet_cifar_frozen", "slim_inception_v1_quantize_train"],

@@ -156,6 +156,47 @@ def test_a_training_graph_in_its_inference_form():
     np.testing.assert_allclose(ran(small, batch=numbers(2, 4, 4, 1)), first, rtol=1e-4)
 
 
+class Scaled(tf.Module):
+    """y = w * x; `train` changes w and counts its steps; `plain` reads no variable."""
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.steps = tf.Variable([1.0, 2.0], name="w"), tf.Variable(0.0, name="steps")
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.float32, name="x")])
+    def scale(self, x):
+        return {"y": self.w * x}
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="by")])
+    def train(self, by):
+        return {"loss": tf.reduce_sum(self.w.assign_add(tf.fill([2], by))) + self.steps.assign_add(1.0)}
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.float32, name="x")])
+    def plain(self, x):
+        return {"y": x + 1.0}
+
+
+def test_the_saver_stays_where_nothing_else_sets_a_variable_that_stays(tmp_path):
+    module = Scaled()
+    signatures = {"scale": module.scale, "train": module.train, "plain": module.plain}
+    tf.saved_model.save(module, str(tmp_path / "net"), signatures=signatures)
+    ed = gs.open(tmp_path / "net", raw=True)
+    first = {ed.op(name).inputs[0].name: name for name in ed.select(where=lambda op: "Call" in op.type).names}
+    ends = {key: f"{first[name]}:0" for key, name in
+            {"scale": "scale_x:0", "train": "train_by:0", "plain": "plain_x:0"}.items()}  # fmt: skip
+    saver = [op.name for op in ed.op("saver_filename").outputs[0].consumers()]
+    assert len(saver) == 2
+    ed.session().run(ends["train"], {"train_by:0": 2.0})
+    ed.apply(gs.recipes.strip_training(ed, ends["scale"]))
+    assert not {ends[key].removesuffix(":0") for key in ("train", "plain")} & ed.snapshot.index.keys()
+    assert {"w", "steps", *saver} <= ed.snapshot.index.keys()  # what restores one variable restores all
+    got = ed.session().run(ends["scale"], {"scale_x:0": [1.0, 1.0]})
+    np.testing.assert_array_equal(got, [3.0, 4.0])
+    ed.undo()
+    ed.apply(gs.recipes.for_inference(ed, ends["plain"]))
+    assert set(ed.snapshot.names) == {"plain_x", ends["plain"].removesuffix(":0")}
+
+
 def test_what_is_fed_is_fed_whole():
     ed = gs.open(trained())
     said = refusal(gs.PlanError, lambda: gs.recipes.strip_training(ed, ["train", "loss"], ["batch:0"]))
