@@ -7,10 +7,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from .errors import PlanError, SurgeryError
-from .graph.compatibility import TARGETS, Blocker, Compatibility, Converted, Unconvertible, advised, blockers, cut
+from .graph.compatibility import (
+    TARGETS,
+    Blocker,
+    Compatibility,
+    Converted,
+    Unconvertible,
+    advised,
+    blockers,
+    cut,
+)
 from .graph.graph import Graph
 from .graph.names import op_name, tensor_name
+from .graph.selection import select
+from .graph.traversal import backward
+from .graph.variables import PLACEHOLDER_TYPES
 from .menu import offered
 from .run import Traceable, asked_for
 from .words import counted, one_or_all
@@ -55,7 +69,10 @@ def check(
     ends: dict[str, Any] = {"outputs": wanted, "inputs": fed or None}
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         path, proof, made = Path(folder, "frozen.pb"), "", Converted()
-        editor.save(path, **ends, freeze=True, values="initial", verify=False)
+        try:
+            editor.save(path, **ends, freeze=True, values="initial", verify=False)
+        except Unconvertible as error:
+            return _unfrozen(editor, target, error.made, fed, wanted)
         part = Frozen.read(path, wanted)
         if prove and target == "tflite":
             try:
@@ -66,14 +83,33 @@ def check(
             made = convert(target, part, timeout, prove, asked)
     if prove and made.model:
         proof = f"converted: {counted(len(made.model), 'bytes')}; nothing here runs it, so its numbers are not compared"
-    graph, taken = editor.snapshot, tuple(part.inputs)
-    found = blockers(graph, made)
-    if found:
-        ways = _ways(editor, graph, found, wanted)
-        left = {one.op for one in found if one.op}.difference(*ways.values())
-        here = [name for name in taken if op_name(name) in graph.index]  # another output than the first is not
-        found = advised(found, ways, _cut(graph, left, [*here, *(name for name in fed if name not in here)], wanted))
+    taken = tuple(part.inputs)
+    found = _advised(editor, blockers(editor.snapshot, made), taken, fed, wanted)
     return Compatibility(editor.title, target, converter(target), found, part.size, taken, tuple(wanted), proof)
+
+
+def _unfrozen(editor: Checkable, target: str, made: Converted, fed: list[str], wanted: list[str]) -> Compatibility:
+    """What keeps a graph from a target that cannot be frozen, so that there is nothing to convert."""
+    graph = editor.snapshot
+    part = select(graph, inputs=fed or None, outputs=wanted).mask
+    names = [f"{graph.names[op]}:0" for op in np.flatnonzero(part & graph.typed(PLACEHOLDER_TYPES)).tolist()]
+    taken = tuple(dict.fromkeys([*fed, *names]))
+    found = _advised(editor, blockers(graph, made), taken, fed, wanted)
+    return Compatibility(editor.title, target, "", found, int(part.sum()), taken, tuple(wanted))
+
+
+def _advised(
+    editor: Checkable, found: tuple[Blocker, ...], taken: tuple[str, ...], fed: list[str], wanted: list[str]
+) -> tuple[Blocker, ...]:
+    """Returns blockers, each with the recipes that take it out, or where to cut it off."""
+    if not found:
+        return found
+    graph, ways = editor.snapshot, _ways(editor, found, wanted)
+    read = backward(graph, graph.mask(graph.index[op_name(name)] for name in wanted), control=False)
+    left = {one.op for one in found if one.op and read[graph.index[one.op]]}.difference(*ways.values())
+    here = [name for name in taken if op_name(name) in graph.index]  # another output than the first is not
+    off = _cut(graph, left, [*here, *(name for name in fed if name not in here)], wanted)
+    return advised(found, ways, dict.fromkeys(left, off))  # what is only waited for is not cut off by a tensor
 
 
 def _proved(saved: Any) -> str:
@@ -89,9 +125,9 @@ def _fed(editor: Checkable, inputs: Any) -> list[str]:
     return [tensor_name(one) for one in named]
 
 
-def _ways(editor: Checkable, graph: Graph, found: tuple[Blocker, ...], wanted: list[str]) -> dict[str, list[str]]:
+def _ways(editor: Checkable, found: tuple[Blocker, ...], wanted: list[str]) -> dict[str, list[str]]:
     """What to type -> the blockers that it takes out: those recipes that give plans are tried."""
-    ops, ways = {one.op for one in found if one.op}, dict[str, list[str]]()
+    graph, ops, ways = editor.snapshot, {one.op for one in found if one.op}, dict[str, list[str]]()
     for recipe in offered():
         if not ops or not recipe.tried:
             continue

@@ -543,8 +543,10 @@ class Editor:
 
         For ``tflite`` the converter of the installed TensorFlow is given what the outputs need, with variables as
         constants, and each op that it lists is named, with the recipe that takes it out, or where to cut it off. For
-        ``tfjs`` it is the list of ops of the installed ``tensorflowjs``. Converters run in a process of their own: one
-        that dies or hangs is a line of the answer. ``ed.paint(check)`` colours the ops on the picture.
+        ``tfjs`` it is the list of ops of the installed ``tensorflowjs``. Where ops need a variable, as the updates of
+        moving averages do, these are named first, of the kind ``variable``: nothing can be converted before. Converters
+        run in a process of their own: one that dies or hangs is a line of the answer. ``ed.paint(check)`` colours the
+        ops on the picture.
 
         Args:
             target: ``tflite`` or ``tfjs``.
@@ -557,8 +559,8 @@ class Editor:
             timeout: seconds that the converter may take.
 
         Raises:
-            PlanError: there is no such target, its converter is not installed, or the graph cannot be frozen; or the
-                model gives other numbers.
+            PlanError: there is no such target, its converter is not installed, or a part of the graph cannot be saved;
+                or the model gives other numbers.
             SelectionError: a tensor is not there.
             TrustError: as for `session`: converters run parts of a graph.
 

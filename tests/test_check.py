@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
+from graphsurgeon.graph.compatibility import Unconvertible
 from tests.corpus import corpus_ids
 from tests.refusal import refuses
 
@@ -68,6 +69,43 @@ def test_each_op_has_its_reason_and_what_takes_it_out(begun):
     assert proved.passed
     assert not proved
     assert proved.proof == "run by TFLite's interpreter: 1 output as before on random values for first:0"
+
+
+def trained():
+    """What writes to variables: the range of a FakeQuant, a sum that is read, a count that is waited for."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        names = ("low", "total", "count")
+        low, total, count = (tf1.get_variable(name, initializer=0.0, use_resource=False) for name in names)
+        now = tf1.assign(low, tf.reduce_min(x), name="now")
+        rounded = tf.quantization.fake_quant_with_min_max_vars(x, now, 6.0, name="rounded")
+        seen = tf1.assign_add(total, tf.reduce_sum(rounded, name="sum"), name="seen")
+        with tf.control_dependencies([tf1.assign_add(count, 1.0, name="counted")]):
+            tf.multiply(rounded, seen, name="y")
+    return graph
+
+
+def test_ops_that_need_a_variable_are_named_before_a_converter_is_asked(begun, tmp_path):
+    ed = gs.open(trained(), title="net")
+    found = ed.check("tflite", "y:0", prove=True)
+    needs = "it needs a variable, and freezing makes that a constant"
+    assert str(found).splitlines() == [
+        f"net: 3 of {found.ops} ops keep it from TFLite; its converter is asked once it can be frozen",
+        f"  variable  'now' (Assign): {needs}. "
+        "gs.recipes.for_inference(ed, 'y:0') or gs.recipes.strip_quantization(ed) takes it out",
+        f"  variable  'seen' (AssignAdd): {needs}. Cut it off: outputs=['sum:0', 'rounded:0']",
+        f"  variable  'counted' (AssignAdd): {needs}",
+    ]
+    assert found.words == dict.fromkeys(("now", "seen", "counted"), "variable")
+    assert (found.inputs, found.outputs) == (("x:0",), ("y:0",))
+    with refuses(Unconvertible, "'now' (Assign), 'seen' (AssignAdd) and 1 more need a variable",
+                 "gs.recipes.for_inference(ed, 'y:0')", "ed.check('tflite', 'y:0') says"):  # fmt: skip
+        ed.save(tmp_path / "net.tflite", outputs="y:0", inputs="x:0", values="initial")
+    ed.apply(ed.plan().remove_control("y", after="counted"))
+    ed.apply(gs.recipes.for_inference(ed, "y:0"))
+    assert [one.op for one in ed.check("tflite", "y:0")] == ["seen"]
+    ed.save(tmp_path / "net.pb", outputs=["sum:0", "rounded:0"], freeze=True, values="initial")
+    assert not begun
 
 
 def test_a_second_output_of_an_op_can_be_fed():
@@ -156,8 +194,11 @@ def test_a_tfjs_without_lists_is_said(tfjs):
         gs.open(net()).check("tfjs", "last:0")
 
 
-@pytest.mark.parametrize("id", corpus_ids(lambda item: item["id"] in ("kws_ds_cnn_s", "dl4j_gru_block_cell")))
-def test_real_graphs(corpus, id):
+REAL = ("kws_ds_cnn_s", "dl4j_gru_block_cell", "slim_inception_v1_quantize_train")
+
+
+@pytest.mark.parametrize("id", corpus_ids(lambda item: item["id"] in REAL))
+def test_real_graphs(corpus, id, tmp_path):
     ed = gs.open(corpus.path(id))
     fetches = corpus.golden(id)[1]
     found = ed.check("tflite", list(fetches))
@@ -166,6 +207,12 @@ def test_real_graphs(corpus, id):
         assert kinds == dict.fromkeys(("DecodeWav", "AudioSpectrogram", "Mfcc"), "TF Select")
         assert {one.replacement for one in found} == {"gs.recipes.cut_preprocessing(ed) takes it out"}
         assert found.words.keys() <= ed.snapshot.index.keys()
+    elif id == "slim_inception_v1_quantize_train":
+        assert kinds == dict.fromkeys(("Assign", "AssignAdd", "AssignSub"), "variable")
+        way = "gs.recipes.for_inference(ed, 'squeezed_logits:0')"
+        assert all(one.replacement.startswith(way) for one in found)
+        ed.apply(gs.recipes.for_inference(ed, "squeezed_logits:0"))
+        ed.save(tmp_path / "frozen.pb", outputs="squeezed_logits:0", freeze=True, values="initial", verify=False)
     else:
         assert kinds["GRUBlockCell"] == "custom op"
         assert "rnn/while/gru_cell/GRUBlockCell" in found.words  # inside of a loop

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import PlanError
-from ..words import counted, few
+from ..words import counted
 from .graph import Graph
 from .names import op_name
 from .traversal import backward, forward
@@ -15,21 +15,22 @@ from .variables import FEED_TYPES
 
 TARGETS = {"tflite": "TFLite", "tfjs": "TF.js"}
 """What a graph can be checked for -> what people call it."""
-SELECT, CUSTOM, REFUSED, MISSING = "TF Select", "custom op", "refused", "missing"
+SELECT, CUSTOM, REFUSED, MISSING, VARIABLE = "TF Select", "custom op", "refused", "missing", "variable"
 KINDS = {
     SELECT: "TFLite has no op for it; TF Select, a runtime of its own, could run it",
     CUSTOM: "TFLite has no op for it: somebody has to write one",
     MISSING: "the converter's list of ops does not have it",
     REFUSED: "the converter refuses it",
+    VARIABLE: "it needs a variable, and freezing makes that a constant",
 }
 """Kinds of blockers -> what they mean, from the least to the worst."""
 #: What the converter calls errors about ops -> our kind.
-_CODES = {"ERROR_NEEDS_FLEX_OPS": SELECT, "ERROR_NEEDS_CUSTOM_OPS": CUSTOM, MISSING: MISSING}
+_CODES = {"ERROR_NEEDS_FLEX_OPS": SELECT, "ERROR_NEEDS_CUSTOM_OPS": CUSTOM, MISSING: MISSING, VARIABLE: VARIABLE}
 
 
 @dataclass(frozen=True)
 class Said:
-    """One error that a converter lists.
+    """One error that a converter lists, or freezing.
 
     Args:
         names: the op, then what it is inside of, as the converter calls them.
@@ -60,11 +61,11 @@ class Converted:
 
 
 class Unconvertible(PlanError):
-    """A graph cannot be written as a model: the converter refuses it.
+    """A graph cannot be written as a model: it cannot be frozen, or the converter refuses it.
 
     Args:
         asked, wrong, instead: as of every error.
-        made: what the converter said.
+        made: what freezing or the converter said.
     """
 
     def __init__(self, asked: str, wrong: str = "", instead: str = "", made: Converted = Converted()) -> None:
@@ -108,7 +109,7 @@ class Compatibility:
     Args:
         title: what the graph is called.
         target: ``tflite`` or ``tfjs``.
-        converter: what was asked, with its version.
+        converter: what was asked, with its version; empty where the graph cannot be frozen, which comes first.
         blockers: the ops that are in the way, in graph order.
         ops: so many ops the outputs need.
         inputs, outputs: the tensors that the model would take and give.
@@ -155,7 +156,7 @@ class Compatibility:
 
     def __str__(self) -> str:
         name, located = TARGETS[self.target], len(self.words)
-        says = f", says {self.converter}"
+        says = f", says {self.converter}" if self.converter else "; its converter is asked once it can be frozen"
         if self.passed:
             said = f"nothing keeps its {counted(self.ops, 'ops')} from {name}{says}"
         elif located:
@@ -174,7 +175,7 @@ def blockers(graph: Graph, made: Converted) -> tuple[Blocker, ...]:
 
     Args:
         graph: the snapshot of the graph that was converted.
-        made: what the converter said.
+        made: what the converter said, or freezing.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("loop", "While", ["x"])])
@@ -242,17 +243,19 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
     return [*fed, *read_now], wanted
 
 
-def advised(found: Sequence[Blocker], gone: Mapping[str, Sequence[str]], advice: str) -> tuple[Blocker, ...]:
+def advised(
+    found: Sequence[Blocker], gone: Mapping[str, Sequence[str]], advice: Mapping[str, str]
+) -> tuple[Blocker, ...]:
     """Returns blockers with what to type.
 
     Args:
         found: the blockers.
         gone: what to type -> the ops that it takes out.
-        advice: what is typed for all others that are ops of the graph.
+        advice: op -> what is typed where nothing takes it out.
     """
     out = []
     for one in found:
         ways = [how for how, names in gone.items() if one.op in names]
-        more = f"{few(ways, 2)} takes it out" if ways else advice if one.op else ""
+        more = f"{' or '.join(ways[:2])} takes it out" if ways else advice.get(one.op, "")
         out.append(Blocker(one.op, one.type, one.kind, one.reason, more))
     return tuple(out)

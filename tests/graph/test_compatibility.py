@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphsurgeon.graph.compatibility import Compatibility, Converted, Said, advised, blockers, cut
+from graphsurgeon.graph.compatibility import VARIABLE, Compatibility, Converted, Said, advised, blockers, cut
 from graphsurgeon.graph.graph import Graph
 
 #: wav -> mel -> a -> b (with weights) -> pick, and a constant that both ends read.
@@ -38,6 +38,15 @@ def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
     assert not told.passed
 
 
+def test_what_cannot_be_frozen_is_said_before_a_converter_is_asked():
+    said = (Said(("mel",), "AssignAdd", VARIABLE, "'counted' (AssignAdd) in a function that 'mel' calls"),)
+    found = blockers(NET, Converted(said="failed", errors=said))
+    assert str(Compatibility("net", "tfjs", "", found, 8)) == (
+        "net: 1 of 8 ops keeps it from TF.js; its converter is asked once it can be frozen\n"
+        "  variable  'mel' (AssignAdd): it needs a variable, and freezing makes that a constant"
+    )
+
+
 @pytest.mark.parametrize(
     ("ops", "want"),
     [
@@ -56,7 +65,7 @@ def test_each_blocker_says_what_to_type():
     found = blockers(
         NET, Converted(said="x", errors=(Said(("mel",), "Mfcc", "", "no"), Said(("b",), "MatMul", "", "no")))
     )
-    told = advised(found, {"gs.recipes.strip(ed)": ["b"]}, "Cut it off: inputs='mel:0'")
+    told = advised(found, {"gs.recipes.strip(ed)": ["b"]}, {"mel": "Cut it off: inputs='mel:0'"})
     assert [one.replacement for one in told] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) takes it out"]
     table = Compatibility("net", "tflite", "x", told, 8).table()
     assert table[1] == {**vars(found[1]), "replacement": "gs.recipes.strip(ed) takes it out"}

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saver_pb2
 
 from ...errors import PlanError
+from ...graph.compatibility import Converted, Unconvertible
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
 from ...graph.packages import refuse_unknown
@@ -19,7 +20,7 @@ from ...graph.traversal import backward
 from ...graph.variables import PLACEHOLDER_TYPES, VariableInfo
 from ...plan.plan import Plan
 from ...plan.policies import substituted
-from ...words import few
+from ...words import few, one_or_all
 from ..copy.append import carry_out
 from ..copy.imports import LIMIT, import_nodes
 from ..fresh import fresh
@@ -95,7 +96,8 @@ def exported(
 
     Raises:
         SelectionError: a tensor is not there, or does not lead to the outputs.
-        PlanError: the part does not hold together, or a variable cannot be frozen.
+        PlanError: the part does not hold together.
+        Unconvertible: a variable cannot be frozen.
     """
     if outputs:
         block = select(base, inputs=list(dict.fromkeys(inputs)) or None, outputs=list(dict.fromkeys(outputs)))
@@ -129,8 +131,14 @@ def exported(
         try:
             return replace(kept, graph=frozen_graph(kept.graph, values, [*ends, *also]))
         except Unfreezable as error:
-            how = "Choose outputs that need no assignment, or keep the variables: save a .meta file or a SavedModel"
-            raise PlanError(asked, f"{error} needs a variable there, not a tensor", how) from error
+            computed = [name for name in outputs if base.types[base.tensor(name)[0]] not in PLACEHOLDER_TYPES]
+            wanted = repr(one_or_all(computed)) if computed else "outputs"
+            how = (
+                f"Take out what training assigns, gs.recipes.for_inference(ed, {wanted}), choose outputs that need no "
+                "assignment, or keep the variables: save a .meta file or a SavedModel; "
+                f"ed.check('tflite', {wanted}) says what to do about each op"
+            )
+            raise Unconvertible(asked, str(error), how, Converted(said=str(error), errors=error.ops)) from error
     if faults:
         raise PlanError(asked, faults[0].wrong, faults[0].instead)
     made = carry_out(plan.effect, fresh(base.owner))

@@ -11,12 +11,13 @@ each set of arguments that have become plain.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2, graph_pb2, op_def_pb2
 
+from ...graph.compatibility import VARIABLE, Said
 from ...graph.functions import reachable
 from ...graph.live import TFGraph
 from ...graph.names import op_name
@@ -44,11 +45,13 @@ class Unfreezable(ValueError):
     """Ops need a variable where a constant would be.
 
     Args:
-        ops: what they are, in words.
+        ops: the ops.
     """
 
-    def __init__(self, ops: Iterable[str]) -> None:
-        super().__init__(few(list(dict.fromkeys(ops)), 2))
+    def __init__(self, ops: Iterable[Said]) -> None:
+        self.ops = tuple(dict.fromkeys(ops))
+        need = f"need{'s' * (len(self.ops) == 1)} a variable, and freezing makes that a constant"
+        super().__init__(f"{few([op.text for op in self.ops], 2)} {need}")
 
 
 def frozen_graph_def(graph_def: Any, values: Mapping[str, Any], ends: Iterable[str]) -> Any:
@@ -109,14 +112,14 @@ class _Body:
         held: tensor that was a handle or a reference, as inputs write it -> the dtype it has now.
         function: the name of the function, or nothing.
         renamed: tensor of a function, as inputs write it -> what it is called now.
-        stuck: ops that need the variable, in words.
+        stuck: ops that need the variable.
     """
 
     nodes: Any
     held: dict[str, int]
     function: str = ""
     renamed: dict[str, str] = field(default_factory=dict)
-    stuck: list[str] = field(default_factory=list)
+    stuck: list[Said] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -126,12 +129,12 @@ class _Made:
     Args:
         name: its name.
         out: result that is a variable no more -> its dtype.
-        stuck: ops in it that need the variable, in words.
+        stuck: ops in it that need the variable.
     """
 
     name: str
     out: dict[int, int]
-    stuck: list[str]
+    stuck: list[Said]
 
 
 class _Functions:
@@ -172,7 +175,7 @@ class _Functions:
                 added += self._turn(node, turns[node.name], body)
                 body.renamed.update(zip(before, self._results(node, body), strict=False))
             elif node.op in VARIABLE_TYPES:  # one that lives in a function: its value is not known here
-                body.stuck.append(f"{node.name!r} ({node.op})")
+                body.stuck.append(_stuck(node))
         body.nodes.extend(added)
         for node in body.nodes if body.function else ():
             for at, text in enumerate(node.input):
@@ -248,7 +251,7 @@ class _Functions:
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
             node.input[:] = dict.fromkeys(waits)
         elif not self._recalled(node, taken, body):
-            body.stuck.append(f"{node.name!r} ({node.op})")
+            body.stuck.append(_stuck(node))
         return []
 
     def _recalled(self, node: Any, taken: Mapping[int, int], body: _Body) -> bool:
@@ -256,7 +259,8 @@ class _Functions:
         calls = self._calls(node, taken)
         made = {name: self._frozen(name, given) for name, given in calls}
         where = "" if body.function else f" in a function that {node.name!r} calls"
-        body.stuck += [text + where for one in made.values() for text in one.stuck]
+        inside = [one for each in made.values() for one in each.stuck]
+        body.stuck += [replace(one, names=(node.name,), text=one.text + where) for one in inside]
         if not made:
             return False
         if node.op in self._known:
@@ -284,7 +288,7 @@ class _Functions:
         if key in self._made:
             return self._made[key]
         if name not in self._known or name in self._under_way:
-            return _Made(name, {}, [f"function {name!r}, which is not there or calls itself"])
+            return _Made(name, {}, [_lost(name)])
         self._under_way.add(name)
         new = function_pb2.FunctionDef()
         new.CopyFrom(self._known[name])
@@ -314,6 +318,14 @@ class _Functions:
         self._known[new.signature.name] = new
         self._made[key] = _Made(new.signature.name, out, list(dict.fromkeys(body.stuck)))
         return self._made[key]
+
+
+def _stuck(node: Any) -> Said:
+    return Said((node.name,), node.op, VARIABLE, f"{node.name!r} ({node.op})")
+
+
+def _lost(function: str) -> Said:
+    return Said((), "", VARIABLE, f"function {function!r}, which is not there or calls itself,")
 
 
 def _say(node: Any, key: str, types: Mapping[int, int]) -> None:
