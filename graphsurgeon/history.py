@@ -423,6 +423,12 @@ class Timeline:
     @gc_paused()
     def apply(self, plan: Plan, values: Holder, record: bool = True) -> Applied:
         """Carries out a plan, all of it or nothing, as `Editor.apply` does; `values` hears of a graph built anew."""
+        from .tf.wire import naming_memory
+
+        with naming_memory("apply(plan)"):
+            return self._carried_out(plan, values, record)
+
+    def _carried_out(self, plan: Plan, values: Holder, record: bool) -> Applied:
         from .tf.copy.append import carry_out
         from .tf.copy.materialise import materialise
         from .tf.copy.provenance import next_step, noted

@@ -30,6 +30,7 @@ from .private.variables import is_variable
 from .values.transfer import assign
 from .values.variables import fetch, join_collection, rebuilt, variable_infos
 from .values.variables import variable_objects as variable_objects
+from .wire import lacks_memory
 
 tf1 = tf.compat.v1
 
@@ -240,7 +241,9 @@ def copied_plainly(
     try:
         with outside_contexts(graph):
             made = import_nodes(graph, graph_def, tensors, waits, within=scope)
-    except Exception:
+    except Exception as error:
+        if lacks_memory(error):
+            raise
         return None
     if len(made) != len(ops):  # one of the names was taken
         return None

@@ -32,6 +32,7 @@ from ..run.errors import words_of
 from ..run.progress import phase
 from ..values.givers import giver_of, source_of
 from ..values.variables import fetch, join_collection, refuse_unfit, same_entry
+from ..wire import lacks_memory
 from . import custom_gradients
 from .attachments import attach
 from .imports import import_stated
@@ -89,6 +90,7 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
     Raises:
         StalePlanError: an op the plan touches has changed since it was made.
         PlanError: TensorFlow refuses the nodes, or a value cannot be had. The graph is then as it was.
+        MemoryError: memory has run out.
         others: Python fails after the import; `rollback.Held` then puts back what can be.
     """
     unknown = unknown_fault(effect, "apply(plan)")
@@ -147,6 +149,8 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
             within = _scope_in_use(effect)
             made.live = import_stated(graph, graph_def, told, tensors, controls, within=within)
         except Exception as error:
+            if lacks_memory(error):
+                raise
             raise _refusal(error, effect) from error
     # 3. What Python holds beside the nodes.
     phase("shapes, variables, collections")

@@ -12,6 +12,7 @@ from ...graph.live import TFGraph, TFOp, TFTensor
 from ...words import counted
 from ..private.c_api import TooLarge, raw_import, raw_import_works
 from ..private.graphs import set_attribute, set_control_inputs
+from ..wire import lacks_memory
 
 tf1 = tf.compat.v1
 
@@ -74,8 +75,8 @@ def import_stated(
     stated = list(stated)
     try:
         return import_nodes(graph, graph_def, tensors, controls, within=within)
-    except Exception:
-        if not stated:
+    except Exception as error:
+        if not stated or lacks_memory(error):
             raise
     finally:
         for node in stated:

@@ -22,6 +22,7 @@ from ..functions.body import constant
 from ..functions.library import BRANCHING, Library, rename_calls
 from ..open import nodes
 from ..private.graphs import op_definition, op_finder
+from ..wire import decoded, encoded
 
 
 def compiled(
@@ -295,7 +296,7 @@ def turn(copied: Copied, number: int, node: Any) -> None:
     kind = copied.turned.get(number)
     if kind is None:
         return
-    attributes = {name: type(value).FromString(value.SerializeToString()) for name, value in node.attr.items()}
+    attributes = {name: decoded(type(value), encoded(value)) for name, value in node.attr.items()}
     node.op = kind
     node.attr.clear()
 

@@ -21,6 +21,7 @@ from ...graph.selection import Selection
 from ..fresh import fresh
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot
+from ..wire import lacks_memory
 
 tf1 = tf.compat.v1
 #: Ranks that are tried for inputs whose rank is open, the most frequent first, and so many combinations of them.
@@ -68,6 +69,8 @@ def _traced(
         try:
             result = function(**given)
         except Exception as error:
+            if lacks_memory(error):
+                raise
             said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise SelectionError(
                 asked,

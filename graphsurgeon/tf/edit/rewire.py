@@ -24,6 +24,7 @@ from ..private.contexts import context_of, loop_around
 from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input
 from ..private.sessions import is_closed
 from ..run.errors import words_of
+from ..wire import lacks_memory
 from .static_shapes import downstream, inferred, known, reshape
 
 tf1 = tf.compat.v1
@@ -118,6 +119,8 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
     except Exception as error:
         for edge in reversed(done):
             set_input(edge.op, edge.input, edge.was)
+        if lacks_memory(error):
+            raise
         wrong = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
         raise PlanError(asked, wrong + words_of(error), "Nothing was changed; choose another tensor") from error
     _note(graph, backward)

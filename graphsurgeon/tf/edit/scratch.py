@@ -21,6 +21,7 @@ from ..fresh import fresh
 from ..open.dangers import refuse_deadly
 from ..private.graphs import copy_handle_data
 from ..run.errors import words_of
+from ..wire import lacks_memory
 
 tf1 = tf.compat.v1
 Op = TypeVar("Op")
@@ -130,6 +131,8 @@ class Scratch(Generic[Op]):
         try:
             return import_nodes(self._graph, self._def, self._stand_ins)
         except Exception as error:
+            if lacks_memory(error):
+                raise
             said = words_of(error)
             for (name, port), tensor in self._stand_ins.items():
                 said = said.replace(tensor.name, f"{name}:{port}" if port else name)

@@ -168,7 +168,7 @@ class _Bench:
         ):
             try:
                 return call()
-            except PlanError:
+            except (PlanError, MemoryError):
                 raise
             except Exception as error:
                 said = f"{type(error).__name__}: {words_of(error)}"

@@ -10,6 +10,7 @@ from tensorflow.core.framework import function_pb2, resource_handle_pb2
 
 from ...graph.functions import called_by, given, reachable
 from ..private.functions import held_by, say_handles
+from ..wire import encoded
 
 #: Ops that hand on the resource that they are given first.
 _PASSING = frozenset({"Identity", "Enter", "RefEnter", "Exit", "Switch", "Merge", "NextIteration"})
@@ -73,7 +74,7 @@ def _hear(
         heard = said.setdefault(called.function, [{} for _ in range(count)])
         for at, what in enumerate(given(node, inputs, count)):
             if what:
-                heard[at][b"".join(one.SerializeToString(deterministic=True) for one in what)] = what
+                heard[at][b"".join(encoded(one, deterministic=True) for one in what)] = what
 
 
 class _Inside:

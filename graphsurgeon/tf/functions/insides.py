@@ -16,6 +16,7 @@ from ...words import few
 from ..fresh import fresh
 from ..open.dangers import refuse_deadly
 from ..open.outputs import tensor_info
+from ..wire import encoded, lacks_memory
 from .body import copied
 from .calls import all_flat_outputs, flat_end
 
@@ -105,7 +106,7 @@ class Given(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         """What tells it from others, as text: protos cannot be keys."""
         dtype, of = self.held or (0, None)
-        return dtype, *(one if one is None else one.SerializeToString() for one in (self.shape, of))
+        return dtype, *(one if one is None else encoded(one) for one in (self.shape, of))
 
 
 def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> list[Given]:
@@ -172,7 +173,9 @@ class BodyOutputs:
             refuse_deadly(graph_def, "unfold()")
             with fresh().as_default() as graph:
                 tf.graph_util.import_graph_def(graph_def, name="")
-        except Exception:  # what TensorFlow cannot read is looked at without shapes
+        except Exception as error:  # what TensorFlow cannot read is looked at without shapes
+            if lacks_memory(error):
+                raise
             return {}
         return {op.name: op for op in graph.get_operations()}
 

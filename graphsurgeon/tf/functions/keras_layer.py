@@ -29,6 +29,7 @@ from ..private.graphs import copy_handle_data
 from ..run.errors import told
 from ..run.gate import refuse_untrusted
 from ..values.variables import dims_of
+from ..wire import decoded, encoded
 from .graph_function import Part, arguments, part_of, table_of, tables_of, tensors_of, traced, values_of
 from .graph_function import trainable as is_trainable
 from .handles import with_handles
@@ -379,7 +380,7 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
     places = {id(handle): (kind, i) for group in groups for i, (kind, handle) in enumerate(group)}
     stand_ins = concrete.graph.inputs[len(concrete.graph.inputs) - len(outside) :]
     return {
-        "graph": graph_def.SerializeToString(deterministic=True),
+        "graph": encoded(graph_def, deterministic=True),
         "takes": {t.op.name: t.name for t in concrete.graph.inputs[: len(concrete.graph.inputs) - len(outside)]},
         "captures": [[t.op.name, *places[id(c)]] for c, t in zip(outside, stand_ins, strict=True)],
         "gives": [t.name for t in concrete.graph.outputs],
@@ -392,7 +393,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
     """What a layer that comes from a file runs, and what a file keeps of it."""
     asked = f"layer {layer.name!r}"
     with told(PlanError, asked, "what the file says of its graph is damaged", "Save the model again"):
-        graph_def = tf.compat.v1.GraphDef.FromString(zlib.decompress(base64.b64decode(body["graph"])))
+        graph_def = decoded(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         python = next((node.name for node in nodes if node.op in _PYTHON), None)
         if python is not None:
@@ -447,12 +448,12 @@ def _say_handles(graph: Any, held: Mapping[str, Any]) -> None:
 
 
 def _written(table: Any) -> list[str]:
-    return [base64.b64encode(tf.make_tensor_proto(t.numpy()).SerializeToString()).decode() for t in table.export()]
+    return [base64.b64encode(encoded(tf.make_tensor_proto(t.numpy()))).decode() for t in table.export()]
 
 
 def _filled(keys: str, content: str) -> Any:
     """A table, as `_written` gives it; a file may hold another text."""
-    protos = [tensor_pb2.TensorProto.FromString(base64.b64decode(text)) for text in (keys, content)]
+    protos = [decoded(tensor_pb2.TensorProto, base64.b64decode(text)) for text in (keys, content)]
     keys_of, content_of = map(array_in, protos)
     if keys_of is None or content_of is None:
         raise PlanError("build()", "a table of the layer is damaged, or too large to be unpacked", "Save it again")

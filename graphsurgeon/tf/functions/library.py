@@ -36,6 +36,7 @@ from ..private.functions import (
 )
 from ..private.graphs import gradient_function, op_finder, set_gradient_function
 from ..run.errors import told
+from ..wire import encoded
 from .handles import with_handles
 
 #: Differentiating one of these defines functions named after its branches, once in a process: two copies that
@@ -216,7 +217,7 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
         other = type(value)()
         other.CopyFrom(value)
         called = _blanked([other])
-        return b"".join([other.SerializeToString(deterministic=True), *map(digest, called)])
+        return b"".join([encoded(other, deterministic=True), *map(digest, called)])
 
     return means
 
@@ -232,7 +233,7 @@ def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
             names.append(node.op)
             node.op = ""
         names += _blanked([node.attr[key] for key in sorted(node.attr)])
-    return body.SerializeToString(deterministic=True), names
+    return encoded(body, deterministic=True), names
 
 
 def _blanked(values: Iterable[Any]) -> list[str]:

@@ -182,6 +182,8 @@ def _arguments(signature: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], asked: str) -> Any:
     try:
         return function.get_concrete_function(*args, **options)
+    except MemoryError:
+        raise
     except Exception as error:  # the traced code is the user's: it may raise anything
         lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
         message = lines[-1] if lines else type(error).__name__

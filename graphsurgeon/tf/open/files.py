@@ -20,6 +20,7 @@ from ...errors import OpenError, nearest
 from ...graph.sizes import size_text
 from ...words import counted, few
 from ..values.latest import newest
+from ..wire import decoded
 
 _KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
 _MAGIC = {
@@ -120,7 +121,7 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
         return _parse_text(text, order, asked)
     for kind in order:
         with suppress(DecodeError):
-            proto = kind.FromString(data)
+            proto = decoded(kind, data)
             if _makes_sense(proto):
                 return proto
     raise _why_broken(data, asked)
@@ -209,7 +210,7 @@ def _why_broken(data: bytes, asked: str) -> OpenError:
             )
         if tag >> 3 == 1:
             try:
-                node = tf.compat.v1.NodeDef.FromString(data[at : at + length])
+                node = decoded(tf.compat.v1.NodeDef, data[at : at + length])
                 last = node.name or last
             except (DecodeError, UnicodeDecodeError):
                 return OpenError(

@@ -55,6 +55,8 @@ def keras_model(path: Path, asked: str) -> Any:
     try:
         with eager():
             return keras.saving.load_model(str(path), compile=False, safe_mode=True)
+    except MemoryError:
+        raise
     except Exception as error:  # what it is given is a file of anybody: it may raise anything
         # Keras wraps the reason once for each object around it, and prints each of them whole.
         reason = words_of(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2, saver_pb2
 
@@ -24,6 +25,7 @@ from ..copy.resources import HOLDERS, fills, holds
 from ..functions.library import gradients_in
 from ..private.graphs import collection_reader, known_op, op_definition
 from ..values.variables import ASSIGNING
+from ..wire import decoded, encoded
 from .outputs import Stated, dtype_name, stated_dims
 
 tf1 = tf.compat.v1
@@ -78,7 +80,7 @@ def _normalized(nodes: Iterable[Any]) -> dict[str, Any]:
         attributes = node.attr
         if "_output_shapes" in attributes:
             stated = attributes["_output_shapes"]
-            written = stated.SerializeToString()
+            written = encoded(stated)
             if written not in alike:
                 alike[written] = [stated_dims(shape) for shape in stated.list.shape]
             said[node.name] = alike[written]
@@ -172,10 +174,9 @@ class _State:
             if proto is None:
                 yield value
                 continue
-            found = proto()
             try:
-                found.ParseFromString(value)
-            except Exception as error:
+                found = decoded(proto, value)
+            except DecodeError as error:
                 raise self._damaged(name, error) from error
             yield found
 

@@ -26,6 +26,7 @@ from ..private.graphs import op_definition
 from ..run.errors import told
 from ..values.assets import asset_files, asset_path
 from ..values.checkpoints import Checkpoint
+from ..wire import encoded
 from .called import captured, paths
 from .flat import Flat
 from .outputs import dtype_name, stated_dims
@@ -361,7 +362,7 @@ class _Work:
                 graph.node.append(_text("checkpoint/prefix", prefix.encode()))
                 graph.node.append(_text("checkpoint/whole", [b""]))
             value, assign, tell = f"{name}/Initializer/value", f"{name}/Assign", f"{name}/Read/ReadVariableOp"
-            alike = dtype.type, shape.SerializeToString()
+            alike = dtype.type, encoded(shape)
             if alike not in around:
                 around[alike] = _around(dtype, shape)
             if key:
@@ -380,7 +381,7 @@ class _Work:
                 snapshot_name=f"{tell}:0", is_resource=True,
                 trainable=objects[number].variable.trainable if number is not None else False,
             )  # fmt: skip
-            written = about.SerializeToString()
+            written = encoded(about)
             made.collection_def[tf1.GraphKeys.GLOBAL_VARIABLES].bytes_list.value.append(written)
             if about.trainable:
                 made.collection_def[tf1.GraphKeys.TRAINABLE_VARIABLES].bytes_list.value.append(written)

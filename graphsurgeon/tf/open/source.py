@@ -40,6 +40,7 @@ from ..values.assets import asset_files, asset_path, point_at
 from ..values.checkpoints import Checkpoint
 from ..values.file_values import CheckpointValues, KeyedValues, Values
 from ..values.latest import linked_away, refuse_linked_away
+from ..wire import decoded, encoded, naming_memory
 from . import files
 from .called import called, functions
 from .dangers import deadly, refuse_names
@@ -120,7 +121,7 @@ def opened(
         kept = type(thing)()
         kept.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
         one = _from_proto(kept, None, wish.asked(type(thing).__name__), wish)
-        return _kept(one, trust, lambda: thing.SerializeToString(deterministic=True))
+        return _kept(one, trust, lambda: encoded(thing, deterministic=True))
     raise OpenError(
         f"open({_short(thing)})",
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
@@ -230,9 +231,10 @@ def _from_path(path: Path, wish: _Wish) -> Opened:
     if path.is_dir():
         path = files.saved_model_file(path, asked)
     file = OpenedFile.of(given, path, wish.options)
-    data = files.read_bytes(path, asked)
-    proto = files.parse(data, path, asked)
-    out = _from_proto(proto, path, asked, wish)
+    with naming_memory(asked):
+        data = files.read_bytes(path, asked)
+        proto = files.parse(data, path, asked)
+        out = _from_proto(proto, path, asked, wish)
     if out.serving.signatures and path.parent == given:
         out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, asked), given, wish))
     out = replace(out, title=given.name.removesuffix(".gz"), code=wish.code(repr(str(given))), file=file)
@@ -513,9 +515,7 @@ def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[byte
                 continue
             item = made.get(value)
             if item is None:
-                proto = proto_type()
-                proto.ParseFromString(value)
-                item = made[value] = read(proto)
+                item = made[value] = read(decoded(proto_type, value))
             graph.add_to_collection(name, item)
     elif kind is not None:
         for value in getattr(collection, kind).value:

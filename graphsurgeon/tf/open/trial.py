@@ -27,6 +27,7 @@ from ...words import counted, ended
 from ..copy.imports import import_nodes
 from ..fresh import fresh
 from ..values.variables import dims_of
+from ..wire import encoded
 
 #: A graph goes in as so many pieces: the one that ends the process is looked at again, in as many.
 _PIECES = 64
@@ -162,12 +163,12 @@ def _written(graph_def: Any, path: str) -> bool:
     """Writes a graph into a file, as a GraphDef; returns whether it is small enough to be read."""
     whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     with open(path, "wb") as out:
-        size = out.write(whole.SerializeToString())
+        size = out.write(encoded(whole))
         for start in range(0, len(graph_def.node), _AT_ONCE):
             if size > _MOST:
                 break
             part = graph_pb2.GraphDef(node=graph_def.node[start : start + _AT_ONCE])
-            size += out.write(part.SerializeToString())  # one after the other, they are the whole
+            size += out.write(encoded(part))  # one after the other, they are the whole
     return size <= _MOST
 
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import c_api_util, ops
 from tensorflow.python.util import tf_stack
@@ -20,6 +21,7 @@ from tensorflow.python.util import tf_stack
 from ...graph.collector import gc_paused
 from ...graph.names import renamed_end
 from ...words import counted
+from ..wire import encoded
 from .functions import functions_of
 from .graphs import TENSOR, names_in, names_in_use
 
@@ -109,9 +111,10 @@ def raw_import(
 
 
 def _buffer(graph_def: Any, limit: int) -> Any:
-    wire = graph_def.SerializeToString()
+    wire = encoded(graph_def)
     if len(wire) > limit:
         raise TooLarge(f"a GraphDef of {counted(len(wire), 'bytes')}")
+    np.empty((2, len(wire)), np.uint8)  # it holds the bytes and what it reads of them, or ends the process
     return c_api.TF_NewBufferFromString(wire)
 
 

@@ -16,6 +16,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
 
+from ..wire import decoded
+
 
 @contextmanager
 def eager() -> Iterator[None]:
@@ -186,9 +188,8 @@ def keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
         from tensorflow.python.keras.protobuf import saved_metadata_pb2
     except ImportError:
         return None
-    listed = saved_metadata_pb2.SavedMetadata()
     try:
-        listed.ParseFromString(data)
+        listed = decoded(saved_metadata_pb2.SavedMetadata, data)
     except DecodeError:
         return None
     return [(node.node_path, node.identifier, node.metadata) for node in listed.nodes]

@@ -16,6 +16,7 @@ from tensorflow.python.util import deprecation
 
 from ...graph.provenance import COLLECTION
 from ..fresh import fresh
+from ..wire import encoded
 
 #: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
@@ -84,7 +85,7 @@ def node_bytes(given: Iterable[Any]) -> list[bytes]:
     """Returns the NodeDefs of ops as bytes; those of an op that nobody has changed are the same each time."""
     if _RAW_NODES:
         return [op._node_def for op in given]
-    return [op.node_def.SerializeToString(deterministic=True) for op in given]
+    return [encoded(op.node_def, deterministic=True) for op in given]
 
 
 def op_finder(graph: Any) -> Callable[[str], Any]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from ...errors import SurgeryError
 from ...graph.sizes import size_text
+from ..wire import naming_memory
 
 #: What stands around the words: headings of stacks, their lines, and the ops that an error went through.
 _AROUND = re.compile(
@@ -73,6 +74,9 @@ def told(
         asked, wrong, instead: its three parts; what TensorFlow says ends the second.
         caught: what TensorFlow may raise; nothing stands for any `Exception`.
 
+    Raises:
+        MemoryError: memory has run out, which is said as it is.
+
     Example:
         >>> try:
         ...     with told(SurgeryError, "save('x')", "TensorFlow does not write it", "Choose another path", OSError):
@@ -83,7 +87,10 @@ def told(
     """
     kinds = caught or (Exception,)
     try:
-        yield
+        with naming_memory(asked):
+            yield
+    except MemoryError:
+        raise
     except kinds as error:
         raise kind(asked, f"{wrong}: {words_of(error)}", instead) from error
 

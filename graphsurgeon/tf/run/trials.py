@@ -17,6 +17,7 @@ from ...graph.live import TFGraph
 from ..values.initialization import initialise
 from ..values.sessions import fill_tables
 from ..values.variables import variable_infos
+from ..wire import encoded
 from .devices import LOST, devices_of
 from .gate import session_of
 
@@ -152,5 +153,5 @@ def _number(value: Any) -> float:
 
 def digest(graph: TFGraph, output: str) -> str:
     """Returns a digest of the nodes of a graph and of the output that is meant."""
-    nodes = graph.as_graph_def().SerializeToString(deterministic=True)
+    nodes = encoded(graph.as_graph_def(), deterministic=True)
     return hashlib.blake2b(nodes + output.encode(), digest_size=16).hexdigest()

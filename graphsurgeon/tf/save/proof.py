@@ -36,6 +36,7 @@ from ..run.gate import distrusted, session_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
 from ..values.variables import fetch, setting
+from ..wire import decoded
 
 tf1 = tf.compat.v1
 
@@ -421,11 +422,10 @@ def graph_def_file(
     """
     data = Path(path).read_bytes()
     data = gzip.decompress(data) if path.endswith(".gz") else data
-    graph_def = tf1.GraphDef()
     if path.removesuffix(".gz").endswith((".pbtxt", ".txt")):
-        text_format.Parse(data.decode(), graph_def)
+        graph_def = text_format.Parse(data.decode(), tf1.GraphDef())
     else:
-        graph_def.ParseFromString(data)
+        graph_def = decoded(tf1.GraphDef, data)
     for node in graph_def.node:
         node.device = ""
     with fresh(base.owner).as_default() as graph:

@@ -40,6 +40,7 @@ from ..run.gate import refuse_untrusted
 from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
+from ..wire import encoded, naming_memory
 from .export import Exported, exported, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
@@ -179,7 +180,8 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     kind, path = request.kind, os.fspath(request.path)
     request.refuse(kind)
     refuse_taken(path, kind, request.overwrite, request.asked)
-    saved = _written(settled(base), orphans, uninitialized, values, request, kind, path)
+    with naming_memory(request.asked):
+        saved = _written(settled(base), orphans, uninitialized, values, request, kind, path)
     claim_saved(path, kind)
     return saved
 
@@ -243,7 +245,7 @@ def _written(
             meta = meta_graph(made.graph, saver, asked)
             if infos:
                 write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
-            Path(new + ".meta").write_bytes(meta.SerializeToString())
+            Path(new + ".meta").write_bytes(encoded(meta))
             first = made.there(request.init_ops[0])
             if first:
                 made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
@@ -379,7 +381,7 @@ def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Req
     graph_def = nodes_of(made.graph, request.asked)
     plain = path.removesuffix(".gz")
     text = plain.endswith((".pbtxt", ".txt"))
-    data = text_format.MessageToString(graph_def).encode() if text else graph_def.SerializeToString()
+    data = text_format.MessageToString(graph_def).encode() if text else encoded(graph_def)
     held = list(variable_infos(made.graph))
     notes = list(made.notes)
     if held:

@@ -17,6 +17,7 @@ from ...graph.traversal import met_from
 from ...graph.trust import may_reach_out
 from ..copy.resources import filled_tables
 from ..run.gate import distrusted
+from ..wire import encoded
 from .export import Exported, meta_graph, mutable_tables
 
 tf1 = tf.compat.v1
@@ -72,7 +73,7 @@ def write_saved_model(
         made.notes.append(f"what {tables} holds is not in it: such tables start empty")
     model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
     os.makedirs(folder, exist_ok=True)
-    Path(folder, "saved_model.pb").write_bytes(model.SerializeToString())
+    Path(folder, "saved_model.pb").write_bytes(encoded(model))
     return meta
 
 

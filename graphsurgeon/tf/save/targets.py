@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from ...graph.compatibility import Converted
+from ..wire import decoded
 from .tfjs import tfjs_version, to_tfjs
 from .tflite import Ends, converted, lite
 
@@ -31,8 +32,7 @@ class Frozen:
     @classmethod
     def read(cls, path: Path, outputs: Sequence[str]) -> Frozen:
         """Reads a file that `Editor.save` has written."""
-        graph_def = graph_pb2.GraphDef()
-        graph_def.ParseFromString(path.read_bytes())
+        graph_def = decoded(graph_pb2.GraphDef, path.read_bytes())
         return cls(graph_def, placeholders(graph_def), outputs)
 
     @property

@@ -16,6 +16,7 @@ from typing import Any
 from ...errors import PlanError
 from ...graph.compatibility import MISSING, Converted, Said
 from ...graph.functions import called_by, reachable
+from ..wire import encoded
 from .tflite import apart
 
 _PACKAGE = "tensorflowjs"
@@ -41,7 +42,7 @@ def to_tfjs(graph_def: Any, outputs: Sequence[str], timeout: float, prove: bool,
         return Converted(said="its list of ops lacks some" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         path, made = Path(name, "frozen.pb"), Path(name, "made")
-        path.write_bytes(graph_def.SerializeToString())
+        path.write_bytes(encoded(graph_def))
         ends = ",".join(tensor.removesuffix(":0") for tensor in outputs)
         arguments = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", str(path), str(made)]
         how = apart(_BEGIN, arguments, timeout)

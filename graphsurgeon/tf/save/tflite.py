@@ -29,6 +29,7 @@ from ...errors import PlanError
 from ...graph.arrays import packed, unpacked
 from ...graph.compatibility import Converted, Said
 from ...words import ended
+from ..wire import encoded
 from .proof import Run
 
 tf1 = tf.compat.v1
@@ -92,7 +93,7 @@ def converted(graph_def: Any, ends: Ends, ask: Ask) -> Converted:
         ask: from `lite`.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        Path(folder, _GRAPH).write_bytes(graph_def.SerializeToString())
+        Path(folder, _GRAPH).write_bytes(encoded(graph_def))
         answer = ask({"folder": folder, "inputs": list(ends.inputs), "outputs": list(ends.outputs)})
         if "how" in answer:
             return Converted(said=f"the converter {answer['how']}, in a process of its own")

@@ -19,6 +19,7 @@ from ...errors import OpenError, one_of
 from ...words import counted, few
 from ..run.errors import words_of
 from ..run.progress import Progress
+from ..wire import decoded
 from .checkpoints import OBJECTS, SHARD, array_of
 from .latest import linked_away, named
 
@@ -233,8 +234,7 @@ def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[s
     keys = {name: name for name in shapes if name != OBJECTS}
     if OBJECTS not in shapes:
         return keys, set()
-    table = trackable_object_graph_pb2.TrackableObjectGraph()
-    table.ParseFromString(reader.get_tensor(OBJECTS))
+    table = decoded(trackable_object_graph_pb2.TrackableObjectGraph, reader.get_tensor(OBJECTS))
     held = {a.checkpoint_key: a.full_name.removesuffix(":0") for node in table.nodes for a in node.attributes}
     count = Counter(held.values())
     keys.update({name: key for key, name in held.items() if name and count[name] == 1 and key in shapes})

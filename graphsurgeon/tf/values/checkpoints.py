@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +18,9 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from ...errors import OpenError, one_of
 from ...graph.whole import put_back
 from ..private.eager import eager
-from ..run.errors import words_of
+from ..run.errors import told
 from ..run.progress import Progress
+from ..wire import decoded
 from .latest import newest, refuse_linked_away
 
 OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -81,11 +83,9 @@ class Checkpoint:
         put_back(path if os.path.isdir(path) else os.path.dirname(path))
         self.prefix = _prefix(os.fspath(place), asked)
         refuse_incomplete(self.prefix, asked)
-        try:
+        with _sound(self.prefix, asked):
             self._reader = tf.train.load_checkpoint(self.prefix)
             shapes, dtypes = self._reader.get_variable_to_shape_map(), self._reader.get_variable_to_dtype_map()
-        except Exception as error:  # each TensorFlow has its own kinds
-            raise _damaged(self.prefix, asked, error) from error
         self._stamp = _stamp(self.prefix)
         self.shapes: dict[str, tuple[int, ...]] = {key: tuple(shape) for key, shape in sorted(shapes.items())}
         self.dtypes: dict[str, str] = {key: tf.as_dtype(dtype).name for key, dtype in dtypes.items()}
@@ -108,10 +108,8 @@ class Checkpoint:
     @cached_property
     def objects(self) -> Sequence[Any]:
         """The objects of which an object-based checkpoint holds the values, the one that was saved first; else none."""
-        about = trackable_object_graph_pb2.TrackableObjectGraph()
-        if OBJECTS in self.shapes:
-            about.ParseFromString(self.read(OBJECTS).item())
-        return about.nodes
+        kind = trackable_object_graph_pb2.TrackableObjectGraph
+        return (decoded(kind, self.read(OBJECTS).item()) if OBJECTS in self.shapes else kind()).nodes
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -147,10 +145,8 @@ class Checkpoint:
                 f"the checkpoint {self.prefix!r} has been written anew since it was opened",
                 "Do it again, with the new one",
             )
-        try:
+        with _sound(self.prefix, self.asked):
             return np.array(array_of(self._whole(key)))
-        except Exception as error:  # each TensorFlow has its own kinds
-            raise _damaged(self.prefix, self.asked, error) from error
 
     def _whole(self, key: str) -> Any:
         try:
@@ -246,9 +242,7 @@ def _stamp(prefix: str) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
-def _damaged(prefix: str, asked: str, error: Exception) -> OpenError:
-    return OpenError(
-        asked,
-        f"the checkpoint {prefix!r} is damaged or half written: {words_of(error)}",
-        "Take the one before, or write it again",
-    )
+def _sound(prefix: str, asked: str) -> AbstractContextManager[None]:
+    """Says that a checkpoint is damaged, whatever TensorFlow says: each has its own kinds of errors."""
+    wrong = f"the checkpoint {prefix!r} is damaged or half written"
+    return told(OpenError, asked, wrong, "Take the one before, or write it again")

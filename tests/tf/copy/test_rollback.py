@@ -196,7 +196,7 @@ def test_a_trial_that_fails_changes_nothing():
             except BaseException as caught:
                 raised = caught
         assert hit
-        assert raised is error or (isinstance(error, Exception) and "injected" in found[0].wrong)
+        assert "injected" in str(raised or found[0].wrong)  # memory that runs out is named by who asked for it
         sound(dst.graph)
         assert (look(dst.graph), look(everything())) == (before, source)
         if raised is not None:

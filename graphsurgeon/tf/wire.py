@@ -1,0 +1,94 @@
+"""Wire: protos as bytes and back; where memory runs out, that is said, and nothing is called damaged for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from google.protobuf.message import DecodeError, EncodeError
+
+#: What protobuf says of memory that it does not get for what it reads; older ones give no reason at all.
+_NO_ROOM = "alloc failed"
+#: What TensorFlow's bindings say where they get no memory for the bytes of an op.
+_NO_BYTES = "Could not allocate bytes object"
+_WRONG = "there is not enough memory"
+
+
+def encoded(proto: Any, deterministic: bool = False) -> bytes:
+    """Returns a proto as bytes.
+
+    Args:
+        proto: what to write.
+        deterministic: whether equal protos give equal bytes.
+
+    Raises:
+        MemoryError: there is no room for them.
+    """
+    try:
+        data: bytes = proto.SerializeToString(deterministic=deterministic)
+    except EncodeError as error:
+        raise MemoryError(f"to write a {type(proto).__name__}") from error
+    return data
+
+
+def decoded(kind: Any, data: bytes) -> Any:
+    """Returns the proto that bytes hold.
+
+    Args:
+        kind: what it is.
+        data: the bytes.
+
+    Raises:
+        DecodeError: they are damaged, or of another kind.
+        MemoryError: there is no room for it.
+    """
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        if lacks_memory(error):
+            raise MemoryError(f"to read a {kind.__name__}") from error
+        raise
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Returns whether an error says that memory has run out; protobuf and TensorFlow say it in words of their own.
+
+    Example:
+        >>> lacks_memory(MemoryError()), lacks_memory(EncodeError("Failed to serialize proto"))
+        (True, True)
+        >>> lacks_memory(DecodeError("Error parsing message"))
+        False
+    """
+    if isinstance(error, DecodeError):
+        return _NO_ROOM in str(error)
+    if isinstance(error, RuntimeError):
+        return _NO_BYTES in str(error)
+    return isinstance(error, (MemoryError, EncodeError))
+
+
+@contextmanager
+def naming_memory(asked: str) -> Iterator[None]:
+    """Says what was asked where memory runs out; every other error stays what it is.
+
+    Args:
+        asked: the request, for the message; one that is named inside stays named.
+
+    Raises:
+        MemoryError: memory has run out.
+
+    Example:
+        >>> with naming_memory("open('a.pb')"):
+        ...     raise MemoryError("to read 8 GB")
+        Traceback (most recent call last):
+        MemoryError: open('a.pb'): there is not enough memory (to read 8 GB). Close what is not needed, or do it where
+        there is more.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not lacks_memory(error) or _WRONG in str(error):
+            raise
+        said = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
+        how = "Close what is not needed, or do it where there is more"
+        raise MemoryError(f"{asked}: {_WRONG}{said}. {how}.") from error
