@@ -101,6 +101,15 @@ def pytest_collection() -> Iterator[Any]:
     return found
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """What a file of tests has left, in caches or half made, is not looked at again for those that follow."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what needs a browser or the corpus; without a corpus its tests are left out, except in CI.
 
