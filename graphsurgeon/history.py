@@ -475,7 +475,7 @@ class Timeline:
             if not orphans:
                 raise
             self._leave(before, orphans, next_step(before, self.events))
-            late = late_failure(error, plan, orphans, self.snapshot)
+            late = late_failure(error, plan, orphans)
             if isinstance(error, Exception):
                 raise late from error
             error.add_note(str(late))
@@ -563,22 +563,24 @@ class Timeline:
             )
 
 
-def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str], graph: Graph) -> PlanError:
+def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> PlanError:
     """Returns what to say of a plan that failed after TensorFlow had taken its nodes.
+
+    It reads no op: memory may have run out, and the constants among them can be large.
 
     Args:
         error: why it failed.
         plan: the plan.
         orphans: names of the ops that stay.
-        graph: snapshot of the graph with them.
     """
     asked, wrong, instead = "apply(plan)", f"{type(error).__name__}: {error}", ""
     if isinstance(error, SurgeryError):
         asked, wrong, instead = error.asked, error.wrong, f"{error.instead}. "
     count, one = counted(len(orphans), "ops"), len(orphans) == 1
-    stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {graph.title} as {'an orphan' if one else 'orphans'}"
+    stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {plan.base.title} as {'an orphan' if one else 'orphans'}"
     wishes = [step.to for step in plan.steps if isinstance(step, CopyStep) and step.to]
-    scopes = [f"to={free_name(wish, graph.taken)!r}" for wish in wishes]
+    burnt = {scope for name in orphans for scope in itertools.accumulate(name.lower().split("/"), "{}/{}".format)}
+    scopes = [f"to={free_name(w, lambda n: n.lower() in burnt or plan.base.taken(n))!r}" for w in wishes]
     again = f"Make the plan again with {', '.join(scopes)}" if scopes else "Make the plan again under a scope"
     return PlanError(
         asked,

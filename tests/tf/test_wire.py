@@ -14,6 +14,7 @@ from graphsurgeon.tf.private import graphs
 from graphsurgeon.tf.run.errors import told
 from graphsurgeon.tf.wire import decoded, encoded, naming_memory
 from tests.graphs import tf1
+from tests.refusal import reads
 
 NO_ROOM = DecodeError("Error parsing message with type 'tensorflow.GraphDef': Arena alloc failed")
 NO_BYTES = RuntimeError("Could not allocate bytes object!")
@@ -80,6 +81,26 @@ def test_a_plan_that_there_is_no_memory_for_changes_nothing(where, monkeypatch):
             ed.apply(plan)
     assert ed.snapshot.fingerprint == before or where.endswith("attach")
     assert ed.history == []
+
+
+def test_ops_that_stay_are_named_where_there_is_no_memory_to_read_them(monkeypatch):
+    ed = gs.open(_chain())
+    plan = ed.plan().copy(ed.select(scope="in"), to="t", unmapped="keep")
+    plan.check()
+
+    def no_room_for_new(ops: Any) -> list[bytes]:
+        some = list(ops)
+        return [encoded(Full()) for op in some if op.name.startswith("t/")] or graphs.node_bytes(some)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("graphsurgeon.tf.open.nodes.node_bytes", no_room_for_new)
+        with pytest.raises(gs.PlanError) as caught:
+            ed.apply(plan)
+    reads(caught.value, "3 ops, 't/in/x' first, stay in graph as orphans", "Make the plan again with to='t_2'")
+    assert isinstance(caught.value.__cause__, MemoryError)
+    assert ed.orphans == {"t/in/x", "t/in/c", "t/in/y"}
+    ed.apply(ed.plan().copy(ed.select(scope="in"), to="t_2", unmapped="keep"))
+    assert len(ed.history) == 1
 
 
 def test_a_save_that_there_is_no_memory_for_leaves_the_file_there_is(tmp_path, monkeypatch):
