@@ -15,6 +15,7 @@ from graphsurgeon.errors import PlanError
 from graphsurgeon.evolve.variation import Rule, grow
 from graphsurgeon.tf.run import trials
 from tests.evolve.formulas import FUNCTIONS, SPEC, X, made, tf1, value
+from tests.fresh import process
 from tests.refusal import refuses
 
 
@@ -148,6 +149,22 @@ def test_workers_of_a_cluster_and_one_of_them_lost():
         cluster.kill(0)
         with refuses(PlanError, "evolve(...)", "all workers were lost", "Start the cluster again"):
             trials.scores([one], cubic, able)
+
+
+FIRST = """
+import os, threading
+import tensorflow as tf, graphsurgeon as gs
+tf1 = tf.compat.v1
+double = gs.candidate(tf.function(lambda x: x + x).get_concrete_function(tf.TensorSpec([], tf.float32)).graph)
+gs.evolve(lambda run: 0.0, initial=[double], functions=[tf.sin], population_size=2, generations=1)
+both = threading.Barrier(min(2, os.cpu_count()), timeout=60)
+with tf.Graph().as_default(), tf1.Session() as session:
+    session.run([tf1.py_func(both.wait, [], tf.int64, name=name) for name in "ab"][: both.parties])
+"""
+
+
+def test_sessions_made_after_it_have_as_many_threads_as_without_it():
+    process(FIRST).check_returncode()
 
 
 # -- refusals -----------------------------------------------------------------------------------------------

@@ -36,7 +36,10 @@ def workers_of(workers: Any, timeout: float) -> list[tuple[str, Any]]:
     """
     workers = getattr(workers, "workers", workers)
     if isinstance(workers, Integral) and int(workers) >= 1:
-        return [("", _config())] * int(workers)
+        config = _config()
+        # A thread of its own: the first session that says how many there are says it for all others of the process.
+        config.session_inter_op_thread_pool.add(num_threads=1)
+        return [("", config)] * int(workers)
     if isinstance(workers, Mapping) and workers:
         out = []
         for target, device in workers.items():
@@ -54,8 +57,8 @@ def workers_of(workers: Any, timeout: float) -> list[tuple[str, Any]]:
 
 
 def _config() -> Any:
+    config = tf1.ConfigProto()
     # Each candidate runs a few times only: optimising it first costs more than it saves.
-    config = tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return config
 
