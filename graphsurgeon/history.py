@@ -471,7 +471,7 @@ class Timeline:
         except BaseException as error:
             self._graph, self._snapshot = before, previous
             self.events[:] = [other for other in self.events if other is not event]
-            orphans = held.put_back(c.step.to for c in effect.copies)
+            orphans = held.put_back(effect.copies)
             if not orphans:
                 raise
             self._leave(before, orphans, next_step(before, self.events))

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...graph.live import TFGraph
+from ...plan.copied import Copied
 from ..functions.library import adopt
 from ..private.c_api import adopt_ops
 from ..private.contexts import outside_contexts
@@ -43,11 +44,11 @@ class Held:
         self._guards = [list(guarded or ()) for guarded in _guards(graph)]
         self._callbacks = callbacks(graph)
 
-    def put_back(self, scopes: Iterable[str] = ()) -> list[str]:
+    def put_back(self, copies: Iterable[Copied] | None = None) -> list[str]:
         """Makes the graph what it was, but for ops that have come in.
 
         Args:
-            scopes: the scopes of the plan; they stay taken where ops have come in.
+            copies: what the plan copies: its scopes stay taken where ops have come in. Default: it is not known.
 
         Returns:
             the names of these ops. They keep the functions they call: TensorFlow runs nothing of a graph in which
@@ -60,10 +61,13 @@ class Held:
             adopt_ops(graph)
         orphans = [str(op.name) for op in graph.get_operations()[self._size :]]
         self._put_back_collections()
-        self._put_back_names([*orphans, *scopes] if orphans else [])
+        known = None if copies is None else list(copies)
+        self._put_back_names([*orphans, *(c.step.to for c in known or ())] if orphans else [])
         if orphans:
-            with suppress(Exception):
-                adopt(graph, graph.as_graph_def().library)
+            # Where there is no memory for the whole graph, TensorFlow may keep it locked for ever.
+            if known is None or any(functions_of(c.source.live) for c in known):
+                with suppress(Exception):
+                    adopt(graph, graph.as_graph_def().library)
             return orphans
         for name in [n for n in functions_of(graph) if n not in self._functions]:
             remove_function(graph, name)
