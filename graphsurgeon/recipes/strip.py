@@ -14,7 +14,7 @@ from ..graph.names import free_name
 from ..graph.selection import select
 from ..graph.traversal import end_of
 from ..graph.variables import PLACEHOLDER_TYPES
-from ..plan.closure import variable_parts
+from ..plan.closure import variable_ops, variable_parts
 from ..plan.plan import Plan
 from ..words import few
 from .batch_norm import fold, settle
@@ -175,8 +175,8 @@ def strip_checks(thing: Any) -> Plan:
 def strip_identities(thing: Any, outputs: Any = None) -> Plan:
     """Takes out ``Identity``, ``StopGradient`` and ``PreventGradient``: what reads them reads what they read.
 
-    Those stay that do more: that order ops, read a reference variable, are part of a loop or cond of TF1, are in a
-    collection, or whose name is that of an input or output.
+    Those stay that do more: that order ops, read a reference variable, are part of a variable, or of a loop or cond of
+    TF1, fill a table, are in a collection, or whose name is that of an input or output.
 
     Args:
         thing: an editor; or a plan, to go on with.
@@ -364,7 +364,9 @@ def _without_identities(found: Subject) -> Plan:
     state = graph.state
     listed = {entry.name.partition(":")[0] for entries in state.collections.values() for entry in entries}
     held = {graph.names[op] for whole in _contexts(found) for op in whole} | found.ends | listed
-    held |= {info.snapshot.partition(":")[0] for info in state.variables.values()}
+    held |= {name for names in state.init_ops.values() for name in names}
+    here = [info for info in state.variables.values() if info.op in graph.index]
+    held |= {graph.names[op] for info in here for op in variable_ops(graph, info)}
     gone = []
     for op in found.typed(*_SAME):
         if graph.names[op] in held or len(graph.control.row(op)) or len(graph.control_consumers.row(op)):

@@ -102,9 +102,8 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         state = planned(stage, state, plan, f"{name}: {counted(len(plan.steps) - before, 'steps')} in the plan")
         return state, {"line": state.status.text}
     if stage.draft(state).steps:
-        wrong = (
-            f"it begins with the graph as it is, and {counted(len(stage.draft(state).steps), 'steps')} are not applied"
-        )
+        steps = counted(len(stage.draft(state).steps), "steps")
+        wrong = f"it begins with the graph as it is, without the {steps} of the plan"
         raise PlanError(asked, wrong, "Apply the plan first, or undo it")
     stage.progress(f"{found.does} …")
     made = found.made(stage.destination, given)

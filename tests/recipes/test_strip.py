@@ -114,6 +114,18 @@ def test_identities_go_that_do_nothing():
     assert "no identity could go" in refusal(gs.PlanError, gs.recipes.strip_identities, ed)
 
 
+def test_identities_that_are_part_of_a_variable_stay():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        w = tf1.get_variable("w", [4], initializer=tf1.ones_initializer())
+        tf.nn.relu(tf.identity(x * w), name="y")
+        tf.train.ExponentialMovingAverage(0.5).apply([w])  # its initial value is that of a cond
+    ed = gs.open(graph)
+    plan = gs.recipes.strip_identities(ed)
+    assert plan.check() == ()
+    assert {"Identity", "cond/Identity"} & set(ed.snapshot.names) - set(plan.after().names) == {"Identity"}
+
+
 def trained():
     """A small network with queue, moving averages, dropout, loss, gradients, a summary, a saver."""
     with tf.Graph().as_default() as graph:
