@@ -28,7 +28,7 @@ def encoded(proto: Any, deterministic: bool = False) -> bytes:
     try:
         data: bytes = proto.SerializeToString(deterministic=deterministic)
     except EncodeError as error:
-        raise MemoryError(f"to write a {type(proto).__name__}") from error
+        raise MemoryError(f"to write {type(proto).__name__}") from error
     return data
 
 
@@ -47,7 +47,7 @@ def decoded(kind: Any, data: bytes) -> Any:
         return kind.FromString(data)
     except DecodeError as error:
         if lacks_memory(error):
-            raise MemoryError(f"to read a {kind.__name__}") from error
+            raise MemoryError(f"to read {kind.__name__}") from error
         raise
 
 
