@@ -5,7 +5,7 @@ Nodes cannot be taken out again: append.py does all that can fail before it make
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -44,7 +44,7 @@ class Held:
         self._guards = [list(guarded or ()) for guarded in _guards(graph)]
         self._callbacks = callbacks(graph)
 
-    def put_back(self, copies: Iterable[Copied] | None = None) -> list[str]:
+    def put_back(self, copies: Sequence[Copied] | None = None) -> list[str]:
         """Makes the graph what it was, but for ops that have come in.
 
         Args:
@@ -61,11 +61,10 @@ class Held:
             adopt_ops(graph)
         orphans = [str(op.name) for op in graph.get_operations()[self._size :]]
         self._put_back_collections()
-        known = None if copies is None else list(copies)
-        self._put_back_names([*orphans, *(c.step.to for c in known or ())] if orphans else [])
+        self._put_back_names([*orphans, *(c.step.to for c in copies or ())] if orphans else [])
         if orphans:
             # Where there is no memory for the whole graph, TensorFlow may keep it locked for ever.
-            if known is None or any(functions_of(c.source.live) for c in known):
+            if copies is None or any(functions_of(c.source.live) for c in copies):
                 with suppress(Exception):
                     adopt(graph, graph.as_graph_def().library)
             return orphans
