@@ -224,7 +224,7 @@ def in_the_open(graph: Graph) -> Mask:
 def last_outputs(editor: Runnable) -> list[str]:
     """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
     graph = editor.snapshot
-    last = (np.diff(graph.consumers.ptr) == 0) & in_the_open(graph)
+    last = (graph.consumers.degrees == 0) & in_the_open(graph)
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 

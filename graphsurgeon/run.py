@@ -477,7 +477,7 @@ def _settled(graph: Graph, op: int) -> bool:
 def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
     """Tensors that are handed on as they are, with where from; and those of which no numbers can be taken, and why."""
     same, untold = {}, {}
-    waits = np.diff(graph.control.ptr)
+    waits = graph.control.degrees
     for op in range(graph.size):
         infos = graph.outputs(op) or ()
         for port, info in enumerate(infos):

@@ -196,6 +196,8 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
         mask: the selected ops.
         cuts: tensors that are replaced, or fed.
     """
+    if not graph.typed((*ENTERS, *_MERGE)).any():
+        return None
     rows, ends = graph.data.rows, frozenset(cuts)
     given = np.zeros(len(rows), np.bool_)
     for op, port in ends:

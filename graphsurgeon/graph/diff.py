@@ -250,7 +250,7 @@ class _Work:
     def inputs(self) -> Iterator[tuple[int, Change]]:
         a, b, place = self.a.data, self.b.data, self.place
         same = np.zeros(self.a.size, np.bool_)
-        same[self.ours] = np.diff(a.ptr)[self.ours] == np.diff(b.ptr)[self.theirs]
+        same[self.ours] = a.degrees[self.ours] == b.degrees[self.theirs]
         rows = a.rows
         at = np.flatnonzero(same[rows])
         other = at + b.ptr[place[rows[at]]] - a.ptr[rows[at]]

@@ -177,7 +177,7 @@ def _shared_holders(graph: Graph) -> np.ndarray | None:
         return None
     rows, node, port = graph.data.rows, graph.data.node, graph.data.port
     first = np.zeros(len(rows), np.bool_)
-    begins = graph.data.ptr[:-1][np.diff(graph.data.ptr) > 0]
+    begins = graph.data.ptr[:-1][graph.data.degrees > 0]
     first[begins] = True
     passing = graph.typed(_PASSING)
     held = holders.copy()

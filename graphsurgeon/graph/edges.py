@@ -53,13 +53,23 @@ class Edges(NamedTuple):
         return list(zip(self.row(i).tolist(), self.ports(i).tolist(), strict=True))
 
     @property
+    def degrees(self) -> Ints:
+        """For each row, how many ends it has.
+
+        Example:
+            >>> Edges.of(np.array([0, 2]), np.array([1, 1]), 3).degrees.tolist()
+            [1, 0, 1]
+        """
+        return self.ptr[1:] - self.ptr[:-1]
+
+    @property
     def rows(self) -> Ints:
         """For each edge, the row it is in."""
-        return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), np.diff(self.ptr))
+        return np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), self.degrees)
 
     def within(self, wanted: Ints) -> tuple[Ints, Ints]:
         """Returns for each edge in some rows which of them it is in, counted from 0, and its place in the arrays."""
-        if len(wanted) == len(self.ptr) - 1 and (np.diff(wanted) == 1).all():
+        if len(wanted) == len(self.ptr) - 1 and (wanted[1:] - wanted[:-1] == 1).all():
             return self.rows, np.arange(len(self.node), dtype=np.int32)
         begin = self.ptr[wanted].astype(np.int64)
         length = (self.ptr[wanted + 1] - self.ptr[wanted]).astype(np.int64)
@@ -73,7 +83,7 @@ def stacked(*parts: Edges) -> Edges:
     """Returns the rows of several, one after another."""
     if len(parts) == 1:
         return parts[0]
-    counts = np.concatenate([np.diff(part.ptr) for part in parts])
+    counts = np.concatenate([part.degrees for part in parts])
     ptr = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=ptr[1:])
     return Edges(ptr, *(np.concatenate(ends) for ends in zip(*((p.node, p.port) for p in parts), strict=True)))

@@ -6,8 +6,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from .frames import order
 from .graph import Graph
 from .noted import Noted
@@ -180,7 +178,7 @@ class _Search:
         goals = graph.typed(FEED_TYPES | VARIABLE_TYPES) | graph.mask(fed)
         if goals[op]:
             return [op]
-        for ends in (goals, np.diff(graph.data.ptr) == 0):
+        for ends in (goals, graph.data.degrees == 0):
             found = shortest(graph.data.rows, graph.data.node, op, ends)
             if found:
                 return found

@@ -22,7 +22,7 @@ def order(graph: Graph) -> list[int]:
         [1, 0, 2]
     """
     turning, needed = graph.typed(TURNING), graph.needed
-    missing = np.diff(needed.ptr) - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
+    missing = needed.degrees - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
     left = missing.tolist()
     done = [op for op in range(graph.size) if not left[op]]
     place = [graph.size] * graph.size

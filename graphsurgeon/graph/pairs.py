@@ -206,7 +206,7 @@ def _kinds(edges: Edges, op: int, labels: Ints, used: NDArray[np.bool_]) -> dict
 
 def _labels(graph: Graph, known: dict[Any, int], meaning: Meaning) -> Ints:
     """What an op is in itself: type, attributes that name no op, and number of inputs; as numbers."""
-    counts = np.diff(graph.data.ptr).tolist()
+    counts = graph.data.degrees.tolist()
     out = np.empty(graph.size, np.int32)
     for i, node in enumerate(graph.nodes):
         held = attributes(node, meaning) or {}

@@ -70,7 +70,7 @@ def reordered_many(graph: Graph, waits: Mapping[int, Sequence[int]]) -> Graph:
         ([], ['a', 'b'])
     """
     control = graph.control
-    counts = np.diff(control.ptr)
+    counts = control.degrees
     changed = np.zeros(graph.size, np.bool_)
     for op, new in waits.items():
         counts[op], changed[op] = len(new), True

@@ -134,7 +134,7 @@ def _candidates(graph: Graph) -> list[int]:
 def _leading_elsewhere(graph: Graph, candidates: list[int]) -> Mask:
     """The ops that lead to anything but updates."""
     after = forward(graph, graph.mask(candidates), control=False)
-    last = np.diff(graph.consumers.ptr) == 0
+    last = graph.consumers.degrees == 0
     return backward(graph, last & ~after, control=False)
 
 

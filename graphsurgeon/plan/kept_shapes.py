@@ -97,7 +97,7 @@ def _mark(
         fed: ops of the source, and the placeholders that stand for them.
     """
     here = place[ops]
-    counts = np.diff(source.data.ptr)[ops] == np.diff(after.data.ptr)[here]
+    counts = source.data.degrees[ops] == after.data.degrees[here]
     start[here[~counts]] = True
     ops, here = ops[counts], here[counts]
     rows, then = source.data.within(ops)

@@ -163,7 +163,7 @@ def _model_first(graph: Graph) -> Ints:
     """The ops in the order of the graph, but last those that nothing but an assignment needs: what initialises or
     restores variables.
     """
-    ends = (np.diff(graph.consumers.ptr) == 0) & ~graph.typed(_QUIET)
+    ends = (graph.consumers.degrees == 0) & ~graph.typed(_QUIET)
     model = backward(graph, ends)
     return np.concatenate([np.flatnonzero(model), np.flatnonzero(~model)])
 

@@ -165,7 +165,7 @@ def results(thing: Any, outputs: Any, found: Subject) -> list[str]:
 
 def unread(graph: Graph) -> list[str]:
     """Returns the tensors that nothing reads, and that somebody may want."""
-    last = np.flatnonzero((np.diff(graph.consumers.ptr) == 0) & ~graph.typed(_NO_RESULTS)).tolist()
+    last = np.flatnonzero((graph.consumers.degrees == 0) & ~graph.typed(_NO_RESULTS)).tolist()
     return [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LayoutError, PlanError, SelectionError, SurgeryError
 from ..graph.calls import Expanded
+from ..graph.collector import gc_paused
 from ..graph.graph import Graph
 from ..graph.packages import refused
 from ..graph.pending import pending
@@ -175,7 +176,7 @@ class Screen:
 
     def _settled(self) -> State:
         """The state with what follows from it and the graphs as they are now."""
-        with self.lock:
+        with self.lock, gc_paused():  # the scopes of a large graph would set off a search through all of TensorFlow
             self.state = self._stage.settled(self.state)
             return self.state
 

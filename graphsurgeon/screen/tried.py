@@ -43,7 +43,7 @@ def open_ends(graph: Graph) -> dict[str, TensorInfo | None]:
         >>> list(open_ends(g))
         ['x:0']
     """
-    read = np.diff(graph.consumers.ptr) > 0
+    read = graph.consumers.degrees > 0
     ops = np.flatnonzero(read & graph.typed(PLACEHOLDER_TYPES)).tolist()
     return {f"{graph.names[op]}:0": graph.stated_info(op, 0) for op in ops}
 

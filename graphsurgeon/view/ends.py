@@ -46,7 +46,7 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
     shown = (tree.own.kind == 0) & (tree.helpers.kind != ORPHAN)
     fed = graph.typed(_FED) & shown
     read_by = graph.consumers
-    fed &= np.diff(read_by.ptr) > 0
+    fed &= read_by.degrees > 0
     return _first(graph, fed), _first(graph, _results(graph, shown, fed))
 
 
@@ -60,7 +60,7 @@ def _results(graph: Graph, shown: Mask, fed: Mask) -> Mask:
     rows = graph.data.rows
     read = np.zeros(graph.size, np.bool_)
     read[graph.data.node[~serves[rows]]] = True
-    last = useful & ~read & (np.diff(graph.data.ptr) > 0)
+    last = useful & ~read & (graph.data.degrees > 0)
     for op in np.flatnonzero(last).tolist():
         last[op] = _SWITCHED.fullmatch(graph.names[op]) is None
     return np.asarray(last, np.bool_)

@@ -118,7 +118,7 @@ class Helpers:
         consumers: Counts = np.bincount(makers, minlength=graph.size)
         const = graph.typed(["Const"])
         if graph.size > SMALL:
-            inputs = np.diff(graph.data.ptr) + np.diff(graph.control.ptr)
+            inputs = graph.data.degrees + graph.control.degrees
             touched = consumers + inputs + np.bincount(graph.control.node, minlength=graph.size)
             kind[touched == 0] = LONE
         kind[const] = CONSTANT
@@ -197,9 +197,9 @@ def _is_resource(node: object) -> bool:
 
 def _reads(graph: Graph, readers: Mask, used: Mask, kind: NDArray[np.int8], thing: Ints) -> None:
     """A plain read of a constant or variable belongs to it."""
-    ptr = graph.data.ptr
-    some = np.flatnonzero(readers & used & (kind == 0) & (np.diff(ptr) == 1) & (np.diff(graph.control.ptr) == 0))
-    source = graph.data.node[ptr[some]]
+    data = graph.data
+    some = np.flatnonzero(readers & used & (kind == 0) & (data.degrees == 1) & (graph.control.degrees == 0))
+    source = data.node[data.ptr[some]]
     reading_variable = kind[source] == VARIABLE
     plain = np.array([graph.names[i].endswith("/read") for i in some.tolist()], np.bool_)
     keep = reading_variable | ((kind[source] == CONSTANT) & plain) if len(some) else reading_variable

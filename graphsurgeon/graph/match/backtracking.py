@@ -55,7 +55,7 @@ class Search:
         reads = [t for p in self.ops for t in self.sources[p] if t[0] not in inner]
         self.once = {t for t in reads if reads.count(t) == 1}
         self.inner = inner
-        counts = np.diff(graph.data.ptr)
+        counts = graph.data.degrees
         self.domain: dict[int, Mask] = {}
         for p in self.ops:
             mask = graph.typed(pattern.kinds(p))

@@ -113,7 +113,7 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     for variable in graph.state.variables.values():
         if variable.op in graph.index:
             out |= variable_parts(graph, variable)
-    for i in np.flatnonzero(mask & (np.diff(graph.data.ptr) == 0)).tolist():
+    for i in np.flatnonzero(mask & (graph.data.degrees == 0)).tolist():
         infos = graph.outputs(i) or ()
         out[i] |= any(info.dtype == "resource" or info.dtype.endswith("_ref") for info in infos)
     init_ops = {name for names in graph.state.init_ops.values() for name in names}

@@ -119,9 +119,9 @@ def _import_order(graph: Graph) -> list[int] | None:
     late = (graph.data.node >= graph.data.rows) & ~back
     if not late.any() and not (graph.control.node >= graph.control.rows).any():
         return None
-    waits = np.diff(graph.data.ptr) + np.diff(graph.control.ptr)
+    waits = graph.data.degrees + graph.control.degrees
     closing = np.unique(graph.data.rows[back])
-    waits[closing] = 1 + np.diff(graph.control.ptr)[closing]
+    waits[closing] = 1 + graph.control.degrees[closing]
     left: list[int] = waits.tolist()
     readers: list[list[int]] = [[] for _ in range(graph.size)]
     for edges in (graph.data, graph.control):
