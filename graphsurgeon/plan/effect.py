@@ -219,6 +219,10 @@ class Effect:
         finally:
             del self.__dict__["verdict"]
 
+    def number(self, step: Step) -> int | None:
+        """Returns the number of one of its steps; None where it is none of them."""
+        return next((number for number, one in enumerate(self.steps) if one is step), None)
+
     @property
     def new_names(self) -> list[str]:
         """Names of all new ops, in the order they are made."""

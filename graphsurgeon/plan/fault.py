@@ -35,12 +35,14 @@ class Fault:
     Args:
         asked, wrong, instead: the three parts of its text.
         cures: what would make it go, the most sensible first.
+        step: the number of the step of the plan that has it, from 0; None where it is of all of them.
     """
 
     asked: str
     wrong: str
     instead: str
     cures: tuple[Cure, ...] = field(default=(), compare=False)
+    step: int | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, error: SurgeryError) -> Fault:

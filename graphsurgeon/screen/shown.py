@@ -223,9 +223,10 @@ def _key(step: CopyStep) -> tuple[int, str]:
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
-    """A fault, with what would make it go."""
+    """A fault, with what would make it go, and the step that has it."""
     cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
-    return {"asked": fault.asked, "wrong": fault.wrong, "instead": fault.instead, "cures": cures}
+    said = {"asked": fault.asked, "wrong": fault.wrong, "instead": fault.instead}
+    return {**said, "cures": cures, "step": fault.step}
 
 
 def look_shown(state: State) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from ..plan.plan import ASSIGN, COLLECTIONS, CONTROL, EXTERNAL, KEPT, SEEDS, SID
 from ..plan.step_text import step_text
 from ..plan.steps import Step
 from .drafts import read
+from .verbs import NAME as A_NAME
+from .verbs import is_name
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ def _named(text: str) -> str:
     return text.strip("/")
 
 
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(text)
+    return text.strip("/")
+
+
 def _count(text: str) -> int:
     if int(text) < 0:
         raise ValueError(text)
@@ -79,8 +87,8 @@ TENSORS = Kind(", ".join, _several(tensor_name), "tensors, with commas between t
 OP = Kind(str, lambda text: op_name(_named(text)), "an op")
 OPS = Kind(", ".join, _several(op_name), "ops, with commas between them")
 ANY_OPS = Kind(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
-NAME = Kind(str, _named, "a name")
-SCOPE = Kind(str, lambda text: text.strip("/"), "a scope")
+NAME = Kind(str, _name, A_NAME.words)
+SCOPE = Kind(str, lambda text: text and _name(text), A_NAME.words)
 COUNT = Kind(str, _count, "a whole number from 0")
 YES_OR_NO = Kind(
     lambda value: "yes" if value else "no",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graph.compatibility import TARGETS
+from ..graph.names import valid_scope
 from ..plan.plan import CONTROL
 from .leave import FORMATS
 from .ran import MEASURES
@@ -134,6 +135,16 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
+def is_name(value: Any) -> bool:
+    """Whether a value can be the name of an op or a scope, which may end with ``/``.
+
+    Example:
+        >>> is_name("a/b"), is_name("a/"), is_name("a b")
+        (True, True, False)
+    """
+    return isinstance(value, str) and valid_scope(value.strip("/"))
+
+
 def _as_it_is(value: Any) -> Any:
     return value
 
@@ -143,6 +154,11 @@ TEXT = Kind("a text", lambda value: isinstance(value, str), "string", ("a/b", "a
 TEXT_OR_NONE = Kind(
     "a text or null", lambda value: value is None or isinstance(value, str), "string | null", ("grafted", None)
 )
+NAME = Kind(
+    "a name: letters, digits, '_', '.' and '-', with '/' between its parts", is_name, "string", ("renamed", "a/b")
+)
+SCOPE = Kind(NAME.words, lambda value: value == "" or is_name(value), "string", ("a/b", ""))
+NAME_OR_NONE = Kind(NAME.words, lambda value: value is None or SCOPE.fits(value), "string | null", ("grafted", None))
 TEXT_OR_FUNCTION = Kind(
     "a text or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
 )
@@ -183,7 +199,7 @@ POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
 _old, _to = Arg("old", TEXT), Arg("to", TEXT)
-_scope = Arg("to", TEXT_OR_NONE, None)
+_scope, _called = Arg("to", NAME_OR_NONE, None), Arg("name", NAME_OR_NONE, None)
 
 
 def _look(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", answers: str = "") -> Verb:
@@ -277,7 +293,7 @@ _ALL = (
           Arg("policy", POLICY), gesture="list of variables"),
     _edit("set_input", "say what feeds an input of a copy", Arg("step", COUNT), _tensor, Arg("by", ANYTHING),
           gesture="table of the mapping"),
-    _edit("set_scope", "say under which scope a copy is made", Arg("step", COUNT), Arg("to", TEXT),
+    _edit("set_scope", "say under which scope a copy is made", Arg("step", COUNT), Arg("to", SCOPE),
           gesture="table of the mapping"),
     _edit("reroute", "let what reads one tensor read another", _old, _to, gesture="menu", key="r, then r"),
     _edit("swap", "let the consumers of two tensors change places", Arg("a", TEXT), Arg("b", TEXT),
@@ -285,7 +301,7 @@ _ALL = (
     _edit("bypass", "let what reads an op read its first input", Arg("op", TEXT), gesture="menu", key="e"),
     _edit("detach", "cut boxes off", _names, Arg("side", SIDE, "both"),
           gesture="Alt+drag across edges, with the other button", key="e"),
-    _edit("insert", "put a new op behind a tensor", Arg("op", TEXT), Arg("on", TEXT), Arg("name", TEXT_OR_NONE, None),
+    _edit("insert", "put a new op behind a tensor", Arg("op", TEXT), Arg("on", TEXT), _called,
           gesture="menu", key="e"),
     _edit("insert_copy", "put a copy of boxes behind a tensor", _names, Arg("on", TEXT), _scope,
           Arg("pane", PANE, "destination"), gesture="drag boxes onto an edge", key="e"),
@@ -301,8 +317,8 @@ _ALL = (
     _edit("remove_control", "let an op wait no longer", Arg("op", TEXT), Arg("after", TEXT_OR_NONE, None),
           gesture="menu", key="e"),
     _edit("reroute_control", "let what waits for an op wait for another", _old, _to, gesture="menu", key="e"),
-    _edit("rename", "give an op or a scope another name", _old, _to, gesture="menu", key="e"),
-    _edit("collapse", "make one call of boxes", _names, Arg("name", TEXT_OR_NONE, None), gesture="menu", key="e"),
+    _edit("rename", "give an op or a scope another name", _old, Arg("to", NAME), gesture="menu", key="e"),
+    _edit("collapse", "make one call of boxes", _names, _called, gesture="menu", key="e"),
     _edit("inline", "put what calls compute in their place", _names, gesture="menu", key="e"),
     _edit("unroll", "put rounds of a loop in its place", Arg("loop", TEXT), Arg("times", COUNT), gesture="menu",
           key="e"),
@@ -310,7 +326,7 @@ _ALL = (
           gesture="menu", key="e"),
     _edit("replace", "put an op in the place of all that looks like some boxes", _names, Arg("by", TEXT_OR_FUNCTION),
           Arg("external", EXTERNAL, "refuse"), gesture="click its type", key="y"),
-    _edit("on_copies", "make the edits so far on copies", Arg("scope", TEXT_OR_NONE, None), Arg("until", NAMES, ()),
+    _edit("on_copies", "make the edits so far on copies", Arg("scope", NAME_OR_NONE, None), Arg("until", NAMES, ()),
           Arg("assign", ASSIGN, "leave"), gesture="menu", key="e"),
     _edit("drop_step", "take one step out of the plan", Arg("step", COUNT), gesture="button"),
     _edit("move_step", "do a step of the plan before another", Arg("step", COUNT), Arg("before", COUNT),

@@ -132,3 +132,30 @@ def test_the_scope_of_a_copy_is_no_word_of_a_later_one():
     screen.edit_step(1, {"to": "two", "unmapped": "placeholder"})
     assert (screen.draft.steps[1].to, screen.draft.steps[1].unmapped) == ("two", "placeholder")
     assert screen.draft.check() == ()
+
+
+def test_what_is_no_name_is_refused_and_leaves_no_step():
+    screen = row_of_ops()
+    no_name = "'a b' is not a name: letters, digits, '_', '.' and '-', with '/' between its parts"
+    for verb, args, given in [
+        ("rename", ("in/", "a b"), "to"), ("insert", ("Identity", "e:0", "a b"), "name"),
+        ("collapse", (["d"], "a b"), "name"), ("on_copies", ("a b",), "scope"), ("copy", ("a b",), "to"),
+    ]:  # fmt: skip
+        with refuses(PlanError, f"{verb}({given}='a b'): {no_name}", f"Call it as {verb}("):
+            getattr(screen, verb)(*args)
+    screen.rename("in/", "there/")
+    with refuses(PlanError, f"edit_step(0): names={no_name}", "It is 'there' now"):
+        screen.edit_step(0, {"names": "a b"})
+    assert traits(screen)["plan"]["ready"]
+
+
+def test_a_fault_says_which_step_has_it():
+    screen = row_of_ops()
+    screen.set_device(["e"], "/cpu:0")
+    screen.rename("e", "d")
+    screen.set_device(["a"], "/cpu:0")
+    screen.connect("d:0", to="in/b")  # a cycle
+    assert [fault["step"] for fault in traits(screen)["plan"]["faults"]] == [1, 3]
+    screen.drop_step(1)
+    screen.drop_step(2)
+    assert (len(screen.draft), traits(screen)["plan"]["ready"]) == (2, True)

@@ -270,7 +270,8 @@ def test_hostile_names_stay_text(widget_page):
     screen = plain_screen(ops, ops)
     screen.mark_input(given)
     screen.mark_output(read)
-    screen.copy(HOSTILE[0])
+    code = screen.draft.copy(screen.region, to=HOSTILE[0], unmapped="placeholder")  # by hand it is refused
+    screen.go_on(screen.state.but(draft=code))
     shown = widget_page(screen)
     for name in names:
         shown.page.evaluate(

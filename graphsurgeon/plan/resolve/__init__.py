@@ -73,6 +73,7 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
         if isinstance(step, WHOLE):
             so_far.settle()
             refuse_cycles(so_far, done)
+        before = len(so_far.faults)
         try:
             for delta in RESOLVERS[type(step)](step, so_far):
                 so_far.add(delta)
@@ -80,6 +81,7 @@ def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
             so_far.faults += refused.faults
         except SurgeryError as error:
             so_far.faults.append(Fault.of(error))
+        so_far.faults[before:] = [dataclasses.replace(one, step=so_far.step) for one in so_far.faults[before:]]
         done.append(len(so_far.faults))
     refuse_cycles(so_far, done)
     effect = so_far.effect()

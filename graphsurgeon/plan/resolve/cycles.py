@@ -32,7 +32,7 @@ def refuse_cycles(so_far: Tally, done: list[int]) -> None:
             read = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
             wrong = f"that makes a cycle: {read!r} is computed from {bench.names[link.op]!r}"
             way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
-            faults.append((link.step, Fault(asked(so_far.steps[link.step]), wrong, way)))
+            faults.append((link.step, Fault(asked(so_far.steps[link.step]), wrong, way, step=link.step)))
         guilty = {link.step for link in last.values()}
         for link in reversed([link for link in links if link.step in guilty]):
             link.take_back(bench)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import PlanError
@@ -224,7 +224,7 @@ def value_faults(effect: Effect) -> list[Fault]:
                 values = giver.reader() if infos else {}
             refuse_unfit(values, infos, graph, asked)
         except PlanError as error:
-            found.append(Fault(error.asked, error.wrong, error.instead))
+            found.append(replace(Fault.of(error), step=effect.number(copied.step)))
     return found
 
 

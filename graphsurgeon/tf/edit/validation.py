@@ -140,7 +140,8 @@ class _Judge:
         try:
             self._refuse_unknown_functions(op, self.node(op))
         except PlanError as error:
-            self._faults.append(Fault(self._asked(name, error.asked), f"{name!r}: {error.wrong}", error.instead))
+            asked, step = self._asked(name, error.asked), self._effect.blame.get(name)
+            self._faults.append(Fault(asked, f"{name!r}: {error.wrong}", error.instead, step=step))
             self._lost.append(op)
 
     def _refuse_unknown_functions(self, op: int, node: Any) -> None:
@@ -290,7 +291,8 @@ class _Judge:
         if isinstance(step, SetStep):
             way = "Choose another value, or leave it as it is"
         through = f", which reads what {first!r} gives" if first not in ("", name) else ""
-        return Fault(self._asked(first, ""), f"TensorFlow refuses {what}{through}: {said}", way)
+        wrong = f"TensorFlow refuses {what}{through}: {said}"
+        return Fault(self._asked(first, ""), wrong, way, step=effect.blame.get(first))
 
     def _step(self, name: str) -> tuple[Any, str]:
         """The step that has changed an op, or what it reads, however far above; and the op that it has changed."""
@@ -327,6 +329,7 @@ class _Judge:
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {name!r}}})",
                 f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow says: {said}",
                 mapping_proposals(copied.step, after, (old, a), (name, b)),
+                step=self._effect.number(copied.step),
             )
             return cured_mapping(Workbench(after), fault, copied.step, old, name)
         return None

@@ -151,7 +151,7 @@ export class PlanBar {
               text: faults ? "Faults" : "Warnings",
               n: faults || warnings,
               warn: true,
-              body: () => problems(plan, this.ask, this.events.went),
+              body: () => problems(plan, this.ask, this.events.edited, this.events.went),
             },
           ]
         : []),

@@ -265,7 +265,7 @@ function rest(t: TensorText): string {
 }
 
 /** Faults and warnings, each with what to do instead; the names in them lead to what they name. */
-export function problems(plan: Plan, ask: Ask, go: (name: string, pane: PaneName) => void): HTMLElement {
+export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go: (name: string, pane: PaneName) => void): HTMLElement {
   const text = (said: string) =>
     (plan.links?.[said] ?? [[said]]).map(([part, name, pane]) => (name ? link(part, () => go(name, pane!)) : part));
   return h(
@@ -290,7 +290,13 @@ export function problems(plan: Plan, ask: Ask, go: (name: string, pane: PaneName
               .slice(0, CURES)
               .map((c, cure) => small(kindsOf(c), () => ask("cure", { fault: i, cure }), undefined, { title: `${kindsOf(c)}: ${c.text}` })),
           ),
-        i === plan.faults.length - 1 && small("Take the last step back", () => ask("undo", {})),
+        f.step != null &&
+          h(
+            "span",
+            { class: "gs-row", role: "group", "aria-label": "The step that has it" },
+            small("Edit this step", () => edit(f.step!)),
+            small("Take this step out", () => ask("drop_step", { step: f.step! })),
+          ),
       ),
     ),
     ...plan.warnings.map(w => h("li", {}, h("span", { class: "gs-tag gs-tag-leak" }, "\u26a0 warning"), h("div", {}, ...text(w)))),

@@ -173,6 +173,8 @@ export interface RecipeEntry {
 export interface Fault extends ErrorParts {
   /** What would make it go, the most sensible first. */
   cures?: Adapter[];
+  /** The number of the step that has it; null where it is of all of them. */
+  step?: number | null;
 }
 
 /** What makes a tensor fit: the kinds, and what it does. */

@@ -508,11 +508,13 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
   ];
   const faults = [
     { asked: "copy", wrong: "no", instead: "yes" },
-    { asked: "connect", wrong: "it is int32", instead: "yes", cures },
+    { asked: "connect", wrong: "it is int32", instead: "yes", cures, step: 1 },
   ];
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }], faults } });
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }, { text: "connect" }, { text: "connect" }], faults } });
   const buttons = [...host.querySelectorAll<HTMLElement>(".gs-problems [role=group] button")];
-  expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense"]);
+  expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense", "Edit this step", "Take this step out"]);
+  click(buttons[3]!);
+  expect(model.verbs.at(-1)).toEqual(["drop_step", { step: 1 }]);
   expect(buttons[1]!.title).toBe("Pool + dense: mean of each channel, then dense to 3");
   click(buttons[1]!);
   expect(model.verbs.at(-1)).toEqual(["cure", { fault: 1, cure: 1 }]);
