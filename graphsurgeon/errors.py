@@ -85,11 +85,13 @@ def one_of(word: str, choices: Iterable[str]) -> str:
 
     Example:
         >>> one_of("kernal", ["kernel", "bias"]), one_of("x", ["kernel", "bias"])
-        ("Did you mean 'kernel'?", "There is 'kernel', 'bias'")
+        ("Did you mean 'kernel'?", "Choose from 'kernel', 'bias'")
+        >>> one_of("x", ["kernel"])
+        "There is only 'kernel'"
     """
     known = list(dict.fromkeys(choices))
     more = f" and {len(known) - 5} more" if len(known) > 5 else ""
-    there = "There is " + ", ".join(map(repr, known[:5])) + more
+    there = ("There is only " if len(known) == 1 else "Choose from ") + ", ".join(map(repr, known[:5])) + more
     return did_you_mean(word, known, there if known else "There is none at all")
 
 

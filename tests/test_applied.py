@@ -68,7 +68,7 @@ def test_what_was_not_copied_is_in_the_source_or_nowhere():
         done["loss:0"]
     with refuses(SelectionError, "done['nett/y']: no copy was made of 'nett/y'", "Did you mean 'net/y' or 'net/"):
         done["nett/y"]
-    with refuses(SelectionError, "done['zzzzzzz']", "There is 'net/", " more"):
+    with refuses(SelectionError, "done['zzzzzzz']", "Choose from 'net/", " more"):
         done["zzzzzzz"]
-    with refuses(SelectionError, "original('zzzzzzz'): 'zzzzzzz' was made from no other op", "There is 'a/net/"):
+    with refuses(SelectionError, "original('zzzzzzz'): 'zzzzzzz' was made from no other op", "Choose from 'a/net/"):
         done.original("zzzzzzz")

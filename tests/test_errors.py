@@ -58,9 +58,10 @@ def test_nearest_of_a_hundred_thousand_compares_few_letter_by_letter():
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        (["kernel", "bias"], "There is 'kernel', 'bias'"),
-        ("abcdefg", "There is 'a', 'b', 'c', 'd', 'e' and 2 more"),
+        (["kernel", "bias"], "Choose from 'kernel', 'bias'"),
+        ("abcdefg", "Choose from 'a', 'b', 'c', 'd', 'e' and 2 more"),
         ([], "There is none at all"),
+        (["kernel"], "There is only 'kernel'"),
         (["zzzzx", "y"], "Did you mean 'zzzzx'?"),
     ],
 )

@@ -78,7 +78,7 @@ def test_what_an_op_reads_stands_before_what_it_gives():
 def test_a_column_is_asked_for_by_its_head_too(trace):
     assert trace.table(by="us", columns=["us", "memory"]) == trace.table(by="seconds", columns=["seconds", "bytes"])
     assert trace.table(columns="memory") == trace.table(columns=["bytes"])
-    with refuses(SelectionError, "trace.table(columns='q')", "no column 'q'", "There is 'dtype', 'shape', 'min'"):
+    with refuses(SelectionError, "trace.table(columns='q')", "no column 'q'", "Choose from 'dtype', 'shape', 'min'"):
         trace.table(columns=["q"])
 
 

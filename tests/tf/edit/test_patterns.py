@@ -153,7 +153,7 @@ def test_what_is_no_pattern_function():
         pattern_of(lambda x: [])
     with refuses(SelectionError, "there is no op in it to look for"):
         pattern_of(lambda x: x)
-    with refuses(SelectionError, "pattern(dense)", "it has no argument 'u'", "There is 'x', 'w', 'b'"):
+    with refuses(SelectionError, "pattern(dense)", "it has no argument 'u'", "Choose from 'x', 'w', 'b'"):
         pattern_of(dense, {"u": tf.int32})
     with refuses(SelectionError, "it has no argument 'u'", "It has none at all"):
         pattern_of(lambda: tf.zeros([]), {"u": tf.int32})
