@@ -68,6 +68,18 @@ def test_a_file_that_there_is_no_memory_for_is_not_called_damaged(tmp_path, monk
     assert len(gs.open(file).snapshot.names) == 3
 
 
+def test_a_graph_that_there_is_no_memory_to_read_is_named(monkeypatch):
+    def no_room(ops: Any) -> Any:
+        raise NO_BYTES
+
+    ed = gs.open(_chain())
+    with monkeypatch.context() as patch:
+        patch.setattr("graphsurgeon.tf.open.nodes.node_bytes", no_room)
+        with pytest.raises(MemoryError, match="^reading the graph" + SAID):
+            ed.plan()
+    assert len(ed.snapshot.names) == 3
+
+
 @pytest.mark.parametrize("where", ["tf.private.c_api.encoded", "tf.copy.append.compiled", "tf.copy.append.attach"])
 def test_a_plan_that_there_is_no_memory_for_changes_nothing(where, monkeypatch):
     ed = gs.open(_chain())

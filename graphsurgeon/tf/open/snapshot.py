@@ -21,6 +21,7 @@ from ..functions.library import BRANCHING, CALLS, Definitions, gradients_of
 from ..private.functions import functions_of
 from ..private.graphs import collections_of, node_bytes, op_count
 from ..values.variables import variable_infos
+from ..wire import naming_memory
 from . import nodes
 from .outputs import Inferred, Stated
 
@@ -47,7 +48,7 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
             return replace(previous, state_of=_StateReader(graph)) if moved_on else previous
         ops = graph.get_operations()
         if not _rewritten(ops, previous):
-            with gc_paused():
+            with gc_paused(), naming_memory("reading the graph"):
                 return previous.extended(*nodes.read(ops[previous.size :]))
     return _read(graph, graph.get_operations(), title)
 
@@ -77,7 +78,7 @@ def settled(graph: Graph) -> Graph:
 
 
 def _read(graph: TFGraph, ops: Sequence[Any], title: str) -> Graph:
-    with gc_paused():
+    with gc_paused(), naming_memory("reading the graph"):
         found, stamps = nodes.read(ops)
         return Graph.read(
             found,
