@@ -13,11 +13,10 @@ from ..graph.selection import select
 from ..plan.plan import Plan
 from ..words import few
 from .constants import constant
+from .moments import AVERAGED, settle_moments
 from .subject import ASSIGNS, Subject, loosened, subject
 
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-#: What an average is made of, from the statistics of a batch to the op that keeps it.
-_AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
 #: Ops with weights as their second input -> the axis of these that is the channel of the result.
 _WEIGHTED = {"Conv2D": 3, "Conv2DBackpropInput": 2, "Conv3D": 4, "DepthwiseConv2dNative": 3, "MatMul": 1}
 
@@ -25,7 +24,8 @@ _WEIGHTED = {"Conv2D": 3, "Conv2DBackpropInput": 2, "Conv3D": 4, "DepthwiseConv2
 def settle_batch_norm(thing: Any) -> Plan:
     """Lets batch normalisation read its moving averages, as in inference, instead of the statistics of the batch.
 
-    Which variables these are is known by what keeps them: the mean and the variance of the batch are averaged into
+    It may be one op, ``FusedBatchNorm``, or the single ops that Keras 3 and ``tf.nn.moments`` write in training. Which
+    variables hold the averages is known by what keeps them: the mean and the variance of the batch are averaged into
     them. They stay variables. What else reads the statistics of the batch reads the averages too. Other ops, dtypes and
     shapes stay.
 
@@ -51,7 +51,7 @@ def settle_batch_norm(thing: Any) -> Plan:
     made = settle(found, np.ones(found.graph.size, np.bool_))
     if made is found.plan:
         wrong = "no batch normalisation in it reads the statistics of the batch"
-        raise found.refused(wrong, "ed.select(op='FusedBatchNorm*') lists what is there")
+        raise found.refused(wrong, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists what is there")
     return made
 
 
@@ -68,7 +68,7 @@ def settle(found: Subject, needed: Mask) -> Plan:
     graph, plan = found.graph, found.plan
     norms = [op for op in found.typed(*_NORMS) if needed[op] and _training(found, op)]
     if not norms:
-        return plan
+        return settle_moments(found, plan, needed)
     names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in found.reads(op)[3:5]}
     ends = [(_average(found, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
     # What it reads in training has no elements: it stands for one of any size, until the average is read.
@@ -80,7 +80,7 @@ def settle(found: Subject, needed: Mask) -> Plan:
         if found.readers(graph.index[name], at - 2):  # in inference it hands its averages on
             read[f"{name}:{at - 2}"] = average
     plan = plan.reroute(read) if read else plan
-    return plan.remove(made).set_attr(names, "is_training", False)
+    return settle_moments(found, plan.remove(made).set_attr(names, "is_training", False), needed)
 
 
 def _training(found: Subject, op: int) -> bool:
@@ -96,7 +96,7 @@ def _average(found: Subject, op: int, port: int) -> str:
         for reader, at in found.readers(*todo.pop()):
             if graph.types[reader] in ASSIGNS and at == 1:
                 kept.add(graph.data.ends(reader)[0][0])
-            elif graph.types[reader] in _AVERAGED and reader not in seen:
+            elif graph.types[reader] in AVERAGED and reader not in seen:
                 seen.add(reader)
                 todo += [(reader, 0), (reader, 1)]
     reads = [tensor for variable in kept if (tensor := found.read(variable))]

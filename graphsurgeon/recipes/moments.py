@@ -1,0 +1,239 @@
+"""Moments: the mean and the variance of a batch, as single ops, and which variables keep their averages."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import PlanError
+from ..graph.graph import Mask
+from ..graph.names import free_name
+from ..graph.variables import VARIABLE_TYPES
+from ..plan.plan import Plan
+from ..words import few
+from .constants import constant
+from .subject import ASSIGNS, Subject, loosened
+
+#: What an average is made of, from the statistics of a batch to the op that keeps it.
+AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
+#: Ops that hand on the same numbers, in another shape or dtype.
+_SAME = frozenset({"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
+_REDUCED = frozenset({"Mean", "Sum"})
+#: What moments are made of, from the batch on.
+_COMPUTED = AVERAGED | _SAME | _REDUCED | {"DivNoNan", "Maximum", "Neg", "Select", "SelectV2", "Square",
+                                           "SquaredDifference"}  # fmt: skip
+#: What lies between an average and what it is made of.
+_KEPT = AVERAGED | {"DivNoNan", "Select", "SelectV2", "StopGradient"}
+_ROOTS = ("Pow", "Rsqrt", "Sqrt")
+#: What lies between a variance and its root.
+_PADDED = _SAME | {"Add", "AddV2", "Maximum"}
+#: What lies between a variance and the squares that it is the mean of.
+_SPREAD = _SAME | _REDUCED | {"DivNoNan", "Mul", "RealDiv"}
+
+Tensor = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Averages:
+    """What is averaged: tensor -> the variables that keep it, and those that only lead to others."""
+
+    kept: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
+    between: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    def of(self, tensor: Tensor) -> set[int]:
+        return self.kept.get(tensor, set()) - self.between.get(tensor, set())
+
+
+def settle_moments(found: Subject, plan: Plan, needed: Mask) -> Plan:
+    """Lets what normalises by a mean and a variance of the batch, as single ops, read the averages of these.
+
+    Args:
+        found: what the recipe works on.
+        plan: the plan to go on with, by the names of that.
+        needed: mask of the ops that are looked at.
+
+    Raises:
+        PlanError: nothing keeps averages of one.
+    """
+    graph = found.graph
+    roots = [op for op in found.typed(*_ROOTS) if needed[op]]
+    averages = _averages(found) if roots else _Averages()
+    moved: dict[str, str] = {}
+    fitted: list[tuple[str, str, list[str]]] = []
+    for root in roots:
+        ways = _back(found, found.reads(root)[0], _PADDED)
+        variance = next((one for one in ways if _is_batch(found, one, averages)), None)
+        if variance is None:
+            _see(found, root, ways)
+            continue
+        cone = _back(found, variance, _COMPUTED)
+        own = averages.of(variance)
+        centres = [one for op, _ in cone for _, centre in _centred(found, op) for one in _back(found, centre, _SAME)]
+        mean = next((one for one in centres if averages.of(one) - own and _is_batch(found, one, averages)), None)
+        if mean is None:
+            raise _unkept(found, root, "its mean is averaged into no variable", [("variance", variance)])
+        ends = [("mean", mean), ("variance", variance)]
+        inside = {op for op, _ in cone}
+        for (what, tensor), kept in zip(ends, (averages.of(mean) - own, own), strict=True):
+            reads = [read for one in sorted(kept) if (read := found.read(one))]
+            if len(reads) != 1:
+                why = f"its {what} is averaged into {few(reads) if reads else 'no variable'}"
+                raise _unkept(found, root, why, ends)
+            _follow(found, tensor, reads[0], inside, moved, fitted)
+    if not moved and not fitted:
+        return plan
+    taken = set[str]()
+    for old, average, readers in fitted:
+        wish = f"{old.partition(':')[0]}_kept"
+        name = free_name(wish, lambda one: one in taken or graph.taken(one))
+        taken.add(name)
+        plan = plan.adapt(average, to=old, by="reshape", name=name, only=readers)
+    plan = plan.reroute(moved) if moved else plan
+    left = [old.partition(":")[0] for old in [*moved, *(old for old, *_ in fitted)]]
+    return loosened(plan, graph, left, found.ends)
+
+
+def _averages(found: Subject) -> _Averages:
+    """What is averaged into which variables, as the ops that assign to them say."""
+    graph, out = found.graph, _Averages()
+    for op in found.typed(*ASSIGNS):
+        reads = found.reads(op)
+        variable = reads[0][0]
+        if graph.types[variable] not in VARIABLE_TYPES or len(reads) < 2:
+            continue
+        between: set[int] = set()
+        todo, seen = [reads[1]], {reads[1]}
+        while todo:
+            tensor = todo.pop()
+            ahead = found.reads(tensor[0]) if graph.types[tensor[0]] in _KEPT else []
+            for one in (tensor[0], *graph.control.row(tensor[0]).tolist()):
+                if graph.types[one] in ASSIGNS:  # it has just been assigned: an average without its bias
+                    between.add(found.reads(one)[0][0])
+                    ahead = [*ahead, found.reads(one)[1]]
+            todo += [one for one in ahead if one not in seen]
+            seen.update(ahead)
+        for tensor in seen:
+            out.kept[tensor].add(variable)
+            out.between[tensor] |= between - {variable}
+    return out
+
+
+def _back(found: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
+    """A tensor and those it is computed from through some types of ops, the nearest first."""
+    out, seen = [tensor], {tensor}
+    for one in out:
+        if found.graph.types[one[0]] in through:
+            new = [ahead for ahead in dict.fromkeys(found.reads(one[0])) if ahead not in seen]
+            seen.update(new)
+            out += new
+    return out
+
+
+def _is_batch(found: Subject, tensor: Tensor, averages: _Averages) -> bool:
+    """Whether a tensor is averaged, and made of sums and of no variable that keeps it."""
+    kept = averages.of(tensor)
+    if not kept:
+        return False
+    cone = {op for op, _ in _back(found, tensor, _COMPUTED)}
+    read = {ahead for op in cone for ahead in (op, *found.graph.data.row(op).tolist())}
+    return not kept & read and any(found.graph.types[op] in _REDUCED for op in cone)
+
+
+def _unkept(found: Subject, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
+    wrong = f"{found.graph.names[root]!r} normalises by the statistics of the batch, and {why}"
+    old = ", ".join(f"{found.graph.name(tensor)!r}: {what}" for what, tensor in ends)
+    instead = "Open the model as it is in inference, gs.open(model, training=False); or say what is to be read, "
+    return found.refused(wrong, f"{instead}plan.reroute({{{old}}})")
+
+
+def _follow(
+    found: Subject, tensor: Tensor, average: str, inside: set[int], moved: dict[str, str],
+    fitted: list[tuple[str, str, list[str]]],
+) -> None:  # fmt: skip
+    """Says for what reads a statistic, in whatever shape, how it reads the average.
+
+    Args:
+        found: what the recipe works on.
+        tensor: the statistic.
+        average: the tensor that reads the average.
+        inside: the ops that the moments are computed by.
+        moved: statistic -> average, of the same shape; it is added to.
+        fitted: (statistic, average, readers) where the shape is another; it is added to.
+    """
+    graph = found.graph
+    while graph.types[tensor[0]] in _SAME:
+        tensor = found.reads(tensor[0])[0]
+    wanted, todo = graph.info(*graph.tensor(average)), [tensor]
+    while todo:
+        one = todo.pop()
+        info = graph.info(*one)
+        if info is not None and wanted is not None and (info.dtype, info.shape) == (wanted.dtype, wanted.shape):
+            moved[graph.name(one)] = average
+            continue
+        readers = [op for op, _ in found.readers(*one)]
+        handing = [op for op in readers if graph.types[op] in _SAME]
+        todo += [(op, 0) for op in handing]
+        others = [graph.names[op] for op in dict.fromkeys(readers) if op not in inside and op not in handing]
+        fitted += [(graph.name(one), average, others)] if others else []
+
+
+def _centred(found: Subject, op: int) -> list[tuple[Tensor, Tensor]]:
+    """(data, centre) of what an op squares the distance of, whichever of its inputs is which."""
+    types, reads = found.graph.types, found.reads(op)
+    if types[op] == "SquaredDifference":
+        return [(reads[0], reads[1]), (reads[1], reads[0])]
+    if not _is_square(found, op):
+        below = [found.reads(one)[0] for one, _ in reads[1:2] if types[op] == "Sub" and _is_square(found, one)]
+        return [(reads[0], centre) for centre in below]  # the mean of squares less the square of the mean
+    inner = reads[0][0]
+    return [(found.reads(inner)[0], found.reads(inner)[1])] if types[inner] == "Sub" else []
+
+
+def _is_square(found: Subject, op: int) -> bool:
+    kind, reads = found.graph.types[op], found.reads(op)
+    return kind == "Square" or (kind == "Mul" and reads[0] == reads[1])
+
+
+def _see(found: Subject, root: int, ways: list[Tensor]) -> None:
+    """Refuses a variance of the batch that a root is taken of, and whose average nobody keeps."""
+    graph = found.graph
+    for way in ways:
+        if graph.types[way[0]] in _PADDED:
+            continue
+        for op, _ in _back(found, way, _SPREAD):
+            for data, centre in _centred(found, op):
+                near = _back(found, centre, _SAME)[-1]
+                sums = [one for one, _ in _back(found, near, _SPREAD) if graph.types[one] in _REDUCED]
+                below = {one for read in sums for one in _back(found, found.reads(read)[0], _COMPUTED)}
+                again = below & {data, *(_back(found, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
+                if again and any(_over_batch(found, one) for one in sums) and _is_fed(found, data[0]):
+                    ends = [("mean", near), ("variance", way)]
+                    raise _unkept(found, root, "no variable keeps an average of them", ends)
+
+
+def _over_batch(found: Subject, mean: int) -> bool:
+    """Whether a mean is over the first axis, and leaves one: for each channel, not for each example."""
+    data, axes = found.reads(mean)
+    over, info = constant(found, axes), found.graph.info(*data)
+    rank = None if info is None or info.shape is None else len(info.shape)
+    if over is None:
+        return False
+    at: set[Any] = {int(axis) if axis >= 0 or rank is None else int(axis) + rank for axis in np.ravel(over)}
+    return 0 in at and (rank is None or len(at) < rank)
+
+
+def _is_fed(found: Subject, op: int) -> bool:
+    """Whether what an op gives depends on more than constants and variables."""
+    graph = found.graph
+    todo, seen = [op], {op}
+    while todo:
+        one = todo.pop()
+        ahead = graph.data.row(one).tolist()
+        if not ahead and graph.types[one] != "Const" and graph.types[one] not in VARIABLE_TYPES:
+            return True
+        todo += [other for other in ahead if other not in seen]
+        seen.update(ahead)
+    return False
