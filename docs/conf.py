@@ -1,5 +1,7 @@
 """How Sphinx builds the site; `tools/build_docs.py` puts its source together and calls it."""
 
+import re
+
 import graphsurgeon
 
 project = "graphsurgeon"
@@ -26,11 +28,23 @@ myst_heading_anchors = 3
 
 suppress_warnings = ["ref.python"]  # `bytes` in a signature is Python's, though two classes have a field of that name
 
-autodoc_class_signature = "separated"
+autodoc_class_signature = "mixed"
 autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": False}
+autodoc_type_aliases = {"Step": "Step"}  # one of 20 classes
+autodoc_default_options = {"members": True, "undoc-members": False}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 strip_signature_backslash = True  # else a parameter `elem_` is called `elem` in its description
+
+
+def setup(app):
+    """Shows how an object of a class is made only where its docstring says so: others are given by a method."""
+
+    def signature(app, what, name, thing, options, arguments, returns):
+        if what == "class" and "Args:" not in (thing.__doc__ or ""):
+            return "", returns
+        return arguments and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", arguments), returns
+
+    app.connect("autodoc-process-signature", signature)
