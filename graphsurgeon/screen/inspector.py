@@ -70,7 +70,9 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
         rows.append(["unknown", lost])
     if crossing.variables:
         rows.append(["variables", f"{len(crossing.variables):,}"])
-    size = bytes_of(whole, within)
+    used = within.copy()
+    used[whole.data.node[within[whole.data.rows]]] = True  # a Keras layer reads variables that are outside its scope
+    size = bytes_of(whole, used)
     if size:
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
     counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)

@@ -155,6 +155,15 @@ def test_sizes_and_python_of_a_scope():
     assert got["python"] == "ed.select(scope='net')"
 
 
+def test_variables_count_where_they_are_read():
+    with tf.Graph().as_default() as graph:
+        kernel = tf.Variable(tf.zeros([10, 5]), name="kernel")
+        with tf.name_scope("net"):
+            tf.matmul(tf1.placeholder(tf.float32, [None, 10], name="x"), kernel, name="y")
+    rows = dict(details_of(Tree(gs.open(graph).snapshot), "net/", facts)["rows"])
+    assert rows["holds"] == "200 bytes in constants and variables"
+
+
 def test_flops_of_an_unknown_batch_are_per_example_and_left_out_where_no_shape_is_known():
     graph = tf.Graph()
     with graph.as_default():
