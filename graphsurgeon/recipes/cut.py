@@ -105,7 +105,7 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
     core = fed & allowed & _typed(found, named) & ~sources
     core = _scaling(found, core)
     if not core.any():
-        wrong = f"nothing that a placeholder feeds is one of the patterns {few(map(repr, _names(patterns, _BEFORE)))}"
+        wrong = f"nothing that a placeholder feeds matches {few(map(repr, _names(patterns, _BEFORE)))}"
         raise found.refused(wrong, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts where you say")
     made = forward(graph, core, control=False, within=allowed)
     core |= made & (_typed(found, _GIVING) | ~backward(graph, ~allowed))  # what leads nowhere else goes too
@@ -218,7 +218,7 @@ def _cut_behind(thing: Any, asked: str, patterns: Any) -> Plan:
                 one, other = (f"{graph.names[i]!r} ({graph.types[i]})" for i in (op, reader))
                 why = f"{one} leads to {other}"
     if not region.any():
-        nothing = f"it has none of the patterns {few(map(repr, chosen))}"
+        nothing = f"nothing at its end matches {few(map(repr, chosen))}"
         how = "gs.recipes.split_at(ed, tensor) cuts where you say"
         raise found.refused(
             f"{why}, which is not post-processing" if why else nothing,

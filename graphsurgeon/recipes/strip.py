@@ -101,7 +101,7 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
             what computed them goes too, as a queue.
 
     Raises:
-        PlanError: nobody says which outputs are wanted, or the outputs need all there is.
+        PlanError: nobody says which outputs are wanted, or the outputs need every op.
         SelectionError: a tensor is not there.
 
     Example:
@@ -117,7 +117,7 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     wanted = results(thing, outputs, found)
     fed = tensors(found.graph, inputs, found.asked)
     made = _without_training(found, wanted, fed)
-    wrong = f"{few(wanted)} need{'s' * (len(wanted) == 1)} all there is"
+    wrong = f"{few(wanted)} need{'s' * (len(wanted) == 1)} every op of the graph"
     return _some(found, made, wrong, "There is nothing to take out")
 
 

@@ -21,8 +21,8 @@ from .signature import add_output, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
 
-_OUTPUTS = Wish("outputs", "Outputs", "outputs", hint="those of what was opened")
-_INPUTS = Wish("inputs", "Inputs", "inputs", hint="the placeholders")
+_OUTPUTS = Wish("outputs", "Outputs", "outputs", hint="default: those of what was opened")
+_INPUTS = Wish("inputs", "Inputs", "inputs", hint="default: all placeholders")
 _STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Values", "Parts", "Quantization"
 
 
@@ -64,14 +64,14 @@ TABLE = (
     Recipe("strip_quantization", "Take out FakeQuant", strip_quantization, _QUANTIZE),
     Recipe(
         "insert_after", "Insert an op after each op of a type", insert_after, _QUANTIZE,
-        (Wish("pattern", "After each", "name", needed=True, hint="Conv2D"),
-         Wish("op", "Op type to insert", "name", needed=True, hint="FakeQuantWithMinMaxArgs"),
-         Wish("name", "Name of each", "name", hint="a free one")),
+        (Wish("pattern", "After each", "name", needed=True, hint="such as Conv2D"),
+         Wish("op", "Op type to insert", "name", needed=True, hint="such as FakeQuantWithMinMaxArgs"),
+         Wish("name", "Name of each", "name", hint="default: a free one")),
     ),
     Recipe(
         "set_input", "Give an input another shape or dtype", set_input, _ENDS,
         (Wish("tensor", "Input", "tensor", needed=True),
-         Wish("shape", "Shape", "value", hint="[None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
+         Wish("shape", "Shape", "value", hint="such as [None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
         missing=_no_placeholder,
     ),
     Recipe(
@@ -85,17 +85,17 @@ TABLE = (
     ),
     Recipe(
         "cut_preprocessing", "Cut off pre-processing: decode, resize, scale", cut_preprocessing, _ENDS,
-        (Wish("patterns", "Patterns", "value", hint="['decode', 'resize', 'scale', 'sound']"),),
+        (Wish("patterns", "Patterns", "value", hint="default: ['decode', 'resize', 'scale', 'sound']"),),
         missing=_no_placeholder,
     ),
     Recipe(
         "cut_postprocessing", "Cut off post-processing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
-        (Wish("patterns", "Patterns", "value", hint="['best', 'nms', 'probabilities']"),),
+        (Wish("patterns", "Patterns", "value", hint="default: ['best', 'nms', 'probabilities']"),),
     ),
     Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
     Recipe(
         "rename", "Rename inputs, outputs, scopes and variables", rename, _ENDS,
-        (Wish("names", "Patterns", "value", hint="{'block*/w': 'stage*/kernel'}"),), table="names", rows=rows,
+        (Wish("names", "Patterns", "value", hint="such as {'block*/w': 'stage*/kernel'}"),), table="names", rows=rows,
     ),
     Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
     Recipe(
@@ -105,16 +105,17 @@ TABLE = (
     Recipe(
         "rename_checkpoint", "Write a checkpoint under other names", _renamed, _VALUES,
         (Wish("checkpoint", "Checkpoint", "text", needed=True), Wish("path", "To", "text", needed=True),
-         Wish("names", "Names", "value", needed=True, hint="{'old/*': 'new/*'}")), REPORT,
+         Wish("names", "Names", "value", needed=True, hint="such as {'old/*': 'new/*'}")), REPORT,
     ),
     Recipe(
         "recompute", "Let gradients compute activations again", recompute, _PARTS,
-        (Wish("loss", "Loss", "tensor", needed=True), Wish("blocks", "Blocks", "value", hint="['block1', 'block2']"),
-         Wish("to", "Scope of the copies", "name", hint="recomputed")),
+        (Wish("loss", "Loss", "tensor", needed=True),
+         Wish("blocks", "Blocks", "value", hint="such as ['block1', 'block2']"),
+         Wish("to", "Scope of the copies", "name", hint="default: recomputed")),
     ),
     Recipe(
         "frozen", "Freeze it: variables become constants, in a new editor", frozen, _PARTS,
-        (_OUTPUTS, _INPUTS, Wish("values", "Values", "text", hint="initial, where there are no others")),
+        (_OUTPUTS, _INPUTS, Wish("values", "Values", "text", hint="'initial' where there are no others")),
         EDITORS, ("frozen",),
     ),
     Recipe(
@@ -124,10 +125,10 @@ TABLE = (
     Recipe(
         "merge", "Merge it with another model, in a new editor", merge, _PARTS,
         (Wish("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
-         Wish("how", "How", "text", hint="after; or beside, or shared"),
-         Wish("connections", "Connections", "value", hint="{'features': 'x'}"),
-         Wish("names", "Scopes", "value", hint="('first', 'second')"),
-         Wish("values", "Values", "text", hint="initial, where there are no others")),
+         Wish("how", "How", "text", hint="default: after; or beside, or shared"),
+         Wish("connections", "Connections", "value", hint="such as {'features': 'x'}"),
+         Wish("names", "Scopes", "value", hint="such as ('first', 'second')"),
+         Wish("values", "Values", "text", hint="'initial' where there are no others")),
         EDITORS, ("merged",),
     ),
 )  # fmt: skip

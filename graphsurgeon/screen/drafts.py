@@ -53,11 +53,11 @@ def _copied(plan: Plan, scope: str, chosen: int) -> str:
         return f"{counted(chosen, 'ops')} will be copied to {scope}/"
     copied = plan.effect.copies[-1]
     along = int((~copied.step.selection.mask[copied.ops]).sum())
-    parts = [f"{along:,} also copied"] if along else []
+    parts = [f"{along:,} that they need"] if along else []
     parts += [counted(len(copied.placeholders), "placeholders")] if copied.placeholders else []
     text = f"{counted(len(copied.names) - along, 'ops')} will be copied to {scope}/"
     made = counted(len(copied.names) + len(copied.placeholders), "new ops")
-    return text + (f", with {' and '.join(parts)}: {made}" if parts else "")
+    return text + (f", plus {' and '.join(parts)}: {made}" if parts else "")
 
 
 def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> State:

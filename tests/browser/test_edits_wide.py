@@ -111,7 +111,7 @@ def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any, lab: Any)
     said(page, "PartitionedCall will give way to what is inside")
 
     # an op is waited for: another takes its place
-    choose(page, "before", "Let what waits for it wait for")
+    choose(page, "before", "Reroute what waits for it to")
     said(page, "before: go to the op that they should wait for")
     box(page, "other").focus()
     page.keyboard.press("Enter")

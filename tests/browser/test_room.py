@@ -48,6 +48,39 @@ def test_bars_and_legend_stay_in_cells_of_all_widths(page: Any, width: int) -> N
     assert page.evaluate(OUTSIDE, [".gs-top *, .gs-status *", ".gs"]) == []
     assert page.locator(".gs-title").evaluate(CUT) == [width == 480, "a_title_as_long_as_those_of_real_files.pbtxt"]
     assert page.locator(".gs-search input").evaluate("e => e.clientWidth") >= 100
+    lows = page.locator(".gs-far > *").evaluate_all("all => all.map(e => e.getBoundingClientRect().bottom)")
+    assert max(lows) - min(lows) < 5, "what wraps, wraps as a whole"
+
+
+#: Where Apply is, and the picture.
+PLACES = """() => [".gs-doing .gs-primary", ".gs-pane-source .gs-box .gs-body"]
+  .map(at => document.querySelector(at).getBoundingClientRect()).map(r => [r.right, r.top])"""
+
+
+@pytest.mark.parametrize("width", [846, 1006])
+def test_marks_and_tabs_move_neither_the_picture_nor_the_buttons(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width + 16, "height": 800})
+    ed = towers()
+    ed.screen.set_depth(1)
+    shown = WidgetPage(page, ed.screen)
+    box(page, "tower/of_a").click()
+    shown.settle()
+    painted(page)
+    before = page.evaluate(PLACES)
+    for mark in "io":
+        page.keyboard.press(mark)
+        shown.settle("mark_input" if mark == "i" else "mark_output")
+        painted(page)
+        assert page.evaluate(PLACES) == before, mark
+    page.get_by_role("button", name="Copy", exact=True).click()
+    shown.settle("copy")
+    painted(page)
+    before = page.evaluate(PLACES)
+    for tab in ("Steps", "New ops", "Code", "Boundary"):
+        page.get_by_role("tab", name=tab).click()
+        painted(page)
+        shot(page, f"room-{width}-{tab}")
+        assert page.evaluate(PLACES) == before, tab
 
 
 def test_the_keyboard_stays_in_the_picture_where_a_call_opens_and_folds(page: Any) -> None:

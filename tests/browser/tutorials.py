@@ -147,7 +147,7 @@ def _preview_of_01(reader: Reader) -> None:
     reader.copy("encoder")
     reader.enter("Tensor or value that feeds images:0", "photos:0")
     reader.enter("Tensor or value that feeds rate:0", "0.0")
-    reader.button("Let what reads \u2026 read it")
+    reader.button("Use it in place of \u2026")
     reader.click("finder/stand_in", "destination")
 
 
@@ -220,7 +220,7 @@ def _join_of_08(reader: Reader) -> None:
     reader.mark("readings", "i")
     reader.mark("code/out", "o")
     reader.copy("enc")
-    reader.button("Let what reads \u2026 read it")
+    reader.button("Use it in place of \u2026")
     reader.button("Fit the picture (f)")
     reader.click("quantities", "destination")
 
@@ -239,7 +239,7 @@ def _cross_of_11(reader: Reader) -> None:
     reader.copy("his")
     reader.enter("Tensor or value that feeds a:0", "a:0")
     reader.enter("Tensor or value that feeds b:0", "b:0")
-    reader.button("Let what reads \u2026 read it")
+    reader.button("Use it in place of \u2026")
     reader.click("mul_1", "destination")
 
 

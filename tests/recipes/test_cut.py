@@ -139,9 +139,9 @@ def plain(*, weights: bool):
 @pytest.mark.parametrize(
     ("recipe", "weights", "why"),
     [
-        (gs.recipes.cut_preprocessing, True, "nothing that a placeholder feeds is one of the patterns 'decode'"),
+        (gs.recipes.cut_preprocessing, True, "nothing that a placeholder feeds matches 'decode'"),
         (gs.recipes.cut_preprocessing, False, "'mul' (Mul) belongs to it, and nothing else reads what that gives"),
-        (gs.recipes.cut_nms, False, "it has none of the patterns 'nms'"),
+        (gs.recipes.cut_nms, False, "nothing at its end matches 'nms'"),
         (gs.recipes.cut_postprocessing, True, "'attention' (Softmax) leads to 'mixed' (MatMul), which is not"),
     ],
     ids=["no pattern", "no model", "no suppression", "in the middle"],
@@ -157,7 +157,7 @@ def test_a_factor_of_a_flag_is_not_a_picture():
         rate, x = tf1.placeholder(tf.float32, [], name="rate"), tf1.placeholder(tf.float32, [None, 4], name="x")
         tf.nn.relu((x * 2.0) / (1.0 - rate), name="y")
     said = refusal(gs.PlanError, gs.recipes.cut_preprocessing, gs.open(graph))
-    assert said.startswith("cut_preprocessing(): nothing that a placeholder feeds is one of the patterns"), said
+    assert said.startswith("cut_preprocessing(): nothing that a placeholder feeds matches"), said
 
 
 def test_a_pattern_that_is_none_is_named():

@@ -223,7 +223,7 @@ def test_nobody_says_which_outputs():
     assert refusal(gs.PlanError, gs.recipes.strip_training, ed) == (
         "strip_training(): nobody says which outputs are wanted.\nType outputs=[...]; nothing reads y:0."
     )
-    assert "y:0 needs all there is" in refusal(gs.PlanError, lambda: gs.recipes.strip_training(ed, "y:0"))
+    assert "y:0 needs every op of the graph" in refusal(gs.PlanError, lambda: gs.recipes.strip_training(ed, "y:0"))
 
 
 def test_whether_it_is_trained_is_decided():

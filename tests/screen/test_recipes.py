@@ -49,7 +49,7 @@ def test_what_does_not_apply_says_why(ed):
     assert off["restore_averages"] == "there is no variable in it"
     assert not ed.draft.steps  # what is tried is not kept
     assert entry(ed.screen, "for_inference")["form"][0] == {
-        "name": "outputs", "label": "Outputs", "value": "y:0", "hint": "those of what was opened",
+        "name": "outputs", "label": "Outputs", "value": "y:0", "hint": "default: those of what was opened",
     }  # fmt: skip
 
 

@@ -186,9 +186,8 @@ def test_a_copy_says_how_much_comes_along():
     screen.copy("one")
     made = screen.draft.preview().counts["ops"]
     assert made > chosen > 1
-    said = (
-        f"{chosen} ops will be copied to one/, with {made - chosen - 1} also copied and 1 placeholder: {made} new ops"
-    )
+    needed = made - chosen - 1
+    said = f"{chosen} ops will be copied to one/, plus {needed} that they need and 1 placeholder: {made} new ops"
     assert screen.traits()["status"]["text"].startswith(said)
 
 

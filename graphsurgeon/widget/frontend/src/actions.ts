@@ -21,11 +21,11 @@ export const SECOND: Record<
   Second,
   { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
 > = {
-  reroute: { menu: "Let what reads it read \u2026", ask: "go to the op whose output they should read and press r", key: "r" },
+  reroute: { menu: "Reroute its readers to \u2026", ask: "go to the op whose output they should read and press r", key: "r" },
   swap: { menu: "Swap its readers with those of \u2026", ask: "go to the other op and press Enter" },
   add_control: { menu: "Run it after \u2026", ask: "go to the op that should run first and press Enter", order: true },
   reroute_control: {
-    menu: "Let what waits for it wait for \u2026",
+    menu: "Reroute what waits for it to \u2026",
     ask: "go to the op that they should wait for and press Enter",
     order: true,
   },

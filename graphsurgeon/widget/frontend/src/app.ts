@@ -45,6 +45,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   /** how each pane looked last, and whether it is being placed and not moved by hand */
   const looks = new Map<PaneName, Look>();
   let placing = false,
+    /** whether what is new lies elsewhere than what was, so that before and after look at different places */ apart = false,
     sidesChosen = false,
     width = 0,
     had = "",
@@ -343,8 +344,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (!acts.staged) return;
     const now = panes[store.now.active];
     place(() => {
-      align(other(now), now, now.size);
-      if (panes.destination.bring()) align(panes.source, panes.destination, panes.destination.size);
+      if (!apart) align(other(now), now, now.size);
+      if (!panes.destination.bring()) return;
+      align(panes.source, panes.destination, panes.destination.size);
+      apart = panes.source.fill();
     });
   }
 
@@ -401,6 +404,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       panes.source.update(source ?? null, titles.source ?? "");
       panes.destination.update(destination ?? null, titles.destination ?? "", acts.follows);
     });
+    apart = false;
     lineUp();
     tabs();
     const stats = source?.stats;

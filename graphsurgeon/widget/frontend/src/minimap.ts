@@ -9,7 +9,10 @@ const WIDE = 150,
   HIGH = 120,
   LEAST = 360,
   EDGE = 12,
-  AWAY = 10;
+  AWAY = 10,
+  /** what stands around a box: badges, chips */ AROUND = 12,
+  /** the name of an open scope: its height, and about the width of a letter */ HEAD = 26,
+  LETTER = 7;
 const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
 
 export class Minimap {
@@ -90,11 +93,16 @@ export class Minimap {
     return this.element.parentElement?.classList.contains("gs-dock") ?? false;
   }
 
-  /** A corner of the pane in which it covers no box; the one where it is, if that will do. */
+  /** A corner of the pane in which it covers no box and no name of a scope; the one where it is, if that will do. */
   #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
     const wide = scene.w * this.#k + EDGE,
       high = scene.h * this.#k + EDGE,
       { x, y, k } = this.view;
+    const taken = [
+      ...scene.boxes.map(b => ({ x: b.x - AROUND, y: b.y - AROUND, w: b.w + 2 * AROUND, h: b.h + 2 * AROUND })),
+      ...scene.groups.map(g => ({ x: g.x, y: g.y, w: Math.min(g.w, 2 * AROUND + g.label.length * LETTER), h: HEAD })),
+      ...scene.groups.filter(g => g.state).map(g => ({ x: g.x + g.w - AROUND, y: g.y - AROUND, w: 2 * AROUND, h: 2 * AROUND })),
+    ];
     return [this.#corner, ...CORNERS].find(corner => {
       const at = {
         x: corner.endsWith("right") ? w - AWAY - wide : AWAY,
@@ -102,7 +110,7 @@ export class Minimap {
         w: wide,
         h: high,
       };
-      return !scene.boxes.some(b => overlap(at, { x: b.x * k + x, y: b.y * k + y, w: b.w * k, h: b.h * k }));
+      return !taken.some(b => overlap(at, { x: b.x * k + x, y: b.y * k + y, w: b.w * k, h: b.h * k }));
     });
   }
 

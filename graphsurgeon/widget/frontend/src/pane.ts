@@ -194,7 +194,7 @@ export class Pane {
     return [this.view.x, this.view.y, this.view.k].join();
   }
 
-  /** Takes the first look once the pane has a size; later keeps the middle in the middle. */
+  /** Takes the first look once the pane has a size; later keeps the middle in the middle across, and the top where it is. */
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
@@ -205,7 +205,7 @@ export class Pane {
     if (other && this.#still?.at === this.#stands()) this.#framed ??= this.#still.framed;
     if (!this.#shown) this.view.first(this.scene, w, hh);
     else if (other) {
-      this.view.pan((w - this.#width) / 2, (hh - this.#height) / 2);
+      this.view.pan((w - this.#width) / 2, 0);
       this.#within(around(seen), around(still));
     }
     if (this.#framed) {
@@ -231,15 +231,20 @@ export class Pane {
     this.view.show(r, w, hh);
   }
 
-  /** Brings what is new into sight, and again in a pane of another size until somebody looks elsewhere; whether it had
-   * to move for that. */
+  /** Brings what is new into sight, and again in a pane of another size until somebody looks elsewhere; whether there is
+   * something new. */
   bring(): boolean {
-    const was = this.#stands();
-    if (!this.#shown || !this.#width) return false;
     const [w, hh] = this.size,
       added = this.#brought;
-    if (added) this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.holds(box, w, hh))]), added);
-    return was !== this.#stands();
+    if (!this.#shown || !this.#width || !added) return false;
+    this.#within(around([added, ...this.scene!.boxes.filter(box => this.view.holds(box, w, hh))]), added);
+    return true;
+  }
+
+  /** Leaves no more room beside the picture than there must be; whether it had to move for that. */
+  fill(): boolean {
+    const all = this.scene && around([...this.scene.boxes, ...this.scene.groups]);
+    return !!all && this.view.fill(all, this.size[0]);
   }
 
   /** What is new was seen, and somebody looks elsewhere. */

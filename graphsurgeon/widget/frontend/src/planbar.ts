@@ -37,7 +37,7 @@ export class PlanBar {
   readonly #summary = h("div", { class: "gs-summary", tabindex: -1, role: "group", "aria-label": "Boundary" });
   readonly #scope = field({
     class: "gs-copy-to",
-    placeholder: "free scope",
+    placeholder: "new scope",
     "aria-label": "Scope to copy to",
   });
   readonly #unmapped = h(
@@ -96,7 +96,7 @@ export class PlanBar {
       { class: "gs-copying" },
       h("span", { class: "gs-word" }, "Copy to"),
       this.#scope,
-      h("span", { class: "gs-word" }, "unmapped inputs"),
+      h("span", { class: "gs-word gs-unmapped" }, "unmapped inputs"),
       this.#unmapped,
       this.#copyButton,
     );
@@ -108,7 +108,16 @@ export class PlanBar {
         "div",
         { class: "gs-plan-row" },
         this.#tabs,
-        h("div", { class: "gs-row" }, this.#saveButton, this.#undo, this.#redo, this.#compareButton, this.#tryButton, this.#applyButton),
+        h(
+          "div",
+          { class: "gs-row gs-doing" },
+          this.#saveButton,
+          this.#undo,
+          this.#redo,
+          this.#compareButton,
+          this.#tryButton,
+          this.#applyButton,
+        ),
       ),
       this.#panel,
     );
@@ -251,7 +260,7 @@ export class PlanBar {
         b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
         leaks > 0 &&
           h("button", { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(leaks, "leak")}`),
-        b.problem && h("span", { class: b.outputs.length ? "gs-problem" : "gs-muted", title: b.problem }, b.problem),
+        b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
         b.swap && small("Swap", () => this.ask("swap_boundary", {}), undefined, { title: "Let inputs and outputs change places" }),
         button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
       );

@@ -87,10 +87,10 @@ export const tables = {
             { class: "gs-row" },
             h("span", { class: "gs-muted" }, `is ${t.by}`),
             small(
-              "Let what reads \u2026 read it",
-              () => pick(`Whose readers should read ${t.by}`, old => ask("reroute", { old, to: t.by })),
+              "Use it in place of \u2026",
+              () => pick(`Which tensor should ${t.by} take the place of`, old => ask("reroute", { old, to: t.by })),
               undefined,
-              { title: `Choose the tensor whose readers should read ${t.by}` },
+              { title: `Choose a tensor: what reads it will read ${t.by}` },
             ),
           ),
         ];

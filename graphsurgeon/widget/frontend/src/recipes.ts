@@ -19,14 +19,14 @@ export class Recipes {
     const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
     this.acts.p.popup.choose("Recipes", [
       ...found.map((recipe): Choice => ({
-        text: recipe.does + (recipe.form.length ? " \u2026" : ""),
+        text: recipe.does + (recipe.form.length ? "\u00a0\u2026" : ""),
         group: recipe.group,
         off: recipe.off !== "",
         why: recipe.off,
         run: () => this.#ask(recipe),
       })),
       ...TARGETS.map(([target, name]): Choice => ({
-        text: `Check it for ${name} \u2026`,
+        text: `Check it for ${name}\u00a0\u2026`,
         group: "Targets",
         run: () => this.#check(target, name, outputs),
       })),
@@ -45,8 +45,8 @@ export class Recipes {
   /** Asks the converter of a target, and shows what it says. */
   #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
     const fields: Field[] = [
-      { name: "outputs", label: "Outputs", value: outputs, hint: "those of what was opened" },
-      { name: "inputs", label: "Inputs", hint: "the placeholders" },
+      { name: "outputs", label: "Outputs", value: outputs, hint: "default: those of what was opened" },
+      { name: "inputs", label: "Inputs", hint: "default: all placeholders" },
       {
         name: "prove",
         label: "If nothing is in the way",

@@ -24,7 +24,7 @@ interface Shown {
 export class Search {
   readonly #input = field({
     type: "search",
-    placeholder: "Search ops  ( / )",
+    placeholder: "Search ( / )",
     role: "combobox",
     "aria-label": "Search ops",
     "aria-expanded": "false",

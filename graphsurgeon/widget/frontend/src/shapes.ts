@@ -42,6 +42,8 @@ export function drawBox(g: SVGGElement, b: Box): void {
   // a stub keeps the link to what is hidden
   if (hidden)
     parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
+  // as view/svg.py draws it
+  if (folded) parts.push(s("path", { class: "gs-more", d: `M${b.w - 13},8h6m-3,-3v6` }));
   let at = 7;
   for (const [colour, share] of b.paint?.bars ?? []) {
     const wide = (b.w - 14) * share;
@@ -119,11 +121,15 @@ export function drawFound(n: number, b: Box): SVGGElement {
 export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
   const g = s("g", { class: "gs-chips", "aria-hidden": "true" });
   const y = "kind" in item ? item.h - 5 : 5;
-  let left = "kind" in item ? -6 : 0,
-    right = item.w + ("kind" in item ? 6 : -8);
+  const wide = (chip: Chip) => chip.text.length * 6.4 + 14,
+    ahead = (chip: Chip) => "kind" in item && (chip.kind === "in" || chip.kind === "leak"),
+    // beside the port in the middle, never below it
+    room = (all: Chip[]) => item.w / 2 + 8 - 3 + all.reduce((sum, chip) => sum + wide(chip) + 3, 0);
+  let left = "kind" in item ? Math.min(-6, item.w - room(chips.filter(ahead))) : 0,
+    right = "kind" in item ? Math.max(item.w + 6, room(chips.filter(chip => !ahead(chip)))) : item.w - 8;
   for (const chip of chips) {
-    const w = chip.text.length * 6.4 + 14;
-    const fromLeft = "kind" in item && (chip.kind === "in" || chip.kind === "leak");
+    const w = wide(chip),
+      fromLeft = ahead(chip);
     const x = fromLeft ? left : right - w;
     if (fromLeft) left += w + 3;
     else right -= w + 3;

@@ -92,18 +92,22 @@ export class TopBar {
         this.#scale,
         does("plus", "Zoom in (+)", "in"),
       ),
-      button({
-        icon: icon("run"),
-        text: "Run",
-        label: "Run the graph on a feed (x)",
-        class: "gs-live gs-run-button",
-        press: () => events.does("run"),
-      }),
-      search,
-      does("help", "Keys and signs (?)", "help"),
-      this.#plan,
-      this.#inspector,
-      this.#full,
+      h(
+        "div",
+        { class: "gs-far" },
+        button({
+          icon: icon("run"),
+          text: "Run",
+          label: "Run the graph on a feed (x)",
+          class: "gs-live gs-run-button",
+          press: () => events.does("run"),
+        }),
+        search,
+        does("help", "Keys and signs (?)", "help"),
+        this.#plan,
+        this.#inspector,
+        this.#full,
+      ),
     );
   }
 

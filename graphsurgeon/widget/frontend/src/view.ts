@@ -1,10 +1,11 @@
 // Pan and zoom of one pane. Local only: nothing here ever sends a message.
-import { centre, nearest } from "./places";
+import { around, centre, nearest } from "./places";
 import type { Rect, Scene } from "./types";
 
 export const LEAST = 0.1,
   MOST = 3,
-  FRAMED_LEAST = 0.75;
+  FRAMED_LEAST = 0.75,
+  FIRST_LEAST = 0.7;
 const MARGIN = 20;
 
 export class View {
@@ -14,9 +15,12 @@ export class View {
 
   constructor(private readonly changed: () => void) {}
 
-  /** The first look: full size, in the middle where it fits; else the beginning is in sight. */
+  /** The first look: in the middle, so large that it fits across, between 70 % and full size; full size where that does
+   * not do. The beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
-    this.#centre(scene, width, height, 1);
+    const all = around([...scene.boxes, ...scene.groups]) ?? scene,
+      k = Math.min(1, scene.direction === "LR" ? (height - MARGIN) / all.h : (width - MARGIN) / all.w);
+    this.#centre(scene, width, height, k < FIRST_LEAST ? 1 : k);
     const depth = (r: Rect) => centre(r)[scene.direction === "LR" ? 0 : 1],
       least = Math.min(...scene.boxes.map(depth));
     const start = nearest(
@@ -62,6 +66,17 @@ export class View {
     this.x = along && w > width ? MARGIN : (width - w) / 2;
     this.y = !along && hh > height ? MARGIN : (height - hh) / 2;
     this.changed();
+  }
+
+  /** Moves `r` across where it leaves much room at one side that it need not: into the middle, or up to the edge; whether
+   * it had to. */
+  fill(r: Rect, width: number): boolean {
+    const [x] = this.toPane(r.x, r.y),
+      w = r.w * this.k,
+      to = w + 2 * MARGIN <= width ? (width - w) / 2 : Math.max(width - w - MARGIN, Math.min(MARGIN, x));
+    if (Math.abs(to - x) < width / 8) return false;
+    this.pan(to - x, 0);
+    return true;
   }
 
   /** Looks from here. */

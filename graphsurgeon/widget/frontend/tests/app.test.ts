@@ -214,7 +214,7 @@ test("rename, collapse and inline", () => {
 
 test("an op without outputs can be waited for and made to wait", () => {
   start({ scenes: { source: scene([box("n", { outputs: 0 }), box("b")]), destination: null } });
-  edit("n", "Let what waits for it");
+  edit("n", "Reroute what waits for it");
   item("b").focus();
   key(item("b"), "Enter");
   expect(model.verbs.at(-1)).toEqual(["reroute_control", { old: "n", to: "b" }]);
@@ -591,7 +591,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   item("a").focus();
   key(item("a"), "Escape");
   expect(host.querySelector(".gs-picking")).toBeNull();
-  click(named("Choose the tensor whose readers should read copy/y:0"));
+  click(named("Choose a tensor: what reads it will read copy/y:0"));
   click(item("b"));
   model.answer("details", {
     title: "b",

@@ -127,13 +127,17 @@ test("the arrow head lies at the end of the path, along it", () => {
   expect(arrow("M0,0", 10)).toBe(null);
 });
 
-test("the first view is full size, whatever its size", () => {
+test("the first view is full size, or as small as lets it fit across and be read", () => {
   const view = new View(() => {}),
     s = scene([]);
   view.first(s, 800, 600);
   expect([view.k, view.x]).toEqual([1, 250]);
   view.first({ ...s, h: 5000 }, 800, 600);
   expect([view.k, view.y]).toEqual([1, 20]);
+  view.first({ ...s, w: 1000 }, 800, 600);
+  expect([view.k, view.x]).toEqual([0.78, 10]);
+  view.first({ ...s, w: 3000 }, 800, 600);
+  expect(view.k).toBe(1);
 });
 
 test("the first view has the beginning of a large picture in sight, by the shortest way", () => {

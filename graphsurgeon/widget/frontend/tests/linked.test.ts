@@ -45,6 +45,17 @@ test("what is in the middle of one picture stands at the same place in the other
   expect([after.view.k, ...at(after, "b")]).toEqual([0.5, ...at(before, "b")]);
 });
 
+test("a picture that stands at one side, beside room, comes to the middle or up to the edge", () => {
+  const one = pane("source", ["a", 0, 0]);
+  const [wide] = one.scene!.boxes.map(b => b.w);
+  one.view.put(-30, 5, 1);
+  expect([one.fill(), one.view.x, one.view.y]).toEqual([true, (600 - wide!) / 2, 5]);
+  expect(one.fill()).toBe(false);
+  one.view.put(190, 5, 1);
+  one.drawing.draw(scene([box("a", { w: 900 })]));
+  expect([one.fill(), one.view.x]).toEqual([true, 20]);
+});
+
 test("pictures that have nothing in common stay as they are", () => {
   const before = pane("source", ["a", 0, 0]),
     after = pane("destination", ["new", 0, 0]);

@@ -76,6 +76,19 @@ test("a fold that lies in the region in part says how much, in the place of its 
   expect(g.classList.contains("gs-part")).toBe(false);
 });
 
+test("what can be unfolded has a plus, and the chips of a box stand beside its port", () => {
+  const d = new Drawing();
+  d.draw(scene([box("s/", { kind: "scope", w: 60 }), box("a", { w: 60 })]));
+  expect(["s/", "a"].map(name => d.named(name)!.g.querySelectorAll(".gs-more").length)).toEqual([1, 0]);
+  d.mark({ ...NO_BOUNDARY, outputs: [{ tensor: "a:0", text: "a:0" }], inputs: [{ tensor: "s/x:0", text: "s/x:0" }] });
+  const [x] = d
+    .named("a")!
+    .g.querySelector(".gs-chip-out")!
+    .getAttribute("transform")!
+    .match(/[\d.]+/)!;
+  expect(Number(x)).toBeGreaterThan(30 + 4.5);
+});
+
 test("texts are as wide as the layout took them to be, where it knows their characters", () => {
   expect(measure("WWWWWWWWWW", 12)).toBe(113.28);
   expect(measure("\u6c34", 12)).toBeNull();
