@@ -120,9 +120,9 @@ def test_what_is_asked_is_refused_in_words():
     ed = gs.open(net())
     with refuses(gs.PlanError, "check(target='lite')", "'lite' is not a target", "Choose one of 'tfjs', 'tflite'"):
         ed.check("lite")
-    with refuses(gs.SelectionError, "check(outputs='lost:0')", "'lost'"):
+    with refuses(gs.SelectionError, "check(outputs='lost:0')", "'lost:0'"):
         ed.check("tflite", "lost:0")
-    with refuses(gs.SelectionError, "check(inputs='lost:0')", "'lost'"):
+    with refuses(gs.SelectionError, "check(inputs='lost:0')", "'lost:0'"):
         ed.check("tflite", "last:0", "lost:0")
     with refuses(
         gs.PlanError, "check(target='tfjs')", "tensorflowjs, is not installed", "Type pip install tensorflowjs"

@@ -293,7 +293,7 @@ def test_a_checkpoint_without_a_shard(tmp_path):
         (("enc", "dec"), {"enc/out:0": "in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),
         (("enc", "dec"), {"enc/out:0": "Dec/in:0"}, PlanError, ["begins with no name", "'enc/in:0' or 'dec/in:0'"]),
         (("enc", "dec"), {"enc/out:1": "dec/in:0"}, SelectionError, ["'enc/out:1'", "has 1 output", "'enc/out:0'"]),
-        (("enc", "dec"), {"enc/uot:0": "dec/in:0"}, SelectionError, ["'enc/uot:0'", "no op is called", "'enc/out'"]),
+        (("enc", "dec"), {"enc/uot:0": "dec/in:0"}, SelectionError, ["'enc/uot:0'", "no op has", "'enc/out'"]),
     ],
 )
 def test_what_is_proposed_can_be_typed(names, connections, kind, words):

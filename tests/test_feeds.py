@@ -84,11 +84,11 @@ def test_what_would_say_something_else_is_refused(fed, name, value, wrong, inste
 
 
 def test_a_name_that_is_none_is_told_what_can_be_fed(fed):
-    with refuses(SelectionError, "no op is called 'pictures'", "What it can be fed: 'x:0', 'n:0', 'c:0'"):
+    with refuses(SelectionError, "there is no tensor 'pictures:0'", "What it can be fed: 'x:0', 'n:0', 'c:0'"):
         given(fed, {"pictures": 1}, "trace")
-    with refuses(SelectionError, "no op is called 'wods'", "Did you mean 'words'?"):
+    with refuses(SelectionError, "there is no tensor 'wods:0'", "Did you mean 'words'?"):
         given(fed, {"wods": 1}, "trace")
-    with refuses(SelectionError, "no op is called 'pictures'", "Nothing there has a similar name"):
+    with refuses(SelectionError, "there is no tensor 'pictures:0'", "Nothing there has a similar name"):
         given(gs.open(tf.Graph()), {"pictures": 1}, "trace")
 
 

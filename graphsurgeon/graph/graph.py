@@ -454,7 +454,7 @@ class Graph:
             raise SelectionError(asked, wrong, f"Type it as op:output, like '{op_name or name}:0'")
         if op_name not in self.index:
             more, instead = self._inside(op_name)
-            wrong = f"there is no tensor {name!r} in {self.title}" + (more or f": no op is called {op_name!r}")
+            wrong = f"there is no tensor {name!r} in {self.title}" + (more or ": no op has that name")
             raise SelectionError(asked, wrong, instead or did_you_mean(op_name, self.index))
         i, port = self.index[op_name], int(port_text)
         outputs = self.stated(i)

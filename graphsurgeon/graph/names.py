@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
+_ODD = re.compile(r"[^A-Za-z0-9_.\\\-/>]")
 _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-]*(/[A-Za-z0-9_.\\\->]+)*")
 
 #: Variable and training collections: a trainer, a Saver or an initialiser must find what is in them.
@@ -49,6 +50,33 @@ def valid_scope(scope: str) -> bool:
         (True, False, False)
     """
     return bool(_SCOPE.fullmatch(scope))
+
+
+def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, str]:
+    """Returns what is wrong with a name that TensorFlow does not take, and what to type instead.
+
+    Args:
+        name: the name.
+        what: what it is to be, with its article.
+        taken: says of a name whether it is not free.
+
+    Example:
+        >>> unfit("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[0]
+        "'block/first conv' is not a name of an op: ' ' is not allowed in it"
+        >>> unfit("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[1]
+        "Use letters, digits, '_', '.', '-' and '/' between parts, as 'block/first_conv_2'"
+    """
+    odd = _ODD.search(name)
+    if odd or ">" in name.partition("/")[0]:
+        why = f"{odd.group() if odd else '>'!r} is not allowed in it"
+    elif not all(name.split("/")):
+        why = f"{'a part of it' if name else 'it'} is empty"
+    else:
+        why = f"it begins with {name[:1]!r}"
+    parts = [part for part in _ODD.sub("_", name).split("/") if part]
+    like = "/".join(parts).lstrip("_-\\>/")
+    free = free_name(like if valid_scope(like) else "other", taken)
+    return f"{name!r} is not {what}: {why}", f"Use letters, digits, '_', '.', '-' and '/' between parts, as {free!r}"
 
 
 def free_name(wish: str, taken: Callable[[str], object], as_tensorflow: bool = False) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import PlanError, SelectionError, did_you_mean
 from ..graph.contexts import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
-from ..graph.names import free_name, under, valid_scope
+from ..graph.names import free_name, under, unfit, valid_scope
 from ..graph.packages import refuse_unknown
 from ..words import counted, few
 from .cures import cured_mapping
@@ -37,7 +37,7 @@ def _namespace_fault(step: CopyStep, base: Workbench) -> tuple[str, str] | None:
         wrong = f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first" if clash else ""
         return (wrong, f"Copy under a scope: to={free_name('copy', base.taken)!r} is free") if clash else None
     if not valid_scope(step.to):
-        return f"{step.to!r} is not a name scope", "Use letters, digits, '_', '.', '-' and '/' between parts"
+        return unfit(step.to, "a name scope", base.taken)
     if base.taken(step.to):
         free = free_name(step.to, base.taken)
         return f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free"
@@ -48,8 +48,9 @@ def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[F
     """Faults of names that a copy is given one by one: no name, taken in the destination, or given twice."""
     seen: set[str] = set()
     for name in names:
-        wrong = "" if valid_scope(name) else f"{name!r} is not a name of an op"
-        wrong = wrong or (f"the name {name!r} is taken in {base.title}" if name in base.index else "")
+        if not valid_scope(name):
+            return [Fault(f"copy(to={step.to!r}, names=...)", *unfit(name, "a name of an op", base.taken))]
+        wrong = f"the name {name!r} is taken in {base.title}" if name in base.index else ""
         wrong = wrong or (f"the name {name!r} is given to two ops" if name in seen else "")
         if wrong:
             instead = "Give each op a free name of its own"

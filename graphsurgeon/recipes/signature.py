@@ -8,7 +8,7 @@ from typing import Any
 
 from ..editor import Editor
 from ..errors import PlanError
-from ..graph.names import free_name, tensor_name
+from ..graph.names import free_name, tensor_name, valid_scope
 from ..graph.traversal import backward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
@@ -29,7 +29,7 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
         name: what to call it: a name that no op has.
 
     Raises:
-        PlanError: the name is taken, or none; or the tensor is a handle, which nobody can fetch.
+        PlanError: the name is taken, or is none; or the tensor is a handle, which nobody can fetch.
         SelectionError: the tensor is not there.
 
     Example:
@@ -50,7 +50,8 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
         raise found.refused(wrong, "Name a tensor that is read from it")
     plan = found.plan.insert("Identity", on=source, name=name, only=[])
     for fault in plan.effect.faults:
-        raise PlanError(found.asked, fault.wrong, f"Choose another: {free_name(name or 'output', found.graph.taken)!r}")
+        another = f"Choose another: {free_name(name or 'output', found.graph.taken)!r}"
+        raise PlanError(found.asked, fault.wrong, fault.instead if name and not valid_scope(name) else another)
     return plan
 
 

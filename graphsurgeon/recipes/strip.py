@@ -56,7 +56,8 @@ def for_inference(
             been applied, as what keeps the averages goes with the variables.
 
     Raises:
-        PlanError: nobody says which outputs are wanted; a part is refused: the message names the op and why.
+        PlanError: nobody says which outputs are wanted; it is in inference form already; a part is refused: the message
+            names the op and why.
         SelectionError: a tensor is not there.
 
     Example:
@@ -73,7 +74,7 @@ def for_inference(
     found = subject(thing, "for_inference()")
     wanted = results(thing, outputs, found)
     fed = tensors(found.graph, inputs, found.asked)
-    found = subject(thing, found.asked, [*wanted, *fed])
+    found = start = subject(thing, found.asked, [*wanted, *fed])
     if training is not None:
         found = found.after(found.plan.resolve_condition(training, False))
     needed = _needed(found, wanted, fed)
@@ -82,9 +83,14 @@ def for_inference(
     found = found.after(_without_training(found, wanted, fed))
     for part in (_without_checks, _without_dropout, _without_identities):
         found = found.after(part(found))
+    variables = found.typed("Variable", "VariableV2", "VarHandleOp")
     if fold_batch_norm is None:
-        fold_batch_norm = not found.typed("Variable", "VariableV2", "VarHandleOp")
-    return fold(found) if fold_batch_norm else found.plan
+        fold_batch_norm = not variables
+    made = fold(found) if fold_batch_norm else found.plan
+    instead = "There is nothing to take out"
+    if variables:
+        instead += f"; gs.recipes.frozen(ed, {wanted!r}) makes its variables constants"
+    return _some(start, made, "it is in inference form already", instead)
 
 
 def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:

@@ -141,7 +141,7 @@ def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
         if op >= 0 and ":" not in str(getattr(one, "name", one)) and graph.outputs(op) == []:
             name = graph.names[op]  # it is there to run, and gives nothing
         else:
-            graph.tensor(name, f"{asked}: {name!r}")
+            graph.tensor(name, asked)
         names.append(name)
     return names
 

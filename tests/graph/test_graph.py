@@ -141,7 +141,7 @@ def test_find_proposes_the_nearest():
 
 def test_tensor_names_refused():
     g = net()
-    with refuses(SelectionError, "there is no tensor 'net/mn:0' in net: no op is called 'net/mn'", "'net/mm'"):
+    with refuses(SelectionError, "there is no tensor 'net/mn:0' in net: no op has that name", "'net/mm'"):
         g.tensor("net/mn:0")
     with refuses(SelectionError, "'net/mm:x' is not a tensor name", "'net/mm:0'"):
         g.tensor("net/mm:x")

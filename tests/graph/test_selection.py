@@ -175,7 +175,7 @@ def test_selections_of_two_graphs_do_not_mix():
         ({"name": ["out", "net/z*"]}, ["no op name of net fits 'net/z*'", "outermost scopes"]),
         ({"inputs": "x:0"}, ["a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()"]),
         ({"inputs": "x:0", "outputs": []}, ["a boundary needs outputs"]),
-        ({"outputs": "ouf:0"}, ["select(outputs=['ouf:0'])", "no op is called 'ouf'", "'out'"]),
+        ({"outputs": "ouf:0"}, ["select(outputs=['ouf:0'])", "there is no tensor 'ouf:0'", "'out'"]),
         ({"inputs": "out:7", "outputs": "out:0"}, ["op 'out' (Relu) has 1 output", "It has 'out:0'"]),
     ],
 )

@@ -40,7 +40,7 @@ def test_what_has_no_numbers_says_why(trace):
         trace["h:0"]
     with refuses(SelectionError, "trace['off:0']", "did not run in this run"):
         trace["off:0"]
-    with refuses(SelectionError, "trace['nope:0']", "no op is called 'nope'"):
+    with refuses(SelectionError, "trace['nope:0']", "there is no tensor 'nope:0'"):
         trace["nope:0"]
     with refuses(SelectionError, "trace.cost('off')", "'off' did not run"):
         trace.cost("off")

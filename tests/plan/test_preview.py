@@ -28,7 +28,7 @@ def test_text():
         "  net/mm:0 -> t/net/drop input 0 (was net/mm:0)",
         "nothing that exists is touched",
         "warnings",
-        "  leak: rate:0 became a placeholder without being marked as input",
+        "  leak: rate:0 became a placeholder without being marked as input: name it in inputs= too, or feed it",
         "  1 control input from outside dropped: side after rate",
     ]
 

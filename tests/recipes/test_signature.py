@@ -120,7 +120,9 @@ def test_a_plan_has_no_signature():
 @pytest.mark.parametrize(
     ("tensor", "name", "why"),
     [
-        ("block/a", "y", "add_output('block/a:0', 'y'): the name 'y' is taken, or none.\nChoose another: 'y_2'."),
+        ("block/a", "y", "add_output('block/a:0', 'y'): the name 'y' is taken.\nChoose another: 'y_2'."),
+        ("block/a", "a b", "add_output('block/a:0', 'a b'): 'a b' is not a name of an op: ' ' is not allowed in it.\n"
+         "Use letters, digits, '_', '.', '-' and '/' between parts, as 'a_b'."),
         ("block/a", "", "add_output('block/a:0', ''): the new op has no name.\nChoose another: 'output'."),
     ],
 )
@@ -136,4 +138,4 @@ def test_a_handle_is_no_output():
 
 
 def test_a_tensor_that_is_not_there_is_refused():
-    assert "'nowhere'" in refusal(gs.SelectionError, gs.recipes.add_output, network(), "nowhere", "out")
+    assert "'nowhere:0'" in refusal(gs.SelectionError, gs.recipes.add_output, network(), "nowhere", "out")

@@ -226,6 +226,25 @@ def test_nobody_says_which_outputs():
     assert "y:0 needs every op of the graph" in refusal(gs.PlanError, lambda: gs.recipes.strip_training(ed, "y:0"))
 
 
+def test_what_is_in_inference_form_is_said_to_be():
+    ed = gs.open(dropped("TF 2"))
+    ed.apply(gs.recipes.for_inference(ed, "y:0"))
+    assert refusal(gs.PlanError, gs.recipes.for_inference, ed, "y:0") == (
+        "for_inference(): it is in inference form already.\nThere is nothing to take out."
+    )
+    with ed.graph.as_default():
+        w = tf1.get_variable("w", [4], use_resource=False)
+        tf.add(ed.graph.get_tensor_by_name("y:0"), w, name="z")
+    said = refusal(gs.PlanError, gs.recipes.for_inference, gs.open(ed.graph), ["y:0", "z:0"])
+    assert "nothing to take out; gs.recipes.frozen(ed, ['y:0', 'z:0']) makes its variables constants." in said
+
+
+def test_a_tensor_that_is_not_there_is_named_once():
+    said = refusal(gs.SelectionError, gs.recipes.for_inference, gs.open(dropped("TF 2")), "yy:0")
+    words = "for_inference(): there is no tensor 'yy:0' in graph: no op has that name.\nDid you mean 'y'"
+    assert said.startswith(words)
+
+
 def test_whether_it_is_trained_is_decided():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None, 4], name="x")

@@ -113,7 +113,7 @@ def test_what_feeds_a_copy_is_said_on_screen():
     # of a copy that cannot be made it says what was asked for
     screen.set_input(0, "x:0", "nix:0")
     assert rows() == [("x:0", "in", "tensor", "nix:0")]
-    assert "no op is called 'nix'" in screen.state.status.text
+    assert "there is no tensor 'nix:0'" in screen.state.status.text
     with refuses(PlanError, "with_input(1, 'x:0', 'keep')", "step 1 is not a copy"):
         screen.set_input(1, "x:0", "keep")
 

@@ -59,6 +59,7 @@ def test_a_recipe_is_steps_of_the_plan(ed):
     assert done["line"].startswith("strip_dropout: ")
     assert ed.draft.steps
     assert entry(ed.screen, "strip_dropout")["off"]  # after the plan there is none
+    assert entry(ed.screen, "for_inference")["off"] == "it is in inference form already"
     ed.screen.recipe("insert_after", {"pattern": "Conv2D", "op": "Relu", "name": ""})
     ed.screen.apply()
     assert "dropout/Mul" not in ed.snapshot.names

@@ -242,7 +242,7 @@ def test_by_hand_a_marked_tensor_that_an_edit_takes_out_is_told_as_gone(session)
     screen.apply()
     boundary = screen.traits()["boundary"]
     assert boundary["outputs"][0]["text"] == f"{LOW}:0  is gone"
-    assert f"no op is called {LOW!r}" in boundary["problem"]
+    assert f"there is no tensor '{LOW}:0'" in boundary["problem"]
     screen.undo()
     assert screen.traits()["boundary"]["ops"] == 2
 

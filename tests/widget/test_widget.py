@@ -56,7 +56,7 @@ def test_an_error_of_the_screen_is_answered_shown_and_kept(widget):
     assert reply["ok"] is False
     error = reply["error"]
     assert error["asked"] == "mark_input('nowhere:0')"
-    assert error["wrong"] == "there is no tensor 'nowhere:0' in inception.pb: no op is called 'nowhere'"
+    assert error["wrong"] == "there is no tensor 'nowhere:0' in inception.pb: no op has that name"
     assert error["instead"].startswith("Nothing there has a similar name")
     assert widget.status["level"] == "error"
     assert widget.status["text"] == f"{error['asked']}: {error['wrong']}. {error['instead']}."

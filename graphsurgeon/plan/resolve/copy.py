@@ -363,8 +363,9 @@ def _warnings(copied: Copied, mask: Mask) -> list[str]:
     listed = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
     leaked = [p.was for p in copied.placeholders if listed and p.was not in listed]
     if leaked:
-        became = "a placeholder" if len(leaked) == 1 else "placeholders"
-        out.append(f"leak: {few(leaked)} became {became} without being marked as input")
+        became, them = ("a placeholder", "it") if len(leaked) == 1 else ("placeholders", "them")
+        out.append(f"leak: {few(leaked)} became {became} without being marked as input: "
+                   f"name {them} in inputs= too, or feed {them}")  # fmt: skip
     if copied.dropped:
         out.append(f"{counted(len(copied.dropped), 'control inputs')} from outside dropped: "
                    + few([f"{a} after {b}" for a, b in copied.dropped]))  # fmt: skip
@@ -377,5 +378,6 @@ def _warnings(copied: Copied, mask: Mask) -> list[str]:
     ]
     out += _attribute_warnings(copied, mask) + copied.emptied
     if mute:
-        out.append(f"no values given: {counted(len(mute), 'variables')} will start from initial values")
+        out.append(f"no values given: {counted(len(mute), 'variables')} will start from initial values; "
+                   "values= carries others over: a session, an editor, or {name: array}")  # fmt: skip
     return out

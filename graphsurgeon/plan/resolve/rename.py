@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...errors import PlanError, did_you_mean
 from ...graph.graph import Graph
-from ...graph.names import free_name, valid_scope
+from ...graph.names import free_name, unfit, valid_scope
 from ..delta import Delta
 from ..step_code import asked
 from ..steps import RenameStep
@@ -39,15 +39,16 @@ def _refuse(step: RenameStep, so_far: Tally, found: Mapping[int, str]) -> None:
     bench, given = so_far.bench, dict[str, int]()
     for op, name in found.items():
         there = bench.index.get(name)
-        wrong = "" if valid_scope(name) else f"{name!r} is not a name of an op"
+        wish = next((new for old, new in step.names if name == new or name.startswith(f"{new}/")), name)
+        if not valid_scope(name):
+            raise PlanError(asked(step), *unfit(name if valid_scope(wish) else wish, "a name of an op", bench.taken))
+        wrong = ""
         if there is not None and there not in found:
-            wrong = wrong or f"the name {name!r} is taken in {bench.title}"
+            wrong = f"the name {name!r} is taken in {bench.title}"
         if name in given:
             wrong = wrong or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
         if wrong:
-            wish = next(new for old, new in step.names if name == new or name.startswith(f"{new}/"))
-            free = free_name(wish, bench.taken) if valid_scope(wish) else "renamed"
-            way = f"Type another name, as {free!r}, which is free"
+            way = f"Type another name, as {free_name(wish, bench.taken)!r}, which is free"
             raise PlanError(asked(step), wrong, f"{way}; or give both others at once: {{old: new, ...}}")
         given[name] = op
 

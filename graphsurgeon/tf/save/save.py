@@ -205,15 +205,15 @@ def _written(
     kind: str,
     path: str,
 ) -> Saved:
-    for name in request.feeds:
+    signatures = request.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
+    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
+    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
+    for name in (*request.feeds, *starts, *ends):
         base.tensor(name, request.asked)
     if kind == "checkpoint":
         return _checkpoint(base, path, values, request, uninitialized | orphans)
-    signatures = request.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
     if kind == "saved_model_tf2":
         return _module(base, path, values, request, signatures)
-    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
-    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
     if signatures:
         cut = _cut_before(base, starts, ends) if len(signatures) == 1 else []  # else, one may give another its input
         starts, ends = cut, ends if cut else [*ends, *starts]

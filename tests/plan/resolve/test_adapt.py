@@ -59,8 +59,8 @@ def test_what_cannot_be_asked_for():
             ),
         ),
         (PLAN.adapt("text", to="use"), ("nothing can make", "choose another")),
-        (PLAN.adapt("x", to="use", name="use"), ("the name 'use' is taken, or none", "name='adapter_2'")),
-        (PLAN.adapt("x", to="use", name="a b"), ("the name 'a b' is taken, or none",)),
+        (PLAN.adapt("x", to="use", name="use"), ("the name 'use' is taken", "name='adapter_2'")),
+        (PLAN.adapt("x", to="use", name="a b"), ("'a b' is not a name of an op: ' ' is not allowed in it", "as 'a_b'")),
         (PLAN.adapt("x", to="use"), ("nothing here can build a graph from Python",)),
     ],
 )

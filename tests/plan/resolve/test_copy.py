@@ -187,11 +187,14 @@ def test_warnings():
     s = select(G, inputs=["net/mm:0"], outputs=["out:0"])
     plan = clean(Plan(G).copy(s, to="t", unmapped="placeholder", control="drop"))
     assert list(plan.effect.warnings) == [
-        "leak: rate:0 became a placeholder without being marked as input",
+        "leak: rate:0 became a placeholder without being marked as input: name it in inputs= too, or feed it",
         "1 control input from outside dropped: side after rate",
     ]
     plan = clean(Plan(G).copy(select(G), to="t"))
-    assert list(plan.effect.warnings) == ["no values given: 1 variable will start from initial values"]
+    assert list(plan.effect.warnings) == [
+        "no values given: 1 variable will start from initial values; "
+        "values= carries others over: a session, an editor, or {name: array}"
+    ]
     assert clean(Plan(G).copy(select(G), to="t", variables="initial")).effect.warnings == ()
 
 

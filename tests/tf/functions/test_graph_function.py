@@ -437,7 +437,7 @@ def test_loops_of_tf1_with_state_run_from_a_file_that_does_not_say_which_ops_are
 
 def test_what_is_refused():
     ed = gs.open(tiny())
-    with refuses(SelectionError, "function(outputs='q:0')", "'q'"):
+    with refuses(SelectionError, "function(outputs='q:0')", "there is no tensor 'q:0'"):
         ed.function("x:0", "q:0")
     with refuses(PlanError, "function(outputs='z:0'): it needs 'x:0', which no input gives",
                  "Type inputs=['x:0']"):  # fmt: skip
@@ -560,7 +560,7 @@ def test_ends_that_are_wrong_are_told_as_in_a_selection_under_the_argument_they_
     make = getattr(ed, call)
     with refuses(SelectionError, f"{call}(outputs='act", "'gap:0' does not lead to 'act:0'", "other way round"):
         make("gap", "act")
-    with refuses(SelectionError, f"{call}(inputs='imgg')", "no op is called 'imgg'", "Did you mean 'img'?"):
+    with refuses(SelectionError, f"{call}(inputs='imgg')", "there is no tensor 'imgg:0'", "Did you mean 'img'?"):
         make("imgg", "gap")
     with refuses(SelectionError, f"{call}(inputs=5)", "5 is of type int, neither a text nor an object with a name"):
         make(5, "gap")

@@ -92,6 +92,15 @@ def test_a_graph_def_pruned_to_outputs_says_that_values_are_not_in_it(trained, t
     assert not any("Adam" in name for name in back.snapshot.names)
 
 
+@pytest.mark.parametrize("name", ["part.pb", "part", "part.meta", "part.tflite"])
+def test_a_tensor_that_is_not_there_is_named_by_the_call_that_was_made(trained, tmp_path, name):
+    _, ed, _ = trained
+    for ends in ({"outputs": "net/yy:0"}, {"outputs": "net/y:0", "inputs": "net/yy:0"}):
+        words = (f"save({str(tmp_path / name)!r}): there is no tensor 'net/yy:0'", "Did you mean 'net/y'")
+        with refuses(SelectionError, *words):
+            ed.save(tmp_path / name, **ends)
+
+
 def test_a_part_between_inputs_and_outputs(trained, tmp_path):
     m, ed, _ = trained
     ed.save(tmp_path / "tail.pb", inputs="net/add:0" if "net/add" in ed.snapshot.index else "net/add_1:0",
