@@ -80,6 +80,7 @@ def first_bad(
         untold: ops that the way back passes over.
 
     Example:
+        >>> import numpy as np
         >>> graph = Graph.of([("x", "Placeholder", []), ("y", "Log", ["x"]), ("z", "Neg", ["y"])])
         >>> def held(name, infinite):
         ...     return Noted(name, (), np.array([1, 2, 0, infinite, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 2.0]), np.zeros(0))
