@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +52,10 @@ class Marks:
         """Returns marks without this tensor, or without ``^op``, which is waited for."""
         name = tensor if str(tensor).startswith("^") else tensor_name(tensor)
         return Marks(*(tuple(t for t in some if t != name) for some in (self.inputs, self.outputs, self.included)))
+
+    def renamed(self, new: Callable[[str], str]) -> Marks:
+        """Returns the marks where tensors have other names."""
+        return Marks(*(tuple(map(new, some)) for some in (self.inputs, self.outputs, self.included)))
 
     @property
     def swapped(self) -> Marks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,28 +229,6 @@ def _is_there(tree: Tree, key: str) -> bool:
 
 def _under(lead: str, key: str) -> str:
     return f"~{lead}{key[1:]}" if key.startswith("~") else lead + key
-
-
-def renamed_keys(keys: Iterable[str], renamed: Mapping[str, str]) -> frozenset[str]:
-    """Returns fold keys as they are once ops have other names, where that gives a scope another name.
-
-    Example:
-        >>> sorted(renamed_keys({"a/b/", "~a/b/c_[0..3]", "z/"}, {"a/b/x": "a/new/x"}))
-        ['a/new/', 'z/', '~a/new/c_[0..3]']
-    """
-    scopes: dict[str, str] = {}
-    for old, new in renamed.items():
-        was, now = old.split("/"), new.split("/")
-        while len(was) > 1 and len(now) > 1 and was[-1] == now[-1]:
-            was, now = was[:-1], now[:-1]
-        scopes["/".join(was) + "/"] = "/".join(now) + "/"
-
-    def moved(key: str) -> str:
-        path = key.lstrip("~")
-        old = max((scope for scope in scopes if path.startswith(scope)), key=len, default="")
-        return key if not old else key[: len(key) - len(path)] + scopes[old] + path[len(old) :]
-
-    return frozenset(map(moved, keys))
 
 
 def keys_above(tree: Tree, name: str) -> list[str]:

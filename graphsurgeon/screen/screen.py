@@ -157,17 +157,17 @@ class Screen:
             finally:
                 self._acting = outer
             state, answer = outcome if isinstance(outcome, tuple) else (outcome, None)
-            self._become(remembered(self._stage, before, state, act.__name__))
+            self._become(self._stage.called(remembered(self._stage, before, state, act.__name__)))
             return answer
 
     def go_on(self, state: State) -> None:
         """Goes on from another state, as one that was left when a kernel died.
 
         Args:
-            state: what is to be shown.
+            state: what is to be shown, by the names that ops have now.
         """
         with self.lock:
-            self._become(state)
+            self._become(state.but(called=self._stage.called(State()).called))
 
     def _become(self, state: State) -> None:
         if state is not self.state:

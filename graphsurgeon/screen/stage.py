@@ -6,7 +6,7 @@ import itertools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -28,7 +28,8 @@ from ..view.scene import MOST
 from ..view.tree import Tree, find_item, ops_named
 from ..words import counted
 from .marks import Marks, selection_of
-from .pane import Pane, Sight, draw_both, kept, opening_of_copies, renamed_keys
+from .pane import Pane, Sight, draw_both, kept, opening_of_copies
+from .renamed import following, names_changed, renamed_keys
 from .state import State
 from .subject import Facts, Kept, Offered, Subject
 
@@ -65,6 +66,7 @@ class Stage:
         self._calls: deque[Calls] = deque(maxlen=_TREES)
         self._left: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
         self._kept: Graph | None = None
+        self._names: dict[Subject, tuple[Graph, Mapping[str, str]]] = {}
         self._apart: Any = None  # what has to be laid out apart
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
@@ -256,6 +258,7 @@ class Stage:
 
     def settled(self, state: State) -> State:
         """Returns the state with what follows from it and the graphs: the plan as it is now, and first pictures."""
+        state = self.called(state)
         draft = self.draft(state)
         if draft is not state.draft:
             state = state.but(draft=draft)
@@ -282,6 +285,25 @@ class Stage:
             return state.but(after=keys | (state.after or frozenset()), copies=scopes)
         return state if scopes == state.copies else state.but(copies=scopes)
 
+    def called(self, state: State) -> State:
+        """Returns the state by the names that plans which were applied, undone or done again have given since."""
+        subjects = (self.source, self.destination)
+        now = tuple(map(self._names_of, subjects))
+        if all(a is b for a, b in zip(now, state.called, strict=True)):
+            return state
+        changed = [names_changed(*both) for both in zip(state.called, now, strict=True)]
+        if any(changed):
+            ways = (following(names, one.snapshot) for names, one in zip(changed, subjects, strict=True))
+            state = state.renamed(*ways)
+        return state.but(called=now)
+
+    def _names_of(self, subject: Subject) -> Mapping[str, str]:
+        """Op of the graph that an editor has opened -> its name now, where plans have given it another."""
+        graph = subject.snapshot
+        if self._names.get(subject, (None,))[0] is not graph:
+            self._names[subject] = graph, subject.history.renamed
+        return self._names[subject][1]
+
     def there(self, state: State) -> State:
         """Returns the state without what was selected and is not in the graph any more, or out of the picture."""
         tree, boxes = self.holding(state, "source", state.view.selected)
@@ -295,7 +317,10 @@ class Stage:
         keys, after = state.view.unfolded or frozenset(), state.after or frozenset()
         if pane == "source":
             return keys
-        return renamed_keys(keys, self.draft(state).effect.renamed) | after if self.staged(state) else after
+        if not self.staged(state):
+            return after
+        effect = self.draft(state).effect
+        return renamed_keys(keys, effect.renamed, effect.after) | after
 
     def draw(self, state: State, pane: str, most: int = MOST) -> dict[str, Any]:
         """Returns the placed and coloured scene of a pane; laid out only where something has changed.
@@ -379,7 +404,8 @@ class Stage:
         renamed = self.draft(state).effect.renamed
         if pane == "destination" and renamed:
             old = {new: name for name, new in renamed.items()}
-            opened, closed = renamed_keys(opened, old), closed | renamed_keys(closed, old)
+            base = self.source.snapshot
+            opened, closed = renamed_keys(opened, old, base), closed | renamed_keys(closed, old, base)
         before = self.tree(state, "source", opened)
         both = opened if pane == "source" else {k for k in opened if find_item(before, k.removesuffix("+")) is not None}
         keys = ((state.view.unfolded or frozenset()) - closed) | both

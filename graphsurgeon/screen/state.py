@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,10 @@ class Place:
     unfolded: frozenset[str]
     selected: tuple[str, ...] = ()
     at: tuple[float, ...] = ()
+
+    def renamed(self, new: Callable[[str], str]) -> Place:
+        """Returns the place where names are others."""
+        return replace(self, unfolded=frozenset(map(new, self.unfolded)), selected=tuple(map(new, self.selected)))
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,16 @@ class View:
         """Where one is."""
         return Place(self.unfolded or frozenset(), self.selected)
 
+    def renamed(self, new: Callable[[str], str]) -> View:
+        """Returns the view where names are others."""
+        return View(
+            None if self.unfolded is None else frozenset(map(new, self.unfolded)),
+            tuple(map(new, self.selected)),
+            frozenset(map(new, self.rows)),
+            tuple(place.renamed(new) for place in self.back),
+            tuple(place.renamed(new) for place in self.forward),
+        )
+
 
 @dataclass(frozen=True)
 class Status:
@@ -70,6 +84,10 @@ class Was:
     selected: tuple[str, ...]
     applied: int
 
+    def renamed(self, new: Callable[[str], str]) -> Was:
+        """Returns the same where names of the source are others."""
+        return replace(self, marks=self.marks.renamed(new), selected=tuple(map(new, self.selected)))
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -92,6 +110,8 @@ class State:
         stage: what is seen of a plan: the graph ``before`` it, ``after`` it, or ``both``.
         ran: the run that the picture shows; None: it shows none.
         saved: what was written last, and the call that did it.
+        called: op of the source, and of the destination, as they were opened -> the name that it has here, where that
+            is another.
     """
 
     view: View = View()
@@ -112,6 +132,7 @@ class State:
     stage: str = "both"
     ran: Ran | None = None
     saved: Mapping[str, Any] = field(default_factory=dict)
+    called: tuple[Mapping[str, str], ...] = ({}, {})
 
     @property
     def painted_by_run(self) -> bool:
@@ -125,6 +146,23 @@ class State:
     def but(self, **changes: Any) -> State:
         """Returns the state with some parts changed."""
         return replace(self, **changes)
+
+    def renamed(self, source: Callable[[str], str], destination: Callable[[str], str]) -> State:
+        """Returns the state where names of ops, tensors, boxes and fold keys are others; a plan is not changed.
+
+        Args:
+            source: gives the new name of one of the source.
+            destination: gives that of one of the destination.
+        """
+        return self.but(
+            view=self.view.renamed(source),
+            views={name: place.renamed(source) for name, place in self.views.items()},
+            after=None if self.after is None else frozenset(map(destination, self.after)),
+            copies=frozenset(destination(f"{scope}/")[:-1] for scope in self.copies),
+            marks=self.marks.renamed(source),
+            past=tuple(was.renamed(source) for was in self.past),
+            undone=tuple(one.renamed(source) if isinstance(one, Was) else one for one in self.undone),
+        )
 
     def seen(self, **changes: Any) -> State:
         """Returns the state with parts of its source view changed."""

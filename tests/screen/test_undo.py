@@ -6,7 +6,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from tests.graphs import run, tiny
 from tests.refusal import refuses
-from tests.screen.screens import X, row_of_ops, traits
+from tests.screen.screens import X, chain_of_ops, row_of_ops, traits
 
 
 def test_redo_goes_back_the_way_undo_came():
@@ -152,3 +152,47 @@ def test_what_is_selected_is_of_the_graph_as_it_is_after_each_apply_and_undo():
     assert traits(screen)["selected"] == ["twin/"]
     screen.undo()
     assert traits(screen)["selected"] == []
+
+
+def test_names_on_screen_follow_those_that_plans_give():
+    ed = gs.open(chain_of_ops())
+    screen = ed.screen
+    screen.mark_input("in/b")
+    screen.mark_output("in/c")
+    screen.include("^a")
+    screen.unfold("in/") if "in/" not in screen.unfolded else None
+    screen.select(["in/", "in/c"])
+    screen.save_view("here")
+    names = lambda: [  # noqa: E731
+        screen.state.view.selected, screen.state.views["here"].selected, *vars(screen.state.marks).values(),
+        sorted(screen.unfolded), screen.region.names,
+    ]  # fmt: skip
+    before = names()
+    screen.rename("in/c", "in/end")
+    screen.apply()
+    assert names()[0] == ("in/", "in/end")
+    screen.rename("in/", "out")
+    screen.apply()
+    after = [
+        ("out/", "out/end"), ("out/", "out/end"), ("out/b:0",), ("out/end:0",), ("^a",), ["out/"], ["a", "out/end"],
+    ]  # fmt: skip
+    assert (names(), traits(screen)["boundary"]["problem"]) == (after, "")
+    screen.undo()
+    screen.undo()
+    assert names() == before
+    screen.redo()
+    screen.redo()
+    assert names() == after
+    screen.stand(0)
+    ed.apply(ed.plan().rename("in", to="code"))  # by code it is the same
+    assert traits(screen)["selected"] == ["code/", "code/c"]
+    # what is undone later is called as it is then
+    screen.select(["d"])
+    ed.apply(ed.plan().rename("code/c", to="code/last"))
+    ed.apply(ed.plan().set_device("d", "/cpu:0"))
+    for _ in range(2):
+        screen.undo()
+    screen.redo()
+    screen.undo()
+    screen.undo()
+    assert traits(screen)["selected"] == ["code/", "code/c"]

@@ -14,7 +14,7 @@ from graphsurgeon.graph.layers import NO_LAYERS, Layers
 from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.opened import Opened
 from graphsurgeon.graph.selection import Selection, select
-from graphsurgeon.history import Changes
+from graphsurgeon.history import Changes, History
 from graphsurgeon.plan.blockers import blocks
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.step_text import step_text
@@ -122,7 +122,7 @@ class PlainSubject:
     """What a `Screen` needs of an editor, over a graph that is nothing but its snapshot."""
 
     snapshot: Graph
-    history: list[Applied] = field(default_factory=list)
+    history: Any = field(default_factory=History)
     opened: Opened = field(default_factory=lambda: Opened(None))
     values: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(known=False))
     layers: Layers = NO_LAYERS
