@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import secrets
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +21,8 @@ from .written import MOST_RECORD, Reader, Written
 
 #: So long a text may be: of what a page may keep in all, a fifth.
 _MOST = 1 << 20
+#: What tells this process from any other: what it has made is not left behind while it lives.
+_HERE = secrets.token_hex(8)
 
 
 class Kept:
@@ -39,6 +43,11 @@ class Kept:
         """What it is made for: the titles of the graphs, and what tells their structure from any other."""
         graphs = [one.snapshot for one in dict.fromkeys(self._editors)]
         return ", ".join([*(one.title for one in graphs), "-".join(one.fingerprint for one in graphs)])
+
+    @property
+    def by(self) -> str:
+        """Who makes it: a word that no other process has."""
+        return f"{_HERE}-{os.getpid()}"  # a kernel may be forked from another
 
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
         """Returns a plan and marks as a text; empty where there are none, or they would be too much for a page.

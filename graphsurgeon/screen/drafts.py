@@ -202,12 +202,12 @@ def put_back(stage: Stage, state: State, made: str) -> State:
 
 
 def kept_shown(stage: Stage, state: State) -> dict[str, str]:
-    """Returns what the page is to keep of the plan and the marks, and for which graphs."""
+    """Returns what the page is to keep of the plan and the marks, for which graphs, and who has made it."""
     if stage.kept is None:
         return {}
     marks = state.marks
     made = stage.kept.written(stage.draft(state), (marks.inputs, marks.outputs, marks.included))
-    return {"of": stage.kept.of, "made": made}
+    return {"of": stage.kept.of, "by": stage.kept.by, "made": made}
 
 
 def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:

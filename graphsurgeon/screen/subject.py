@@ -127,6 +127,10 @@ class Kept(Protocol):
     def of(self) -> str:
         """What it is made for, in one line that differs for other graphs."""
 
+    @property
+    def by(self) -> str:
+        """Which process makes it."""
+
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
         """A plan, and the tensors of three kinds that are marked, as a text."""
 

@@ -8,9 +8,10 @@ import type { PaneName, Unmapped, Verbs, Waits } from "./verbs";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Wrote } from "./types";
 
-const OTHER = "It was made for another graph of this name. ",
+const OTHER = "It was made for this graph as it was at another time, or for another of its name. ",
   LOST = "The kernel is gone, and the plan is not: run the cell again, and put it back there.",
-  LEFT = "The kernel that made this is gone. Put it back, run the code in a cell, or forget it.";
+  LEFT = "This was planned in another kernel, and not applied there. Put it back, ",
+  RUN = "run the code in a cell, ";
 
 export interface PlanEvents {
   copied(how: Verbs["copy"], byKey: boolean): void;
@@ -194,7 +195,7 @@ export class PlanBar {
         text: "Plan of before",
         warn: true,
         body: () =>
-          this.#code(left.code, 0, left.of === plan.of ? LEFT : OTHER + LEFT, [
+          this.#code(left.code, 0, `${left.of === plan.of ? "" : OTHER}${LEFT}${left.code && RUN}or forget it.`, [
             !!left.made && small("Put it back", () => this.ask("put_back", { made: left.made })),
             small("Forget it", () => this.offer()),
           ]),

@@ -184,6 +184,8 @@ export interface Adapter {
 }
 
 export interface Plan {
+  /** Which kernel has made it. */
+  by?: string;
   saved?: Wrote | Record<string, never>;
   /** The plans that were applied; those that were taken back and can be done again are ahead. */
   history?: { step: number; text: string; ahead: boolean }[];

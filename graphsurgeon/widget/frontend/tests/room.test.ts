@@ -132,8 +132,8 @@ test("boxes move from where they stood, over the pan that keeps the clicked one 
   ]);
 });
 
-const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan()", ready: true, of: "net, 1a", made: "packed" },
-  bare = { ...NO_PLAN, of: PLAN.of, made: "" },
+const PLAN = { ...NO_PLAN, steps: [{ text: "rename a" }], code: "plan = ed.plan()", ready: true, of: "net, 1a", by: "one", made: "packed" },
+  bare = { ...NO_PLAN, of: PLAN.of, by: "two", made: "" },
   tab = (text: string) => [...host.querySelectorAll<HTMLElement>('[role="tab"]')].find(t => t.textContent!.startsWith(text));
 
 test("without its kernel a plan cannot be applied, and is offered as code, and again where the graph is shown anew", () => {
@@ -171,12 +171,21 @@ test("what a kernel has left is put back by a button; marks made meanwhile take 
   start({ plan: PLAN });
   const [offered, put] = [() => host.querySelector(".gs-code")?.textContent, () => click(button("Put it back"))];
   const button = (text: string) => [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === text)!;
-  start({ plan: { ...bare, of: "net, 9f" } });
-  expect(offered()).toContain("It was made for another graph of this name.");
-  start({ plan: { ...bare, of: "other, 1a" } });
-  expect(offered()).toBe(undefined);
-  start({ plan: bare });
-  expect(offered()).not.toContain("another graph");
+  const shown = (plan: typeof bare) => {
+    start({ plan });
+    return offered();
+  };
+  expect(shown({ ...bare, of: "net, 9f" })).toContain(
+    "as it was at another time, or for another of its name. This was planned in another kernel",
+  );
+  expect(shown({ ...bare, of: "other, 1a" })).toBe(undefined);
+  // another editor of the same kernel has left nothing behind
+  expect(shown({ ...bare, by: "one" })).toBe(undefined);
+  expect(shown(bare)).toMatch(
+    /^This was planned in another kernel, and not applied there. Put it back, run the code in a cell, or forget it./,
+  );
+  localStorage.setItem(`graphsurgeon.plan ${PLAN.of}`, JSON.stringify({ ...PLAN, code: "" })); // marks alone: there is no code to run
+  expect(shown(bare)).toContain("Put it back, or forget it.");
   model.put({ plan: { ...bare, made: "marks alone" } });
   put();
   expect(model.sent.at(-1)).toMatchObject({ verb: "put_back", args: { made: "packed" } });
