@@ -392,10 +392,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const { source, destination } = model.get("scenes"),
       titles = model.get("titles");
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
-    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length)
-      store.set({ active: "destination" });
+    if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) activate("destination");
     if (!destination && store.now.selected.destination.size) store.select("destination", []);
-    if (!destination && store.now.active === "destination") store.set({ active: "source" });
+    if (!destination && store.now.active === "destination") {
+      activate("source");
+      void acts.inspect(panes.source, true);
+    }
     const other = panes[store.now.active === "source" ? "destination" : "source"].element;
     const lost = (!destination || (width && width < NARROW)) && hasFocus(other);
     tabs();
@@ -424,13 +426,13 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** What is not applied outlives the kernel and the page; what a kernel has left, until it is put back or there is another plan. */
   function remember(): void {
-    const { of, code, made, steps } = model.get("plan"),
+    const { of, by, code, made, steps } = model.get("plan"),
       { left } = plan;
     if (left && (steps.length || made === left.made)) plan.offer();
     if (!of || plan.left) return;
     keep(had);
     had = code || made ? of : "";
-    if (had) keep(of, { of, code, made: made ?? "" });
+    if (had) keep(of, { of, by, code, made: made ?? "" });
   }
 
   /** A button that has just done its last work does not keep the keyboard. */
@@ -554,7 +556,8 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const left = kept(model.get("plan").of ?? "");
   for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
   acts.adopt(true);
-  if (!had && !model.get("still")) plan.offer(left);
+  // what another editor of this kernel has made is not left behind
+  if (left && left.by !== model.get("plan").by && !had && !model.get("still")) plan.offer(left);
 
   return () => {
     clearTimeout(soon);

@@ -124,6 +124,7 @@ export class Pane {
       // the next scene is looked at anew
       this.drawing.scene = null;
       this.#shown = false;
+      this.map.draw(null);
       return;
     }
     const had = hasFocus(this.svg),

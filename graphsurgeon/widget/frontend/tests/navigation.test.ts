@@ -3,8 +3,8 @@ import { Minimap } from "../src/minimap";
 import { glob, shape } from "../src/page/find";
 import { type PackedRow, PageGraph, TooMany } from "../src/page/graph";
 import { View } from "../src/view";
-import { box, edge, scene } from "./fake";
-import { choices, host, item, key, model, settled, start } from "./mounted";
+import { box, edge, NO_PLAN, scene } from "./fake";
+import { choices, click, host, item, key, model, settled, start } from "./mounted";
 
 beforeEach(() =>
   start({
@@ -227,4 +227,19 @@ test("a picture that has shrunk out of sight is looked at anew", () => {
   expect(at()).not.toBe(before);
   model.put({ scenes: { source: { ...scene([box("other")]), rev: "4", w: 80, h: 40 }, destination: null } });
   expect(at()).toBe("translate(160.00,130.00) scale(1.0000)");
+});
+
+test("the map and the inspector go back to the source when the pane that was looked at is gone", async () => {
+  const [before, after] = [scene([box("a")]), scene([box("a"), box("copy/", { y: 100 })])];
+  start({ scenes: { source: before, destination: null }, plan: NO_PLAN });
+  const maps = () => [...host.querySelectorAll<HTMLElement>(".gs-dock .gs-map")].map(map => !map.hidden);
+  expect(maps()).toEqual([true, false]);
+  const plan = { ...NO_PLAN, steps: [{ text: "copy" }] };
+  model.put({ scenes: { source: before, destination: after }, plan, selected: ["a"] });
+  click(host.querySelectorAll(".gs-pane-destination .gs-item")[1]!);
+  expect(maps()).toEqual([false, true]);
+  model.put({ plan: NO_PLAN, scenes: { source: before, destination: null } });
+  expect(maps()).toEqual([true, false]);
+  await settled();
+  expect(model.verbs.filter(([verb]) => verb === "details").at(-1)).toEqual(["details", { name: "a", pane: "source" }]);
 });
