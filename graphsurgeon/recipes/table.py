@@ -70,7 +70,7 @@ TABLE = (
     ),
     Recipe(
         "set_input", "Give an input another shape or dtype", set_input, _ENDS,
-        (Wish("tensor", "Input", "tensor", needed=True),
+        (Wish("tensor", "Input", "input", needed=True),
          Wish("shape", "Shape", "value", hint="such as [None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
         missing=_no_placeholder,
     ),

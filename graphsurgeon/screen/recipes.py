@@ -15,16 +15,17 @@ from .drafts import planned
 from .leave import known_ends, read_ends, written
 from .stage import Stage
 from .state import State
-from .step_form import NAME, TENSOR, TENSORS, TEXT, VALUE, Kind
+from .step_form import TENSOR, TENSORS, TEXT, VALUE, WORD, Kind
 from .subject import Asked, Offered, Subject
 
 #: How the arguments of recipes are typed, by the word that their table has for it.
 _KINDS: dict[str, Kind] = {
     "inputs": Kind(written, read_ends, TENSORS.words),
     "outputs": Kind(written, read_ends, TENSORS.words),
+    "input": TENSOR,
     "tensor": TENSOR,
     "tensors": TENSORS,
-    "name": NAME,
+    "name": WORD,
     "text": TEXT,
     "value": VALUE,
     "editor": Kind(
@@ -53,7 +54,7 @@ def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]
         {
             "name": wish.name,
             "label": wish.label,
-            "value": written(ends[wish.kind]) if wish.kind in ends and wish.name == "outputs" else "",
+            "value": _filled(wish, ends),
             "hint": wish.hint or ("" if wish.needed else "as it is"),
         }
         for wish in recipe.wishes
@@ -63,6 +64,13 @@ def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]
     if not off and recipe.tried and editor.snapshot.size <= _MOST:
         off = _refusal(recipe, thing, ends["outputs"])
     return {"name": recipe.name, "does": recipe.does, "group": recipe.group, "off": off, "form": form}
+
+
+def _filled(wish: Asked, ends: Mapping[str, Mapping[str, str]]) -> str:
+    """What a field says at first: the outputs, and the input where there is one."""
+    if wish.kind == "input":
+        return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
+    return written(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
 
 
 def _refusal(recipe: Offered, thing: Any, outputs: Mapping[str, str]) -> str:

@@ -87,6 +87,7 @@ TENSORS = Kind(", ".join, _several(tensor_name), "tensors, with commas between t
 OP = Kind(str, lambda text: op_name(_named(text)), "an op")
 OPS = Kind(", ".join, _several(op_name), "ops, with commas between them")
 ANY_OPS = Kind(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
+WORD = Kind(str, _named, "a name")
 NAME = Kind(str, _name, A_NAME.words)
 SCOPE = Kind(str, lambda text: text and _name(text), A_NAME.words)
 COUNT = Kind(str, _count, "a whole number from 0")

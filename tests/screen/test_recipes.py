@@ -53,6 +53,13 @@ def test_what_does_not_apply_says_why(ed):
     }  # fmt: skip
 
 
+def test_the_one_input_is_filled_in(ed):
+    assert [row["value"] for row in entry(ed.screen, "set_input")["form"]] == ["x:0", "", "", "y:0"]
+    with ed.graph.as_default():
+        tf.sqrt(tf1.placeholder(tf.float32, name="other"), name="z")
+    assert entry(ed.screen, "set_input")["form"][0]["value"] == ""
+
+
 def test_a_recipe_is_steps_of_the_plan(ed):
     done = ed.screen.recipe("strip_dropout")
     assert ed.draft.to_code() == gs.recipes.strip_dropout(ed).to_code()

@@ -96,14 +96,23 @@ export class Actions {
     void this.send("fade", { keys }).then(() => this.p.store.set({ faded: null }));
   }
 
-  /** Sends a verb; what Python refuses is said in the status line. */
-  async send<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V> | null> {
+  /** Sends a verb that a form has asked for; what Python refuses is said in the status line too, and the form stays. */
+  readonly call = async <V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> => {
     try {
       return await this.p.api.call(verb, args);
     } catch (error) {
       if (error instanceof Refused) this.p.status.say(error.message, "error");
-      else throw error;
-      return null;
+      throw error;
+    }
+  };
+
+  /** Sends a verb; what Python refuses is said in the status line. */
+  async send<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V> | null> {
+    try {
+      return await this.call(verb, args);
+    } catch (error) {
+      if (error instanceof Refused) return null;
+      throw error;
     }
   }
 

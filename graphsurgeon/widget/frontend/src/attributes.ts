@@ -1,5 +1,6 @@
 // What can be changed of ops: their attributes and their device, in the inspector and by the keyboard.
 import type { Actions } from "./actions";
+import { Refused } from "./api";
 import type { Pane } from "./pane";
 import type { Entry } from "./popup";
 import type { Attribute, Attributes } from "./types";
@@ -14,20 +15,23 @@ export class Attrs {
   /** Asks for another value of an attribute, of all ops of some boxes: from a menu where all that it may be is known. */
   set(names: string[], a: Attribute, at: Point): void {
     const { popup } = this.acts.p,
-      set = (value: string) => this.acts.ask("set_attr", { names, name: a.name, value });
+      set = (value: string) => ({ names, name: a.name, value });
     if (a.choices.length)
       popup.choose(
         a.name,
-        a.choices.map(value => ({ text: value, on: value === a.value, run: () => set(value) })),
+        a.choices.map(value => ({ text: value, on: value === a.value, run: () => this.acts.ask("set_attr", set(value)) })),
         at,
       );
-    else popup.ask(`Set ${a.name}`, [{ name: "value", label: "Value, as Python", value: a.value }], "Set", v => set(v.value!));
+    else
+      popup.ask(`Set ${a.name}`, [{ name: "value", label: "Value, as Python", value: a.value }], "Set", v =>
+        this.acts.call("set_attr", set(v.value!)),
+      );
   }
 
   /** Asks for another device. */
   place(names: string[], device: string): void {
     const fields = [{ name: "device", label: "Device", value: device, hint: "any", list: DEVICES }];
-    this.acts.p.popup.ask("Place on a device", fields, "Place", v => this.acts.ask("set_device", { names, device: v.device! }));
+    this.acts.p.popup.ask("Place on a device", fields, "Place", v => this.acts.call("set_device", { names, device: v.device! }));
   }
 
   /** Asks for other arguments of a step of the plan. */
@@ -40,13 +44,13 @@ export class Attrs {
       value,
       options: choices.length ? choices.map((c): [string, string] => [c, c]) : undefined,
     }));
-    this.acts.p.popup.ask("Change the step", fields, "Change", values => this.acts.ask("edit_step", { step, values }));
+    this.acts.p.popup.ask("Change the step", fields, "Change", values => this.acts.call("edit_step", { step, values }));
   }
 
   rename(name: string): void {
     const fields = [{ name: "to", label: "Name", value: name.replace(/\/$/, "") }];
     this.acts.p.popup.ask(name.endsWith("/") ? "Rename the scope" : "Rename the op", fields, "Rename", v =>
-      this.acts.ask("rename", { old: name, to: v.to! }),
+      this.acts.call("rename", { old: name, to: v.to! }),
     );
   }
 
@@ -55,10 +59,11 @@ export class Attrs {
     const about = await this.acts.send("attributes", { names, pane: pane.name });
     if (!about) return;
     const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
-    this.acts.p.popup.ask("Set an attribute", fields, "Set", v => {
+    this.acts.p.popup.ask("Set an attribute", fields, "Set", async v => {
       const at = v.text!.indexOf("=");
-      if (at < 0) return this.acts.p.status.say("Type name=value, as padding=SAME.", "warn");
-      this.acts.ask("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
+      const wrong = `${JSON.stringify(v.text)} says no value`;
+      if (at < 0) throw new Refused({ asked: "set_attr", wrong, instead: "Type name=value, as padding=SAME" });
+      await this.acts.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
     });
   }
 }

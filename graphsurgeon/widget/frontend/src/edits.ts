@@ -60,7 +60,7 @@ export class Edits {
     const fields: Field[] = [{ name: "by", label: "Op type", hint: "a name, or what it does", find: this.#types(like) }];
     if (!one) fields.push({ name: "external", label: "If others read inside", value: "refuse", options: EXTERNAL });
     this.acts.p.popup.ask(`Replace all like ${some(like)} by`, fields, "Replace", v =>
-      this.acts.ask("replace", { names: like, by: v.by!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
+      this.acts.call("replace", { names: like, by: v.by!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
     );
   }
 
@@ -82,7 +82,7 @@ export class Edits {
     const fold = isFold(of),
       names = this.#names(pane, of),
       acts = this.acts,
-      { ask } = acts,
+      { ask, call } = acts,
       { popup, model } = this.acts.p,
       selected = [...acts.selected[pane.name]],
       type = "sub" in of ? of.sub.split(" ")[0]! : "";
@@ -95,7 +95,7 @@ export class Edits {
       title: string,
       fields: Field[],
       yes: string,
-      run: (v: Record<string, string>) => void,
+      run: (v: Record<string, string>) => unknown,
       text = title,
       off = false,
     ): Choice => ({
@@ -117,14 +117,14 @@ export class Edits {
               { name: "name", label: "Name", hint: free },
             ],
             "Insert",
-            v => ask("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null }),
+            v => call("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null }),
           ),
         !fold &&
           asks(
             `Insert a copy of ${some(selected)} behind it`,
             [{ name: "to", label: "Scope of the copy", hint: free }],
             "Insert",
-            v => ask("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null, pane: "destination" }),
+            v => call("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null, pane: "destination" }),
             "Insert a copy of what is selected",
             !selected.length || selected.includes(of.name),
           ),
@@ -151,7 +151,7 @@ export class Edits {
           `Collapse ${some(names)} into one call`,
           [{ name: "name", label: "Name", hint: free }],
           "Collapse",
-          v => ask("collapse", { names, name: v.name || null }),
+          v => call("collapse", { names, name: v.name || null }),
           `Collapse ${all} into a function`,
         ),
         "kind" in of && of.kind === "call" && { text: "Inline the call", run: () => ask("inline", { names: [of.name] }) },
@@ -160,7 +160,7 @@ export class Edits {
             "Put rounds of the loop in its place",
             [{ name: "times", label: "How many rounds", value: "3" }],
             "Unroll",
-            v => ask("unroll", { loop: of.name, times: +v.times! }),
+            v => call("unroll", { loop: of.name, times: +v.times! }),
             "Unroll the loop",
           ),
         /(If|Case|^Switch)$/.test(type) &&
@@ -168,7 +168,7 @@ export class Edits {
             "One branch stays, all else goes",
             [{ name: "value", label: "What it asks is", value: /Case$/.test(type) ? "0" : "True", hint: "True or False" }],
             "Keep that branch",
-            v => ask("resolve_condition", { name: of.name, value: v.value! }),
+            v => call("resolve_condition", { name: of.name, value: v.value! }),
             "Say what it asks",
           ),
         { text: "Replace all like this by \u2026", key: "y", run: () => this.type(pane, of) },
@@ -182,7 +182,7 @@ export class Edits {
             { name: "assign", label: "Ops that set state", value: "leave", options: ASSIGN },
           ],
           "Make copies",
-          v => ask("on_copies", { scope: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
+          v => call("on_copies", { scope: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
           "Make its edits on copies",
           !plan.steps.length,
         ),

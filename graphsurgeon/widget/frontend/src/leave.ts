@@ -25,15 +25,14 @@ export class Leave {
         { name: "values", label: "Values", value: "current", options: values },
       ],
       "Save",
-      v => void this.#save(v as unknown as Verbs["save"]),
+      v => this.#save(v as unknown as Verbs["save"]),
       form.note,
     );
   }
 
   async #save(asked: Verbs["save"]): Promise<void> {
-    const wrote = await this.acts.send("save", asked);
-    if (wrote?.there)
-      this.acts.p.popup.ask("Save", [], "Replace it", () => void this.#save({ ...asked, there: "replace" }), "", wrote.there);
-    else if (wrote) this.acts.p.plan.show("saved");
+    const wrote = await this.acts.call("save", asked);
+    if (wrote.there) this.acts.p.popup.ask("Save", [], "Replace it", () => this.#save({ ...asked, there: "replace" }), "", wrote.there);
+    else this.acts.p.plan.show("saved");
   }
 }

@@ -1,4 +1,5 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
+import { Refused } from "./api";
 import { bring, button, field, fill, focus, h, hasFocus, muted } from "./dom";
 import { KEYS } from "./keys";
 import { SIGN } from "./signs";
@@ -110,8 +111,9 @@ export class Popup {
     this.#dialog("alertdialog", text, [list], yes, run);
   }
 
-  /** A question with fields to fill in; Enter answers it. `alert` is what must be read before that. */
-  ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => void, note = "", alert = ""): void {
+  /** A question with fields to fill in; Enter answers it. `alert` is what must be read before that.
+   * Where `run` is refused, it is asked again, with what was typed and why. */
+  ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
     // where nothing else is to be typed, an entry that is clicked is the answer
     const choosing = fields.every(f => f.find || f.options);
     const finders = fields.map((f, i) => f.find && new Finder(f, f.find, `${this.id}-found-${i}`, () => choosing && answer.click()));
@@ -166,13 +168,22 @@ export class Popup {
   }
 
   /** Asks, and does `run` when the answer is `yes`; returns the button that says so, which is what keys mean if `first` is not. */
-  #dialog(role: string, title: string, body: Node[], yes: string, run: () => void, first?: HTMLElement): HTMLElement {
+  #dialog(role: string, title: string, body: Node[], yes: string, run: () => unknown, first?: HTMLElement): HTMLElement {
+    const refused = h("p", { class: "gs-alert", role: "alert", hidden: true });
     const answer = button({
       text: yes,
       kind: "primary",
-      press: () => {
+      press: async () => {
         this.close();
-        run();
+        try {
+          await run();
+        } catch (error) {
+          if (!(error instanceof Refused)) throw error;
+          if (this.open) return; // something else is asked by now
+          fill(refused, error.message);
+          refused.hidden = false;
+          this.#show(box, first ?? answer);
+        }
       },
     });
     const box = h(
@@ -180,6 +191,7 @@ export class Popup {
       { class: "gs-popup gs-dialog", role, "aria-modal": "true", "aria-label": title },
       h("div", { class: "gs-popup-title" }, title),
       ...body,
+      refused,
       h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), answer),
     );
     this.#show(box, first ?? answer);

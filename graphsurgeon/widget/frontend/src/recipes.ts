@@ -35,11 +35,11 @@ export class Recipes {
 
   #ask(recipe: RecipeEntry): void {
     const done = async (values: Record<string, string>) => {
-      if (!(await this.acts.send("recipe", { name: recipe.name, values }))) return;
+      await this.acts.call("recipe", { name: recipe.name, values });
       this.acts.p.plan.show(this.acts.p.model.get("plan").steps.length ? "steps" : "saved");
     };
-    if (!recipe.form.length) return void done({});
-    this.acts.p.popup.ask(recipe.does, recipe.form, "Do it", v => void done(v));
+    if (!recipe.form.length) return void done({}).catch(() => {}); // the status line says it
+    this.acts.p.popup.ask(recipe.does, recipe.form, "Do it", done);
   }
 
   /** Asks the converter of a target, and shows what it says. */
@@ -59,7 +59,8 @@ export class Recipes {
     ];
     this.acts.p.popup.ask(`Check it for ${name}`, fields, "Check", async v => {
       const asked = { target, outputs: v.outputs!, inputs: v.inputs!, prove: v.prove === "yes" };
-      if (await this.acts.send("check", asked)) this.acts.p.plan.show("saved");
+      await this.acts.call("check", asked);
+      this.acts.p.plan.show("saved");
     });
   }
 }

@@ -21,18 +21,14 @@ export class Runs {
     const form = (await acts.send("run_form", { of })) ?? (alone ? await acts.send("run_form", { of: "selection" }) : null);
     if (!form) return;
     const [title, yes] = TITLES[of];
-    acts.p.popup.ask(title, fields(form), form.risk ? `${yes} it anyway` : yes, v => void this.#run(form, v), "", form.risk);
+    acts.p.popup.ask(title, fields(form), form.risk ? `${yes} it anyway` : yes, v => this.#run(form, v), "", form.risk);
   }
 
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {
     const feeds = Object.fromEntries(form.feeds.map(f => [f.tensor, v[f.tensor]!] as const).filter(([, text]) => text));
     const of = (v[" of"] ?? form.of) as RunForm["of"];
-    if (form.risk && (await this.acts.send("trust", { of })) === null) return;
-    if (
-      (await this.acts.send("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) })) ===
-      null
-    )
-      return;
+    if (form.risk) await this.acts.call("trust", { of });
+    await this.acts.call("run", { feeds, of, seed: number(v[" seed"]), limit: number(v[" limit"]), memory: number(v[" memory"]) });
     const { p } = this.acts,
       run = p.model.get("run");
     p.plan.show("run");

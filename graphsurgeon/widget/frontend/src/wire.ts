@@ -197,7 +197,7 @@ export class Wires {
         text: "Insert an op behind it \u2026",
         run: () =>
           popup.ask("Insert an op behind it", [{ name: "op", label: "Op type, of one input", value: "Identity" }], "Insert", v =>
-            this.acts.ask("insert", { op: v.op!, on: tensor, name: null }),
+            this.acts.call("insert", { op: v.op!, on: tensor, name: null }),
           ),
       },
     ];

@@ -520,6 +520,32 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
   expect(model.verbs.at(-1)).toEqual(["cure", { fault: 1, cure: 1 }]);
 });
 
+test("a form that is refused comes back with what was typed, and says why", async () => {
+  edit("a", "Rename");
+  fields()[0]!.value = "b c";
+  key(fields()[0]!, "Enter");
+  expect(host.querySelector(".gs-dialog")).toBe(null);
+  model.refuse("rename", "'b c' is not a name");
+  await settled();
+  expect(fields()[0]!.value).toBe("b c");
+  expect(document.activeElement).toBe(fields()[0]);
+  expect(host.querySelector(".gs-dialog [role=alert]")!.textContent).toBe("rename: 'b c' is not a name. Type another.");
+  expect(host.querySelector(".gs-status-text")!.textContent).toContain("'b c' is not a name");
+  fields()[0]!.value = "c";
+  key(fields()[0]!, "Enter");
+  expect(model.verbs.at(-1)).toEqual(["rename", { old: "a", to: "c" }]);
+  model.answer("rename");
+  await settled();
+  expect(host.querySelector(".gs-dialog")).toBe(null);
+  // an answer that comes late takes nothing away from what is asked by then
+  edit("a", "Rename");
+  key(fields()[0]!, "Enter");
+  edit("b", "Rename");
+  model.refuse("rename", "late");
+  await settled();
+  expect(fields()[0]!.value).toBe("b");
+});
+
 test("apply asks only where something is lost", () => {
   const ready = { ...NO_PLAN, steps: [{ text: "copy" }], ready: true },
     applied = () => model.verbs.filter(([verb]) => verb === "apply").length,
