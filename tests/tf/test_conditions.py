@@ -183,7 +183,7 @@ def test_what_cannot_be_resolved():
     reads(fault(plan.resolve_condition("x", True)), "x:0 is float32", "Name what a Switch, If or Case asks")
     reads(fault(plan.resolve_condition("r", 3)), "r:0 is bool", "Give True or False")
     reads(fault(plan.resolve_condition("which", 1)), "no Switch, If or Case asks it", "Conds ask 'p:0', 'r:0'")
-    reads(fault(plan.resolve_condition("no", True)), "no op is called 'no'")
+    reads(fault(plan.resolve_condition("no", True)), "there is no tensor 'no:0'")
     with refuses(gs.PlanError, "resolve_condition('p:0', 'yes')", "neither a bool nor a number", "Type True or False"):
         plan.resolve_condition("p", "yes")
     made = plan.copy(gs.open(graph).select(name=["switch"]), to="c", unmapped="keep")
