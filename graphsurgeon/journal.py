@@ -461,5 +461,5 @@ def offered(file: OpenedFile, place: Path) -> str:
                 return ""
             if found.unsaved:
                 steps = counted(found.unsaved, "steps")
-                return f"{steps} that were done here before and not saved can come back: gs.recover({file.path!r})"
+                return f"{steps} done here before and not saved can come back: gs.recover({file.path!r})"
     return ""

@@ -224,7 +224,7 @@ def test_an_earlier_journal_is_offered_until_it_was_saved(path, place, monkeypat
     assert gs.open(path).journal.offer == ""  # it is being written
     del ed
     gc.collect()
-    words = f"2 steps that were done here before and not saved can come back: gs.recover({str(path)!r})"
+    words = f"2 steps done here before and not saved can come back: gs.recover({str(path)!r})"
     again = gs.open(path)
     assert f"warning: {words}" in str(again)
     assert again.screen.state.status.text == words
