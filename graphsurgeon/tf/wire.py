@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 
 #: What protobuf says of memory that it does not get for what it reads; older ones give no reason at all.
@@ -46,9 +47,18 @@ def decoded(kind: Any, data: bytes) -> Any:
     try:
         return kind.FromString(data)
     except DecodeError as error:
-        if lacks_memory(error):
+        if lacks_memory(error) or not _has_room(4 * len(data)):
             raise MemoryError(f"to read {kind.__name__}") from error
         raise
+
+
+def _has_room(size: int) -> bool:
+    """Whether there is memory for so many bytes; it is only asked for, as older protobufs do not say why they stop."""
+    try:
+        np.empty(size, np.uint8)
+    except MemoryError:
+        return False
+    return True
 
 
 def lacks_memory(error: BaseException) -> bool:

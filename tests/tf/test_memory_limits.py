@@ -24,7 +24,7 @@ from tests.writers import say, writers
 #: Each constant has so many bytes: the system is asked for the memory of each by itself.
 _LARGE = 1_000_000
 #: Limits, by the size of the file.
-_SHARES = (0.2, 0.9, 1.8, 3.2, 8.0)
+_SHARES = (0.2, 0.9, 1.8, 3.2, 30.0)
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 _NAMED = re.compile(r"MemoryError: (open|apply|save)\(.*\): there is not enough memory( \(.*\))?\. Close what is .*\.")
 
