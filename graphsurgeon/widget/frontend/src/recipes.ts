@@ -1,5 +1,6 @@
 // Recipes: what people come for, as one menu; what does not apply says why.
 import type { Actions } from "./actions";
+import { Refused } from "./api";
 import type { Choice, Field } from "./popup";
 import type { RecipeEntry } from "./types";
 import type { Verbs } from "./verbs";
@@ -38,7 +39,10 @@ export class Recipes {
       await this.acts.call("recipe", { name: recipe.name, values });
       this.acts.p.plan.show(this.acts.p.model.get("plan").steps.length ? "steps" : "saved");
     };
-    if (!recipe.form.length) return void done({}).catch(() => {}); // the status line says it
+    if (!recipe.form.length)
+      return void done({}).catch(error => {
+        if (!(error instanceof Refused)) throw error; // the status line says what is refused
+      });
     this.acts.p.popup.ask(recipe.does, recipe.form, "Do it", done);
   }
 
