@@ -13,8 +13,8 @@ from ..graph.selection import select
 from ..plan.plan import Plan
 from ..words import few
 from .constants import constant
-from .moments import AVERAGED, settle_moments
-from .subject import ASSIGNS, Subject, loosened, subject
+from .moments import Averages, averaged, averages_read, settle_moments
+from .subject import Subject, loosened, subject
 
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 #: Ops with weights as their second input -> the axis of these that is the channel of the result.
@@ -67,10 +67,11 @@ def settle(found: Subject, needed: Mask) -> Plan:
     """
     graph, plan = found.graph, found.plan
     norms = [op for op in found.typed(*_NORMS) if needed[op] and _training(found, op)]
+    averages = averaged(found)
     if not norms:
-        return settle_moments(found, plan, needed)
+        return settle_moments(found, plan, needed, averages)
     names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in found.reads(op)[3:5]}
-    ends = [(_average(found, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
+    ends = [(_average(found, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
     # What it reads in training has no elements: it stands for one of any size, until the average is read.
     plan = plan.insert(lambda c: c[c > 0], on=[graph.name(one) for one in empty], name="any_size", only=names)
     made = [name for name in plan.after().names if name not in graph.index]
@@ -80,7 +81,7 @@ def settle(found: Subject, needed: Mask) -> Plan:
         if found.readers(graph.index[name], at - 2):  # in inference it hands its averages on
             read[f"{name}:{at - 2}"] = average
     plan = plan.reroute(read) if read else plan
-    return settle_moments(found, plan.remove(made).set_attr(names, "is_training", False), needed)
+    return settle_moments(found, plan.remove(made).set_attr(names, "is_training", False), needed, averages)
 
 
 def _training(found: Subject, op: int) -> bool:
@@ -88,21 +89,12 @@ def _training(found: Subject, op: int) -> bool:
     return bool(held["is_training"].b) if "is_training" in held else True
 
 
-def _average(found: Subject, op: int, port: int) -> str:
+def _average(found: Subject, averages: Averages, op: int, port: int) -> str:
     """The tensor that reads the variable which keeps an average of one output of a batch normalisation."""
-    graph = found.graph
-    todo, seen, kept = [(op, port)], set[int](), set[int]()
-    while todo:
-        for reader, at in found.readers(*todo.pop()):
-            if graph.types[reader] in ASSIGNS and at == 1:
-                kept.add(graph.data.ends(reader)[0][0])
-            elif graph.types[reader] in AVERAGED and reader not in seen:
-                seen.add(reader)
-                todo += [(reader, 0), (reader, 1)]
-    reads = [tensor for variable in kept if (tensor := found.read(variable))]
+    reads = averages_read(found, averages.of((op, port)))
     if len(reads) != 1:
         what = ("mean", "variance")[port - 1]
-        name = graph.names[op]
+        name = found.graph.names[op]
         kept_by = few(reads) if reads else "no variable"
         wrong = f"{name!r} normalises by the statistics of the batch, and its {what} is averaged into {kept_by}"
         how = f"Connect what it is to read, plan.connect(mean, to={name!r}, input=3), the variance as input=4, and "

@@ -18,15 +18,15 @@ from .constants import constant
 from .subject import ASSIGNS, Subject, loosened
 
 #: What an average is made of, from the statistics of a batch to the op that keeps it.
-AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
+_AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
 #: Ops that hand on the same numbers, in another shape or dtype.
 _SAME = frozenset({"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
 _REDUCED = frozenset({"Mean", "Sum"})
 #: What moments are made of, from the batch on.
-_COMPUTED = AVERAGED | _SAME | _REDUCED | {"DivNoNan", "Maximum", "Neg", "Select", "SelectV2", "Square",
+_COMPUTED = _AVERAGED | _SAME | _REDUCED | {"DivNoNan", "Maximum", "Neg", "Select", "SelectV2", "Square",
                                            "SquaredDifference"}  # fmt: skip
 #: What lies between an average and what it is made of.
-_KEPT = AVERAGED | {"DivNoNan", "Select", "SelectV2", "StopGradient"}
+_KEPT = _AVERAGED | {"DivNoNan", "Select", "SelectV2", "StopGradient"}
 _ROOTS = ("Pow", "Rsqrt", "Sqrt")
 #: What lies between a variance and its root.
 _PADDED = _SAME | {"Add", "AddV2", "Maximum"}
@@ -37,7 +37,7 @@ Tensor = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class _Averages:
+class Averages:
     """What is averaged: tensor -> the variables that keep it, and those that only lead to others."""
 
     kept: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -47,20 +47,20 @@ class _Averages:
         return self.kept.get(tensor, set()) - self.between.get(tensor, set())
 
 
-def settle_moments(found: Subject, plan: Plan, needed: Mask) -> Plan:
+def settle_moments(found: Subject, plan: Plan, needed: Mask, averages: Averages) -> Plan:
     """Lets what normalises by a mean and a variance of the batch, as single ops, read the averages of these.
 
     Args:
         found: what the recipe works on.
         plan: the plan to go on with, by the names of that.
         needed: mask of the ops that are looked at.
+        averages: what is averaged in it.
 
     Raises:
         PlanError: nothing keeps averages of one.
     """
     graph = found.graph
     roots = [op for op in found.typed(*_ROOTS) if needed[op]]
-    averages = _averages(found) if roots else _Averages()
     moved: dict[str, str] = {}
     fitted: list[tuple[str, str, list[str]]] = []
     for root in roots:
@@ -78,7 +78,7 @@ def settle_moments(found: Subject, plan: Plan, needed: Mask) -> Plan:
         ends = [("mean", mean), ("variance", variance)]
         inside = {op for op, _ in cone}
         for (what, tensor), kept in zip(ends, (averages.of(mean) - own, own), strict=True):
-            reads = [read for one in sorted(kept) if (read := found.read(one))]
+            reads = averages_read(found, kept)
             if len(reads) != 1:
                 why = f"its {what} is averaged into {few(reads) if reads else 'no variable'}"
                 raise _unkept(found, root, why, ends)
@@ -96,9 +96,14 @@ def settle_moments(found: Subject, plan: Plan, needed: Mask) -> Plan:
     return loosened(plan, graph, left, found.ends)
 
 
-def _averages(found: Subject) -> _Averages:
-    """What is averaged into which variables, as the ops that assign to them say."""
-    graph, out = found.graph, _Averages()
+def averages_read(found: Subject, kept: set[int]) -> list[str]:
+    """Returns the tensors that read some variables."""
+    return [tensor for variable in sorted(kept) if (tensor := found.read(variable))]
+
+
+def averaged(found: Subject) -> Averages:
+    """Returns what is averaged into which variables, as the ops that assign to them say."""
+    graph, out = found.graph, Averages()
     for op in found.typed(*ASSIGNS):
         reads = found.reads(op)
         variable = reads[0][0]
@@ -109,16 +114,24 @@ def _averages(found: Subject) -> _Averages:
         while todo:
             tensor = todo.pop()
             ahead = found.reads(tensor[0]) if graph.types[tensor[0]] in _KEPT else []
-            for one in (tensor[0], *graph.control.row(tensor[0]).tolist()):
-                if graph.types[one] in ASSIGNS:  # it has just been assigned: an average without its bias
-                    between.add(found.reads(one)[0][0])
-                    ahead = [*ahead, found.reads(one)[1]]
+            for one in _assigned(found, tensor[0]):  # an average without its bias
+                between.add(found.reads(one)[0][0])
+                ahead = [*ahead, found.reads(one)[1]]
             todo += [one for one in ahead if one not in seen]
             seen.update(ahead)
         for tensor in seen:
             out.kept[tensor].add(variable)
             out.between[tensor] |= between - {variable}
     return out
+
+
+def _assigned(found: Subject, op: int) -> list[int]:
+    """The ops that have just assigned what an op gives: itself, or those that a read of their variable waits for."""
+    graph = found.graph
+    if graph.types[op] in ASSIGNS:
+        return [op]
+    assigns = [one for one in graph.control.row(op).tolist() if graph.types[one] in ASSIGNS]
+    return [one for one in assigns if found.reads(one)[0] in found.reads(op)]
 
 
 def _back(found: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
@@ -132,7 +145,7 @@ def _back(found: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tenso
     return out
 
 
-def _is_batch(found: Subject, tensor: Tensor, averages: _Averages) -> bool:
+def _is_batch(found: Subject, tensor: Tensor, averages: Averages) -> bool:
     """Whether a tensor is averaged, and made of sums and of no variable that keeps it."""
     kept = averages.of(tensor)
     if not kept:
@@ -200,18 +213,15 @@ def _is_square(found: Subject, op: int) -> bool:
 def _see(found: Subject, root: int, ways: list[Tensor]) -> None:
     """Refuses a variance of the batch that a root is taken of, and whose average nobody keeps."""
     graph = found.graph
-    for way in ways:
-        if graph.types[way[0]] in _PADDED:
-            continue
-        for op, _ in _back(found, way, _SPREAD):
-            for data, centre in _centred(found, op):
-                near = _back(found, centre, _SAME)[-1]
-                sums = [one for one, _ in _back(found, near, _SPREAD) if graph.types[one] in _REDUCED]
-                below = {one for read in sums for one in _back(found, found.reads(read)[0], _COMPUTED)}
-                again = below & {data, *(_back(found, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
-                if again and any(_over_batch(found, one) for one in sums) and _is_fed(found, data[0]):
-                    ends = [("mean", near), ("variance", way)]
-                    raise _unkept(found, root, "no variable keeps an average of them", ends)
+    variances = [way for way in ways if graph.types[way[0]] not in _PADDED]
+    spread = [(way, one) for way in variances for one, _ in _back(found, way, _SPREAD)]
+    for way, op, (data, centre) in [(way, one, ends) for way, one in spread for ends in _centred(found, one)]:
+        near = _back(found, centre, _SAME)[-1]
+        sums = [one for one, _ in _back(found, near, _SPREAD) if graph.types[one] in _REDUCED]
+        below = {one for read in sums for one in _back(found, found.reads(read)[0], _COMPUTED)}
+        again = below & {data, *(_back(found, data, _COMPUTED) if graph.types[op] == "Sub" else ())}
+        if again and any(_over_batch(found, one) for one in sums) and _is_fed(found, data[0]):
+            raise _unkept(found, root, "no variable keeps an average of them", [("mean", near), ("variance", way)])
 
 
 def _over_batch(found: Subject, mean: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 
-#: What protobuf says of memory that it does not get for what it reads; older ones give no reason at all.
+#: What protobuf says of memory that it does not get for what it reads.
 _NO_ROOM = "alloc failed"
 #: What TensorFlow's bindings say where they get no memory for the bytes of an op.
 _NO_BYTES = "Could not allocate bytes object"
@@ -47,7 +47,8 @@ def decoded(kind: Any, data: bytes) -> Any:
     try:
         return kind.FromString(data)
     except DecodeError as error:
-        if lacks_memory(error) or not _has_room(4 * len(data)):
+        without_reason = ": " not in str(error)
+        if lacks_memory(error) or (without_reason and not _has_room(4 * len(data))):
             raise MemoryError(f"to read {kind.__name__}") from error
         raise
 

@@ -88,6 +88,17 @@ def test_averages_are_read_however_they_are_kept(how, resource):
     assert not {"Mean", "SquaredDifference"} & set(ed.snapshot.types)
 
 
+def test_what_waits_for_the_averages_keeps_none():
+    graph = averaged("flat")
+    with graph.as_default():
+        power = tf1.get_variable("power", [], use_resource=False)
+        updates = [op for op in graph.get_operations() if op.type == "AssignSub"]
+        with tf.control_dependencies(updates):  # as an optimizer that runs after them
+            power.assign(power * 0.9)
+    plan = gs.recipes.settle_batch_norm(gs.open(graph))
+    assert "'kept_mean" in plan.to_code() and "power" not in plan.to_code()
+
+
 @pytest.mark.parametrize("how", ["squares", "weighted", "kept dimensions"])
 def test_averages_that_nobody_keeps_are_seen_however_the_moments_are_written(how):
     said = refusal(gs.PlanError, gs.recipes.settle_batch_norm, gs.open(averaged(how, kept=False)))
