@@ -175,7 +175,7 @@ class Effect:
         edits: inputs set on ops of the base: op, input, tensor.
         added: single ops that are made anew.
         changes: op -> what becomes of it.
-        removed: numbers of ops of the base.
+        removed: numbers of ops of the base -> the step that takes them out.
         decided: those of them that go with the conds they are parts of, though other parts stay.
         slices: what `on_copies` steps make again.
         replaced: what took the place of matches.
@@ -197,7 +197,7 @@ class Effect:
     edits: tuple[tuple[str, int, str], ...] = ()
     added: tuple[NewNode, ...] = ()
     changes: Mapping[str, Change] = field(default_factory=dict)
-    removed: frozenset[int] = frozenset()
+    removed: Mapping[int, int] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
     replaced: tuple[Replaced, ...] = ()
     first: int = 0

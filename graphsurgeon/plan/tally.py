@@ -82,7 +82,7 @@ class Tally:
         self.bench = Workbench(effect.after)
         self.copies, self.connections = list(effect.copies), list(effect.connections)
         self.warnings, self.edits, self.added = list(effect.warnings), list(effect.edits), list(effect.added)
-        self.changes, self.removed, self.mode = dict(effect.changes), set(effect.removed), effect.mode
+        self.changes, self.removed, self.mode = dict(effect.changes), dict(effect.removed), effect.mode
         self.decided = set(effect.decided)
         self.slices, self.replaced, self.revalued = list(effect.slices), list(effect.replaced), dict(effect.revalued)
         self._by = {self.bench.index[op]: step for op, step in effect.blame.items()}
@@ -103,7 +103,7 @@ class Tally:
         self.settle()
         return Effect(
             self.base, self.steps, self.after, tuple(self.copies), tuple(self.connections), tuple(self.faults),
-            tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), frozenset(self.removed),
+            tuple(self.warnings), tuple(self.edits), tuple(self.added), dict(self.changes), dict(self.removed),
             tuple(self.slices), tuple(self.replaced), self.base.size, self.mode, {}, dict(self.revalued),
             {self.bench.names[op]: step for op, step in self._by.items()}, frozenset(self.decided), self.backend,
         )  # fmt: skip
@@ -143,7 +143,7 @@ class Tally:
             if change.attributes:
                 self._by[op] = self.step
         self.replaced += delta.replaced
-        self.removed |= delta.removed
+        self.removed |= dict.fromkeys(delta.removed, self.step)
         self.decided |= delta.decided
         if delta.removed or delta.anew:
             self.mode = "materialise"

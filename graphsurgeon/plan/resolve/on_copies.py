@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -171,7 +171,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
             blame={new.get(op, op): n for op, n in effect.blame.items() if op in new or edited.index[op] >= size},
             edits=(),
             mode="append",
-            removed=frozenset(),
+            removed={},
         )
     )
 
@@ -264,7 +264,7 @@ def _renamed(tensor: str, names: dict[str, str]) -> str:
     return f"{names.get(op, op)}:{port}"
 
 
-def _warnings(graph: Graph, found: Downstream, removed: frozenset[int]) -> list[str]:
+def _warnings(graph: Graph, found: Downstream, removed: Collection[int]) -> list[str]:
     out = []
     left = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
     if left:

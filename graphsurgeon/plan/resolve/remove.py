@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ...errors import PlanError
 from ...graph.boundary import Tensor
@@ -88,9 +90,7 @@ def without_removed(effect: Effect) -> Effect:
     graph, order = effect.after, sorted(effect.removed)
     gone, names = graph.mask(order), [graph.names[i] for i in order]
     request = f"remove({few(names)!r})"
-    fault = readers_fault(graph, gone, request)
-    whole = None if fault else _needed_whole(graph, gone, effect.decided)
-    fault = Fault(request, *whole) if whole else fault
+    fault = readers_fault(graph, gone, request, effect.removed) or _whole_fault(graph, gone, request, effect)
     if fault is not None:
         return replace(effect, faults=(*effect.faults, fault))
     warnings = list(effect.warnings)
@@ -138,8 +138,15 @@ def protected(graph: Graph, ops: Mask) -> Mask:
     return backward(graph, stay) & ops if (stay & ops).any() else stay & ops
 
 
-def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
-    """Returns the fault of ops that stay and read ops that go."""
+def readers_fault(graph: Graph, gone: Mask, asked: str, by: Mapping[int, int] = MappingProxyType({})) -> Fault | None:
+    """Returns the fault of ops that stay and read ops that go.
+
+    Args:
+        graph: the graph, with all of them.
+        gone: mask of the ops that go.
+        asked: the request.
+        by: op that goes -> the step that takes it out.
+    """
     left = list(readers(graph, gone))
     if not left:
         return None
@@ -148,17 +155,20 @@ def readers_fault(graph: Graph, gone: Mask, asked: str) -> Fault | None:
     bare = any(not len(graph.data.row(graph.tensor(tensor)[0])) for tensor, _, _ in left)
     ways = "or reroute what they read first" if bare else "reroute what they read first, or choose stitch=True"
     more = f"Remove these too, {ways}; ed.removal_blockers(...) lists all"
-    return Fault(asked, f"{left[0][0]!r} is still read by {few(ops, 8)}", more)
+    first, _ = graph.tensor(left[0][0])
+    return Fault(asked, f"{left[0][0]!r} is still read by {few(ops, 8)}", more, step=by.get(first))
 
 
-def _needed_whole(graph: Graph, gone: Mask, decided: Container[int]) -> tuple[str, str] | None:
-    """What stays must stay whole: variables, loops and conds, tables with what fills them: wrong, instead."""
-    for name, variable in variables(graph, gone):
-        wrong = f"{name!r} is a part of variable {variable!r}, which stays"
-        return wrong, "Remove the variable too, or leave its parts"
-    for name, holder in init_ops(graph, gone):
-        return f"{name!r} fills {holder!r}, which stays", "Remove that too, or leave what fills it"
-    for name, _ in contexts(graph, gone):
-        if graph.index[name] not in decided:
-            return f"{name!r} is a part of a loop or cond, which stays", "Remove the loop or cond whole"
+def _whole_fault(graph: Graph, gone: Mask, asked: str, effect: Effect) -> Fault | None:
+    """The fault of what stays and must stay whole: variables, loops and conds, tables with what fills them."""
+    broken = itertools.chain(
+        ((name, f"is a part of variable {variable!r}", "Remove the variable too, or leave its parts")
+         for name, variable in variables(graph, gone)),
+        ((name, f"fills {holder!r}", "Remove that too, or leave what fills it")
+         for name, holder in init_ops(graph, gone)),
+        ((name, "is a part of a loop or cond", "Remove the loop or cond whole")
+         for name, _ in contexts(graph, gone) if graph.index[name] not in effect.decided),
+    )  # fmt: skip
+    for name, wrong, instead in broken:
+        return Fault(asked, f"{name!r} {wrong}, which stays", instead, step=effect.removed.get(graph.index[name]))
     return None

@@ -71,7 +71,7 @@ def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
             continue
         now = Match(graph, one.pattern, one.found, one.read or so_far.backend.array)
         own = {i for i in now.numbers if graph.types[i] != "Const"}
-        why = "an earlier step removes a part of it" if so_far.removed & own else ""
+        why = "an earlier step removes a part of it" if so_far.removed.keys() & own else ""
         why = why or _changed(one.graph, graph, now.numbers)
         why = why or ("it overlaps with another match" if used & own else "")
         external = now.external if not why and step.external == "refuse" else ()

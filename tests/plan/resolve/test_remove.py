@@ -46,3 +46,15 @@ def test_what_stays_must_stay_whole():
     g = plain(*ops, variables=[info])
     reads(Plan(g).remove("w/Assign").check()[0], "'w/Assign' is a part of variable 'w', which stays", "too")
     assert Plan(g).remove(select(g)).check() == ()
+
+
+def test_the_fault_of_a_removal_tells_which_step_takes_the_op_out():
+    ops, info = variable("w")
+    g = plain(("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Neg", ["y"]), *ops, variables=[info])
+    plan = Plan(g).rename("x", to="fed").remove("z").remove("y").rename("y", to="gone").remove("w/Assign")
+    assert [fault.step for fault in plan.check()] == [4]
+    plan = Plan(g).rename("z", to="end").remove("y").rename("y", to="gone")
+    (fault,) = plan.check()
+    reads(fault, "'gone:0' is still read by end", "stitch=True")
+    assert fault.step == 1
+    assert plan.with_step(fault.step, None).check() == ()
