@@ -14,7 +14,7 @@ from .graph.variables import VARIABLE_TYPES
 from .plan.copied import Copied
 from .plan.effect import Effect, Replaced
 from .plan.plan import Plan
-from .plan.step_text import step_text
+from .plan.step_text import steps_text
 from .plan.steps import EditStep
 from .words import counted
 
@@ -230,7 +230,7 @@ class Applied:
         count = sum(map(self._holds, self.made.infos))
         held = f", {counted(count, 'variables')}" if count else ""
         steps = self.copies if self.scope is not None else ()
-        text = "; ".join(step_text(c.step) for c in steps) or "; ".join(map(step_text, self.effect.steps))
+        text = steps_text([c.step for c in steps]) or steps_text(self.effect.steps)
         lost_too = f"; warning: {'; '.join(self.warnings)}" if self.warnings else ""
         return f"<Applied: {text}: {counted(len(self.ops), 'new ops')}{held}{lost_too}>"
 

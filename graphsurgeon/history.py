@@ -22,7 +22,7 @@ from .graph.pending import made, pending
 from .graph.provenance import Origin
 from .plan.effect import Effect
 from .plan.plan import Plan
-from .plan.step_text import step_text
+from .plan.step_text import steps_text
 from .plan.steps import CopyStep
 from .words import counted
 
@@ -72,7 +72,7 @@ class Event:
         """Returns the entry of a plan that was applied just now."""
         effect = applied.effect
         counts = {"added": len(applied.made.ops), "removed": len(effect.removed), "variables": len(applied.made.infos)}
-        text = "; ".join(map(step_text, effect.steps))
+        text = steps_text(effect.steps)
         return cls(number, applied, seconds, text=text, counts=counts, names=frozenset(applied.made.ops), **about)
 
     @property

@@ -81,6 +81,17 @@ def step_text(step: Step) -> str:
             assert_never(step)
 
 
+def steps_text(steps: Sequence[Step]) -> str:
+    """Returns the first two steps in words, and how many more there are.
+
+    Example:
+        >>> steps_text([steps.RemoveStep((name,)) for name in "abcd"])
+        'remove a; remove b; and 2 more steps'
+    """
+    more = [f"and {counted(len(steps) - 2, 'more steps')}"] if len(steps) > 2 else []
+    return "; ".join([*map(step_text, steps[:2]), *more])
+
+
 def one_line(title: str, steps: Sequence[Step]) -> str:
     """Returns a plan for a graph of this title in one line."""
     return f"<Plan for {title}: {'; '.join(map(step_text, steps)) or 'empty'}>"

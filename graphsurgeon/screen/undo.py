@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import PlanError
-from ..plan.step_text import step_text
+from ..plan.step_text import steps_text
 from ..plan.steps import Step
 from ..words import few
 from .drafts import told
@@ -126,7 +126,7 @@ def _difference(a: State, b: State) -> str:
     if "draft" in changed:
         old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))
         made = [new[key] for key in new if key not in old] or [old[key] for key in old if key not in new]
-        return step_text(made[-1]) if made else "the order of the steps"
+        return steps_text(made) if made else "the order of the steps"
     if "marks" in changed:
         before, now = ({*m.inputs, *m.outputs, *m.included} for m in (a.marks, b.marks))
         return f"the marks of {few(sorted(before ^ now or now))}"

@@ -21,7 +21,7 @@ from ...plan.effect import Effect
 from ...plan.fault import Fault
 from ...plan.kept_shapes import unsure
 from ...plan.plan import Plan
-from ...plan.step_text import step_text
+from ...plan.step_text import steps_text
 from ...plan.steps import CopyStep
 from ...words import counted
 from ..functions import library as functions
@@ -330,14 +330,12 @@ def _waits(text: str) -> str:
 
 
 def _refusal(error: Exception, effect: Effect) -> PlanError:
-    texts = [step_text(step) for step in effect.steps] or ["the plan"]
-    text = "; ".join(texts[:2]) + (f"; and {len(texts) - 2} more steps" if len(texts) > 2 else "")
     said = words_of(error)
     named = re.search(r"\{\{node ([^}]+)\}\}", said)
     edited = any(not isinstance(step, CopyStep) for step in effect.steps)
     where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"
     return PlanError(
-        f"apply: {text}",
+        f"apply: {steps_text(effect.steps) or 'the plan'}",
         f"TensorFlow refuses the nodes: {said}",
         f"Nothing was changed. What the plan changes reaches {where}: choose another tensor, or leave out the step"
         if edited
