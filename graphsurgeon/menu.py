@@ -18,8 +18,8 @@ class Wish:
         name: of the argument of the function.
         label: what the form calls it.
         kind: ``inputs`` or ``outputs`` of the graph, or its one ``input``, which the screen fills in, ``tensor``,
-            ``tensors``, ``name``, ``text``, ``value``, as Python, or ``editor``: the name of one in the notebook, or
-            a file.
+            ``tensors``, ``name``, ``words``: several names, ``pairs``: old name -> new one, ``shape``, ``text``, or
+            ``editor``: the name of one in the notebook, or a file.
         needed: whether it must be given.
         hint: what the empty field says.
     """

@@ -140,7 +140,7 @@ def _wish(found: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
 def _kind(found: Subject, dtype: Any) -> str:
     try:
         return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
-    except TypeError as error:
+    except (TypeError, ValueError, SyntaxError) as error:
         raise found.refused(f"{dtype!r} is not a dtype", "Type one as dtype='uint8'") from error
 
 

@@ -71,7 +71,7 @@ TABLE = (
     Recipe(
         "set_input", "Give an input another shape or dtype", set_input, _ENDS,
         (Wish("tensor", "Input", "input", needed=True),
-         Wish("shape", "Shape", "value", hint="such as [None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
+         Wish("shape", "Shape", "shape", hint="such as [None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
         missing=_no_placeholder,
     ),
     Recipe(
@@ -85,17 +85,17 @@ TABLE = (
     ),
     Recipe(
         "cut_preprocessing", "Cut off pre-processing: decode, resize, scale", cut_preprocessing, _ENDS,
-        (Wish("patterns", "Patterns", "value", hint="default: ['decode', 'resize', 'scale', 'sound']"),),
+        (Wish("patterns", "Patterns", "words", hint="default: decode, resize, scale, sound"),),
         missing=_no_placeholder,
     ),
     Recipe(
         "cut_postprocessing", "Cut off post-processing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
-        (Wish("patterns", "Patterns", "value", hint="default: ['best', 'nms', 'probabilities']"),),
+        (Wish("patterns", "Patterns", "words", hint="default: best, nms, probabilities"),),
     ),
     Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
     Recipe(
         "rename", "Rename inputs, outputs, scopes and variables", rename, _ENDS,
-        (Wish("names", "Patterns", "value", hint="such as {'block*/w': 'stage*/kernel'}"),), table="names", rows=rows,
+        (Wish("names", "Patterns", "pairs", hint="such as block*/w=stage*/kernel"),), table="names", rows=rows,
     ),
     Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
     Recipe(
@@ -105,12 +105,12 @@ TABLE = (
     Recipe(
         "rename_checkpoint", "Write a checkpoint under other names", _renamed, _VALUES,
         (Wish("checkpoint", "Checkpoint", "text", needed=True), Wish("path", "To", "text", needed=True),
-         Wish("names", "Names", "value", needed=True, hint="such as {'old/*': 'new/*'}")), REPORT,
+         Wish("names", "Names", "pairs", needed=True, hint="such as old/*=new/*")), REPORT,
     ),
     Recipe(
         "recompute", "Let gradients compute activations again", recompute, _PARTS,
         (Wish("loss", "Loss", "tensor", needed=True),
-         Wish("blocks", "Blocks", "value", hint="such as ['block1', 'block2']"),
+         Wish("blocks", "Blocks", "words", hint="such as block1, block2"),
          Wish("to", "Scope of the copies", "name", hint="default: recomputed")),
     ),
     Recipe(
@@ -126,8 +126,8 @@ TABLE = (
         "merge", "Merge it with another model, in a new editor", merge, _PARTS,
         (Wish("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
          Wish("how", "How", "text", hint="default: after; or beside, or shared"),
-         Wish("connections", "Connections", "value", hint="such as {'features': 'x'}"),
-         Wish("names", "Scopes", "value", hint="such as ('first', 'second')"),
+         Wish("connections", "Connections", "pairs", hint="such as features=x"),
+         Wish("names", "Scopes", "words", hint="default: first, second"),
          Wish("values", "Values", "text", hint="'initial' where there are no others")),
         EDITORS, ("merged",),
     ),

@@ -11,15 +11,44 @@ from ..graph.compatibility import TARGETS
 from ..graph.names import free_name
 from ..view.paint import Paint
 from ..words import counted, one_or_all
-from .drafts import planned
+from .drafts import planned, read
 from .leave import known_ends, read_ends, written
 from .stage import Stage
 from .state import State
-from .step_form import TENSOR, TENSORS, TEXT, VALUE, WORD, Kind
+from .step_form import TENSOR, TENSORS, TEXT, WORD, Kind
 from .subject import Asked, Offered, Subject
 
+
+def _words(text: str) -> list[str]:
+    """Names with commas between them, or a list of them as Python."""
+    given = read(text)
+    several = given if isinstance(given, list | tuple) else [part.strip() for part in text.split(",")]
+    if not several or not all(isinstance(one, str) and one for one in several):
+        raise ValueError(text)
+    return list(several)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """``old=new`` with commas or ends of lines between them, or a dict of them as Python."""
+    given = read(text)
+    if not isinstance(given, dict):
+        parts = [part.partition("=") for part in text.replace("\n", ",").split(",") if part.strip()]
+        given = {old.strip(): new.strip() for old, _, new in parts}
+    if not given or not all(isinstance(one, str) and one for pair in given.items() for one in pair):
+        raise ValueError(text)
+    return given
+
+
+def _shape(text: str) -> list[int | None]:
+    """Sizes, None where one is not fixed."""
+    given = read(text)
+    if not isinstance(given, list | tuple) or any(type(size) not in (int, type(None)) for size in given):
+        raise ValueError(text)
+    return list(given)
+
+
 #: How the arguments of recipes are typed, by the word that their table has for it.
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "inputs": Kind(written, read_ends, TENSORS.words),
     "outputs": Kind(written, read_ends, TENSORS.words),
     "input": TENSOR,
@@ -27,7 +56,9 @@ _KINDS: dict[str, Kind] = {
     "tensors": TENSORS,
     "name": WORD,
     "text": TEXT,
-    "value": VALUE,
+    "words": Kind(", ".join, _words, "names, with commas between them"),
+    "pairs": Kind(str, _pairs, "pairs of names, as old=new, with commas between them"),
+    "shape": Kind(str, _shape, "a shape, as [None, 224, 224, 3], with None for a size that is not fixed"),
     "editor": Kind(
         str, lambda text: vars(sys.modules["__main__"]).get(text, text), "an editor of the notebook, or a file"
     ),
@@ -180,12 +211,12 @@ def _read(found: Offered, editor: Subject, values: Mapping[str, str], asked: str
         text = values.get(name, "").strip()
         if not text:
             if wish.needed:
-                raise PlanError(asked, f"{wish.label} is not given", f"Type {_KINDS[wish.kind].words}")
+                raise PlanError(asked, f"{wish.label} is not given", f"Type {KINDS[wish.kind].words}")
             continue
         try:
-            out[name] = _KINDS[wish.kind].read(text)
+            out[name] = KINDS[wish.kind].read(text)
         except ValueError:
-            raise PlanError(asked, f"{name}={text!r} is not {_KINDS[wish.kind].words}", "Type it so") from None
+            raise PlanError(asked, f"{name}={text!r} is not {KINDS[wish.kind].words}", "Type it so") from None
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
     if found.table:
         out[found.table] = {**out.get(found.table, {}), **renamed}

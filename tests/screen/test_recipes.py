@@ -10,7 +10,10 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.compatibility import Blocker, Compatibility
-from tests.refusal import refuses
+from graphsurgeon.menu import offered
+from graphsurgeon.screen.recipes import KINDS
+from graphsurgeon.screen.state import State
+from tests.refusal import reads, refuses
 from tests.screen.screens import traits
 
 tf1 = tf.compat.v1
@@ -104,6 +107,53 @@ def test_a_table_of_names_is_a_rename(ed):
     assert {"image", "y", "noise/Mul"} <= set(ed.snapshot.names)
     with refuses(gs.PlanError, "rename()", "it gives nothing another name", "Type names="):
         ed.screen.recipe("rename", {"row:y": "y"})
+    for typed in ("block*", "['a']", "{'a': 1}", "a="):
+        with refuses(gs.PlanError, f"names={typed!r} is not pairs of names, as old=new", "Type it so"):
+            ed.screen.recipe("rename", {"names": typed})
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("dropout/*=noise/*", {"dropout/*": "noise/*"}),
+        ("x = image, y=scores,", {"x": "image", "y": "scores"}),
+        ("x=image\ny=scores", {"x": "image", "y": "scores"}),
+    ],
+)
+def test_names_are_typed_as_pairs(ed, typed, names):
+    ed.screen.recipe("rename", {"names": typed})
+    assert ed.draft.to_code() == gs.recipes.rename(ed, names).to_code()
+
+
+ODD = ("x", "a=b", "['a']", "{", "1", "None", "{[]: 1}", "a=", ",", "i4,i4", "(" * 250)
+
+
+def test_no_text_in_a_field_is_a_fault_of_ours(ed, notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with ed.graph.as_default():
+        tf1.get_variable("v", initializer=[1.0])
+    some = {"tensor": "features", "name": "more", "op": "Relu", "pattern": "Conv2D", "at": "features:0", "loss": "y",
+            "other": "none.pb", "checkpoint": "none", "path": "new"}  # fmt: skip
+    fine = []
+    for one in ed.screen.recipes():
+        given = {row["name"]: row["value"] or some.get(row["name"], "") for row in one["form"]}
+        for name in given:
+            for text in ODD:
+                try:
+                    ed.screen.recipe(one["name"], {**given, name: text})
+                    fine.append((one["name"], name, text))
+                except gs.SurgeryError as error:
+                    reads(error)
+                ed.screen.go_on(State())
+    assert ("add_output", "name", "None") in fine
+
+
+def test_what_a_hint_proposes_can_be_typed():
+    for recipe in offered():
+        for wish in recipe.wishes:
+            start, _, example = wish.hint.partition("such as ")
+            if example and not start:
+                assert KINDS[wish.kind].read(example)
 
 
 def test_another_model_is_an_editor_of_the_notebook_or_a_file(ed, notebook, tmp_path):
