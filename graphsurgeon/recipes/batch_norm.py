@@ -10,15 +10,19 @@ import numpy as np
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.selection import select
+from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..words import few
-from .constants import constant
+from .constants import constant, unknowns
 from .moments import Averages, averaged, averages_read, settle_moments
 from .subject import Subject, loosened, subject
 
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 #: Ops with weights as their second input -> the axis of these that is the channel of the result.
 _WEIGHTED = {"Conv2D": 3, "Conv2DBackpropInput": 2, "Conv3D": 4, "DepthwiseConv2dNative": 3, "MatMul": 1}
+_SCALING = ("Mul", "RealDiv")
+#: Ops of two inputs that can be one with the weights before them.
+_AFFINE = ("Add", "AddV2", "BiasAdd", "Sub", *_SCALING)
 
 
 def settle_batch_norm(thing: Any) -> Plan:
@@ -159,11 +163,19 @@ def fold_batch_norm(thing: Any, outputs: Any = None) -> Plan:
     return made
 
 
+_FREEZE = "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
+
+
 def _why(found: Subject) -> tuple[str, str]:
     """Why nothing is folded, and what to do."""
     graph = found.graph
     norms = found.typed(*_NORMS)
     if not norms:
+        for op in found.typed(*_WEIGHTED):
+            if variables := _waits_for(found, op):
+                names, are = few(map(repr, variables)), "is a variable" if len(variables) == 1 else "are variables"
+                wrong = f"what follows {graph.names[op]!r} could be folded, but {names} {are}, not constant"
+                return wrong, _FREEZE
         return "nothing multiplies a weighted result by one constant per channel", "There is nothing to fold"
     op = norms[0]
     name, before = graph.names[op], found.reads(op)[0][0]
@@ -173,11 +185,25 @@ def _why(found: Subject) -> tuple[str, str]:
     for tensor in [*found.reads(op)[1:], *found.reads(before)[1:2]]:
         if constant(found, tensor) is None:
             wrong = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is not a constant"
-            return wrong, "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
+            return wrong, _FREEZE
     if graph.types[before] not in _WEIGHTED:
         wrong = f"{name!r} reads {graph.names[before]!r} ({graph.types[before]}), which has no weights"
         return wrong, "Leave it as it is"
     return f"others read {graph.names[before]!r} too, or an inner result of {name!r}", "Leave it as it is"
+
+
+def _waits_for(found: Subject, op: int) -> list[str]:
+    """The variables, and nothing else, that would have to be constants so that the channels of a result are scaled."""
+    graph, needed, scaled, last = found.graph, found.reads(op)[1:2], False, op
+    while len(readers := found.readers(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
+        last, at = readers[0]
+        other = found.reads(last)[1 - at]
+        info = graph.info(*other)
+        scaled |= graph.types[last] in _SCALING and (info is None or info.shape != ())
+        needed.append(other)
+    read = {found.reads(one)[0][0] if graph.types[one] == "ReadVariableOp" else one for one in unknowns(found, needed)}
+    known = scaled and all(graph.types[one] in VARIABLE_TYPES for one in read)
+    return [graph.names[one] for one in sorted(read)] if known else []
 
 
 def fold(found: Subject) -> Plan:
@@ -261,7 +287,7 @@ def _affine(found: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[A
         gamma, beta, mean, variance = (part.astype(np.float64) for part in parts)
         scale = gamma / np.sqrt(variance + (held["epsilon"].f if "epsilon" in held else 1e-4))
         return scale, beta - mean * scale, True
-    if len(reads) != 2 or kind not in ("Add", "AddV2", "BiasAdd", "Mul", "RealDiv", "Sub"):
+    if len(reads) != 2 or kind not in _AFFINE:
         return None
     other = constant(found, reads[1 - at])
     if kind == "BiasAdd":
@@ -271,7 +297,7 @@ def _affine(found: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[A
     if value is None or (kind == "RealDiv" and at):
         return None
     ones, nothing = np.ones(shape[0]), np.zeros(shape[0])
-    if kind in ("Mul", "RealDiv"):
+    if kind in _SCALING:
         return (value if kind == "Mul" else 1 / value), nothing, other.size > 1
     if kind == "Sub":
         return (ones, -value, False) if at == 0 else (-ones, value, False)

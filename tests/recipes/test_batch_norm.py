@@ -85,6 +85,36 @@ def test_what_cannot_be_folded_says_why(how, why):
     assert said.startswith(f"fold_batch_norm(): {why}.\n"), said
 
 
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (
+            "normed",
+            "what follows 'conv' could be folded, but 'w', 'mean', 'variance' and 2 more are variables, not con",
+        ),
+        ("scaled", "what follows 'conv' could be folded, but 'w' is a variable, not constant"),
+        ("biased", "nothing multiplies a weighted result by one constant per channel"),
+        ("halved", "nothing multiplies a weighted result by one constant per channel"),
+        ("gated", "nothing multiplies a weighted result by one constant per channel"),
+    ],
+)
+def test_variables_are_to_be_frozen_first(how, why, resource):
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=resource):
+        x = tf1.placeholder(tf.float32, [None, 2, 2, 1], name="x")
+        y = tf.nn.conv2d(x, tf1.get_variable("w", [1, 1, 1, 2]), 1, "SAME", name="conv")
+        mean, variance, beta, gamma = (tf1.get_variable(name, [2]) for name in ("mean", "variance", "beta", "gamma"))
+        if how == "normed":
+            tf.nn.batch_normalization(y, mean, variance, beta, gamma, 1e-3)
+        elif how == "biased":
+            tf.nn.relu(tf.nn.bias_add(y, beta)) * gamma
+        else:
+            y * {"scaled": tf.constant([2.0, 3.0]), "halved": 0.5, "gated": gamma * tf.reduce_mean(x)}[how]
+    said = refusal(gs.PlanError, gs.recipes.fold_batch_norm, gs.open(graph))
+    assert said.startswith(f"fold_batch_norm(): {why}"), said
+    assert ("Freeze first: ed = gs.recipes.frozen(ed, outputs)" in said) == ("variable" in why)
+
+
 def test_averages_that_nobody_keeps_are_named():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None, 2, 2, 1], name="x")
