@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import did_you_mean
 from ..graph.graph import Mask
 from ..graph.match.match import Match, Matches
 from ..graph.names import free_name
@@ -103,7 +104,8 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
         ['a_round:0']
     """
     word = op if isinstance(op, str) else getattr(op, "__name__", "function")
-    found = subject(thing, f"insert_after({word!r})")
+    where = repr(pattern) if isinstance(pattern, str | list | tuple) else "..."
+    found = subject(thing, f"insert_after({where}, {word!r})")
     graph = found.graph
     tensors = _results(found, pattern)
     unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]
@@ -120,7 +122,7 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
 
 def _results(found: Subject, pattern: Any) -> list[str]:
     """What the ops give that are meant, by name."""
-    graph = found.graph
+    graph, types = found.graph, list[str]()
     if isinstance(pattern, (Match, Matches)):
         matches = [pattern] if isinstance(pattern, Match) else list(pattern)
         tensors = [end for match in matches for end in match.outputs.values()]
@@ -130,7 +132,9 @@ def _results(found: Subject, pattern: Any) -> list[str]:
         types = [pattern] if isinstance(pattern, str) else list(pattern)
         tensors = [f"{graph.names[op]}:0" for op in found.typed(*types)]
     if not tensors:
-        raise found.refused("nothing is like that", f"It has {few(sorted(set(graph.types)), 12)}")
+        there = sorted(set(graph.types))
+        wrong = f"{graph.title} has no op of type {' or '.join(map(repr, types))}" if types else "nothing is like that"
+        raise found.refused(wrong, did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}"))
     for tensor in tensors:
         graph.tensor(tensor, found.asked)
     return list(dict.fromkeys(tensors))

@@ -124,7 +124,8 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         ``line``, what came of it.
 
     Raises:
-        PlanError: there is no such recipe, something it needs is not given, or it does not apply.
+        PlanError: there is no such recipe, something it needs is not given, it does not apply, or its steps cannot be
+            carried out.
     """
     asked = f"recipe({name!r})"
     if name not in stage.recipes:
@@ -136,9 +137,13 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
              for key, value in given.items()]  # fmt: skip
     code = f"gs.recipes.{name}({', '.join(['ed', *words])})"
     if found.gives == "plan":
-        plan = found.made(_thing(stage, state), given)
-        before = len(stage.draft(state).steps)
-        state = planned(stage, state, plan, f"{name}: {counted(len(plan.steps) - before, 'steps')} in the plan")
+        plan, draft = found.made(_thing(stage, state), given), stage.draft(state)
+        known = draft.check() if draft.steps else ()
+        for fault in plan.check():
+            if fault not in known and not fault.cures:  # the plan has buttons for what has a cure
+                raise PlanError(fault.asked, fault.wrong, fault.instead)
+        steps = counted(len(plan.steps) - len(draft.steps), "steps")
+        state = planned(stage, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}
     if stage.draft(state).steps:
         steps = counted(len(stage.draft(state).steps), "steps")

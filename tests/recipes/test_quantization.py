@@ -81,9 +81,15 @@ def test_after_a_selection_a_match_or_by_a_function():
 def test_what_cannot_be_done_says_why():
     ed = gs.open(net())
     said = refusal(gs.PlanError, gs.recipes.insert_after, ed, "MatMul", "Relu")
-    assert said.startswith("insert_after('Relu'): nothing is like that.\nIt has Const, Conv2D"), said
+    assert said.startswith("insert_after('MatMul', 'Relu'): graph has no op of type 'MatMul'.\nIt has Const, Conv2D"), (
+        said
+    )
+    said = refusal(gs.PlanError, gs.recipes.insert_after, ed, ["Conv2d", "Conv3D"], "Relu")
+    assert said.endswith(": graph has no op of type 'Conv2d' or 'Conv3D'.\nDid you mean 'Conv2D'?"), said
+    said = refusal(gs.PlanError, gs.recipes.insert_after, ed, [], "Relu")
+    assert said.startswith("insert_after([], 'Relu'): nothing is like that.\nIt has Const, Conv2D"), said
     said = refusal(gs.PlanError, gs.recipes.insert_after, ed, ed.select(name="y"), "Relu")
-    assert said.startswith("insert_after('Relu'): nothing reads 'y:0'.\n"), said
+    assert said.startswith("insert_after(..., 'Relu'): nothing reads 'y:0'.\n"), said
 
 
 @pytest.mark.parametrize("resource", [False, True])

@@ -192,6 +192,23 @@ def test_what_is_typed_is_checked(ed):
         ed.screen.recipe("add_output", {"tensor": "features", "name": "/"})
 
 
+def test_steps_that_cannot_be_carried_out_are_refused(ed):
+    for name, values, *said in [
+        ("insert_after", {"pattern": "Conv2D", "op": "Reluu"},
+         "insert('Reluu', ", "TensorFlow has no op type 'Reluu'", "Did you mean 'Relu'"),
+        ("insert_after", {"pattern": "Conv", "op": "Relu"},
+         "insert_after('Conv', 'Relu')", "net has no op of type 'Conv'", "Did you mean 'Conv2D'"),
+        ("rename", {"row:x": "my op"}, "'my op' is not a name of an op: ' ' is not allowed in it", "as 'my_op'"),
+        ("rename", {"names": "x=y"}, "the name 'y' is taken in net", "Type another name, as 'y_2'"),
+    ]:  # fmt: skip
+        with refuses(gs.PlanError, *said):
+            ed.screen.recipe(name, values)
+        assert not ed.draft.steps
+    ed.screen.connect("x:0", to="y", input=1)  # a fault that is there already is no reason
+    ed.screen.recipe("rename", {"row:x": "image"})
+    assert len(ed.draft.steps) == 2
+
+
 def test_a_check_colours_what_is_in_the_way(ed, monkeypatch):
     asked = []
 
