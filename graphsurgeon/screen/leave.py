@@ -13,6 +13,7 @@ from ..graph.whole import Taken, refuse_there, write_whole
 from ..view.ends import ends
 from ..view.tree import Tree
 from ..words import counted
+from .drafts import read
 from .stage import Stage
 from .state import State
 from .subject import Subject
@@ -136,12 +137,19 @@ def _asked(format: str, signature: str, inputs: Any, outputs: Any, values: str) 
 
 
 def read_ends(text: str) -> list[str] | dict[str, str]:
-    """Returns tensors with commas between them; of ``name=tensor`` a dict.
+    """Returns tensors with commas between them; of ``name=tensor`` a dict. They may be written as in Python.
 
     Example:
         >>> read_ends("x, y:1"), read_ends("image=x:0")
         (['x:0', 'y:1'], {'image': 'x:0'})
+        >>> read_ends("['x', 'y:1']"), read_ends("{'image': 'x:0'}")
+        (['x:0', 'y:1'], {'image': 'x:0'})
     """
+    given = read(text)
+    if isinstance(given, dict):
+        return {str(key): tensor_name(tensor) for key, tensor in given.items()}
+    if isinstance(given, list | tuple):
+        return [tensor_name(tensor) for tensor in given]
     parts = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [part.partition("=") for part in parts]
     if any(sign for _, sign, _ in pairs):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import PlanError, SurgeryError, one_of
 from ..graph.compatibility import TARGETS
-from ..graph.names import free_name
+from ..graph.names import free_name, tensor_name
 from ..view.paint import Paint
 from ..words import counted, one_or_all
 from .drafts import planned, read
@@ -53,7 +53,7 @@ KINDS: dict[str, Kind] = {
     "outputs": Kind(written, read_ends, TENSORS.words),
     "input": TENSOR,
     "tensor": TENSOR,
-    "tensors": TENSORS,
+    "tensors": Kind(", ".join, lambda text: [tensor_name(one) for one in _words(text)], TENSORS.words),
     "name": WORD,
     "text": TEXT,
     "words": Kind(", ".join, _words, "names, with commas between them"),
@@ -63,6 +63,8 @@ KINDS: dict[str, Kind] = {
         str, lambda text: vars(sys.modules["__main__"]).get(text, text), "an editor of the notebook, or a file"
     ),
 }
+#: Those where what stands before a ``=`` is a part of the value.
+_PAIRED = ("inputs", "outputs", "pairs")
 #: What stands before the old name, in the name of a field that asks for the new one.
 _ROW = "row:"
 #: In a larger graph nobody waits until each recipe has been tried: the one that is asked for says then what is wrong.
@@ -213,7 +215,7 @@ def _read(found: Offered, editor: Subject, values: Mapping[str, str], asked: str
             raise PlanError(asked, f"it asks for no {name!r}", one_of(name, wishes))
     out: dict[str, Any] = {}
     for name, wish in wishes.items():
-        text = values.get(name, "").strip()
+        text = _plain(wish, values.get(name, "").strip())
         if not text:
             if wish.needed:
                 raise PlanError(asked, f"{wish.label} is not given", f"Type {KINDS[wish.kind].words}")
@@ -226,6 +228,15 @@ def _read(found: Offered, editor: Subject, values: Mapping[str, str], asked: str
     if found.table:
         out[found.table] = {**out.get(found.table, {}), **renamed}
     return out
+
+
+def _plain(wish: Asked, text: str) -> str:
+    """What was typed without what stands around it in code, as messages have it: ``dtype='uint8'`` is uint8."""
+    name, sign, rest = (part.strip() for part in text.partition("="))
+    paired = wish.kind in _PAIRED and read(rest) == rest  # it may be called like the field
+    bare = rest if sign and name == wish.name and not paired else text
+    given = read(bare)
+    return given if isinstance(given, str) else bare
 
 
 def _kept(found: Offered, made: Any) -> list[str]:

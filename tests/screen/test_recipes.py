@@ -91,7 +91,7 @@ def test_new_editors_get_names_in_the_notebook(ed, notebook):
     assert list(notebook["first_2"].outputs) == list(notebook["second"].inputs) == ["features"]
     saved = traits(ed.screen)["plan"]["saved"]
     assert saved["title"] == "Recipe"
-    assert saved["code"] == "first_2, second = gs.recipes.split_at(ed, at=('features:0',), outputs=['y:0'])"
+    assert saved["code"] == "first_2, second = gs.recipes.split_at(ed, at=['features:0'], outputs=['y:0'])"
     assert saved["lines"][1].endswith("type second in a cell to open it")
 
 
@@ -123,6 +123,32 @@ def test_a_table_of_names_is_a_rename(ed):
 def test_names_are_typed_as_pairs(ed, typed, names):
     ed.screen.recipe("rename", {"names": typed})
     assert ed.draft.to_code() == gs.recipes.rename(ed, names).to_code()
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "code"),
+    [
+        ("set_input", {"shape": "shape=[None, 8, 8, 1]"}, 'set_input(ed, "x:0", [None, 8, 8, 1], outputs="y")'),
+        ("set_input", {"dtype": "dtype='float16'"}, 'set_input(ed, "x:0", dtype="float16", outputs="y")'),
+        ("set_input", {"dtype": "'float16'"}, 'set_input(ed, "x:0", dtype="float16", outputs="y")'),
+        ("for_inference", {"outputs": "outputs=['features']"}, 'for_inference(ed, "features")'),
+        ("for_inference", {"outputs": "{'outputs': 'features'}"}, 'for_inference(ed, "features")'),
+        ("for_inference", {"outputs": "outputs=features"}, 'for_inference(ed, "features")'),
+        ("rename", {"names": "names={'x': 'image'}"}, 'rename(ed, {"x": "image"})'),
+        ("insert_after", {"pattern": "'Conv2D'", "op": "op=Relu"}, 'insert_after(ed, "Conv2D", "Relu")'),
+    ],
+)
+def test_what_a_message_proposes_can_be_typed(ed, name, typed, code):
+    given = {row["name"]: row["value"] for row in entry(ed.screen, name)["form"]}
+    ed.screen.recipe(name, {**given, **typed})
+    assert ed.draft.to_code() == eval(f"gs.recipes.{code}").to_code()
+
+
+def test_tensors_are_typed_as_a_message_has_them(ed, notebook):
+    ed.screen.recipe("split_at", {"at": "at=['features:0']", "outputs": "y:0"})
+    assert list(notebook["first"].outputs) == ["features"]
+    with refuses(gs.PlanError, "no op and no scope is called 'names'"):  # a pair may be called like the field
+        ed.screen.recipe("rename", {"names": "names=x"})
 
 
 ODD = ("x", "a=b", "['a']", "{", "1", "None", "{[]: 1}", "a=", ",", "i4,i4", "(" * 250)
