@@ -394,10 +394,9 @@ def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
             continue
         value = arg.kind.read(out[arg.name])
         if not arg.kind.fits(value):
-            shown, words = reprlib.repr(out[arg.name]), arg.kind.words
-            raise (SelectionError if verb.looks else PlanError)(
-                f"{verb.name}({arg.name}={shown})", f"{shown} is not {words}", f"Call it as {verb.usage}"
-            )
+            shown = reprlib.repr(out[arg.name])
+            said = arg.kind.unfit(value) or (f"{shown} is not {arg.kind.words}", f"Call it as {verb.usage}")
+            raise (SelectionError if verb.looks else PlanError)(f"{verb.name}({arg.name}={shown})", *said)
         out[arg.name] = value
     return out
 

@@ -14,7 +14,7 @@ from ..plan.step_text import step_text
 from ..plan.steps import Step
 from .drafts import read
 from .verbs import NAME as A_NAME
-from .verbs import is_name
+from .verbs import is_name, nothing_more
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,14 @@ class Kind:
         read: the value of a text; raises ValueError where it is none.
         words: what it is called in messages.
         choices: all that it may be; empty: any text.
+        unfit: what is wrong with a text that is not one, and what to type instead; None: that it is not of the kind.
     """
 
     shown: Callable[[Any], str]
     read: Callable[[str], Any]
     words: str
     choices: tuple[str, ...] = ()
+    unfit: Callable[[str], tuple[str, str] | None] = nothing_more
 
 
 def _one_of(*choices: str) -> Kind:
@@ -88,8 +90,8 @@ OP = Kind(str, lambda text: op_name(_named(text)), "an op")
 OPS = Kind(", ".join, _several(op_name), "ops, with commas between them")
 ANY_OPS = Kind(", ".join, lambda text: OPS.read(text) if text else (), OPS.words)
 WORD = Kind(str, _named, "a name")
-NAME = Kind(str, _name, A_NAME.words)
-SCOPE = Kind(str, lambda text: text and _name(text), A_NAME.words)
+NAME = Kind(str, _name, A_NAME.words, unfit=A_NAME.unfit)
+SCOPE = replace(NAME, read=lambda text: text and _name(text))
 COUNT = Kind(str, _count, "a whole number from 0")
 YES_OR_NO = Kind(
     lambda value: "yes" if value else "no",
@@ -212,7 +214,8 @@ def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[St
         try:
             value = field.kind.read(text.strip())
         except ValueError:
-            raise PlanError(asked, f"{name}={text!r} is not {field.kind.words}", f"It is {known[name]!r} now") from None
+            wrong, how = f"{name}={text!r} is not {field.kind.words}", f"It is {known[name]!r} now"
+            raise PlanError(asked, *(field.kind.unfit(text.strip()) or (wrong, how))) from None
         old = getattr(step, name)
         if isinstance(step, steps.RenameStep):
             made, value = (old[0][1], value), ((old[0][0], value),)

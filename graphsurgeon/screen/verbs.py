@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..graph.compatibility import TARGETS
-from ..graph.names import valid_scope
+from ..graph.names import unfit, valid_scope
 from ..plan.plan import CONTROL
 from .leave import FORMATS
 from .ran import MEASURES
@@ -29,6 +29,11 @@ def plain(value: Any) -> Any:
     return [plain(one) for one in value] if isinstance(value, Iterable) else value
 
 
+def nothing_more(value: Any) -> tuple[str, str] | None:
+    """Returns what is wrong with a value and what to type instead, where there is more to say: nothing."""
+    return None
+
+
 @dataclass(frozen=True)
 class Kind:
     """A type of argument.
@@ -39,6 +44,7 @@ class Kind:
         ts: its name in TypeScript.
         samples: values that fit, for tests and examples.
         read: makes what code gives what a page would give.
+        unfit: what is wrong with a value that does not fit, and what to type instead; None: that it is not of the kind.
     """
 
     words: str
@@ -46,6 +52,7 @@ class Kind:
     ts: str
     samples: tuple[Any, ...]
     read: Callable[[Any], Any] = plain
+    unfit: Callable[[Any], tuple[str, str] | None] = nothing_more
 
 
 REQUIRED = object()
@@ -145,6 +152,10 @@ def is_name(value: Any) -> bool:
     return isinstance(value, str) and valid_scope(value.strip("/"))
 
 
+def _no_name(value: Any) -> tuple[str, str] | None:
+    return unfit(value.strip("/"), "a name", lambda name: False) if isinstance(value, str) else None
+
+
 def _as_it_is(value: Any) -> Any:
     return value
 
@@ -155,10 +166,13 @@ TEXT_OR_NONE = Kind(
     "a text or null", lambda value: value is None or isinstance(value, str), "string | null", ("grafted", None)
 )
 NAME = Kind(
-    "a name: letters, digits, '_', '.' and '-', with '/' between its parts", is_name, "string", ("renamed", "a/b")
+    "a name: letters, digits, '_', '.' and '-', with '/' between its parts", is_name, "string", ("renamed", "a/b"),
+    unfit=_no_name,
+)  # fmt: skip
+SCOPE = replace(NAME, fits=lambda value: value == "" or is_name(value), samples=("a/b", ""))
+NAME_OR_NONE = replace(
+    NAME, fits=lambda value: value is None or SCOPE.fits(value), ts="string | null", samples=("grafted", None)
 )
-SCOPE = Kind(NAME.words, lambda value: value == "" or is_name(value), "string", ("a/b", ""))
-NAME_OR_NONE = Kind(NAME.words, lambda value: value is None or SCOPE.fits(value), "string | null", ("grafted", None))
 TEXT_OR_FUNCTION = Kind(
     "a text or a function", lambda value: isinstance(value, str) or callable(value), "string", TEXT.samples, _as_it_is
 )

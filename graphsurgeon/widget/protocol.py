@@ -98,8 +98,8 @@ def parse(message: object) -> Request:
         elif arg.kind.fits(args[arg.name]):
             full[arg.name] = args[arg.name]
         else:
-            wrong = f"{arg.name} is {_short(args[arg.name])}"
-            raise ProtocolError(verb, wrong, f"Give {arg.name} as {arg.kind.words}", id)
+            wrong, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.words}"
+            raise ProtocolError(verb, *(arg.kind.unfit(args[arg.name]) or (wrong, how)), id)
     return Request(id, verb, full)
 
 
