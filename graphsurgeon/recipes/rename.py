@@ -9,9 +9,6 @@ from ..editor import Editor
 from ..plan.plan import Plan
 from .subject import Subject, ends_now, subject, unread
 
-#: A table on screen has so many rows at most; what is not in it is named by a pattern, or one by one.
-_ROWS = 60
-
 
 def rename(thing: Any, names: Mapping[str, str]) -> Plan:
     """Gives ops, scopes and variables other names, all at once: what reads them reads them under the new names.
@@ -65,4 +62,4 @@ def rows(editor: Editor) -> list[str]:
     fed = [graph.names[op] for op in found.typed("Placeholder", "PlaceholderV2")]
     scopes = [name for name in graph.scopes.index if name and "/" not in name]
     named = [*(end.partition(":")[0] for end in ends), *fed, *scopes, *graph.state.variables]
-    return [name for name in dict.fromkeys(named) if name in graph.index or name in graph.scopes.index][:_ROWS]
+    return [name for name in dict.fromkeys(named) if name in graph.index or name in graph.scopes.index]

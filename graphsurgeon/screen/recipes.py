@@ -67,6 +67,8 @@ KINDS: dict[str, Kind] = {
 _PAIRED = ("inputs", "outputs", "pairs")
 #: What stands before the old name, in the name of a field that asks for the new one.
 _ROW = "row:"
+#: A table on screen has so many rows at most; the field of its argument takes all names.
+_ROWS = 60
 #: In a larger graph nobody waits until each recipe has been tried: the one that is asked for says then what is wrong.
 _MOST = 20_000
 
@@ -83,16 +85,18 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
 
 
 def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]) -> dict[str, Any]:
+    rows = recipe.rows(editor)
+    more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
     form = [
         {
             "name": wish.name,
-            "label": wish.label,
+            "label": wish.label + more * (wish.name == recipe.table),
             "value": _filled(wish, ends),
             "hint": wish.hint or ("" if wish.needed else "as it is"),
         }
         for wish in recipe.wishes
     ]
-    form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in recipe.rows(editor)]
+    form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
     off = recipe.missing(editor)
     if not off and recipe.tried and editor.snapshot.size <= _MOST:
         off = _refusal(recipe, thing, ends["outputs"])

@@ -112,6 +112,15 @@ def test_a_table_of_names_is_a_rename(ed):
             ed.screen.recipe("rename", {"names": typed})
 
 
+def test_a_table_that_is_cut_short_says_so():
+    with tf.Graph().as_default() as graph:
+        for i in range(70):
+            tf1.placeholder(tf.float32, name=f"x{i}")
+    form = entry(gs.open(graph).screen, "rename")["form"]
+    assert len(form) == 61
+    assert form[0]["label"] == "Patterns (below: 60 of 70 names)"
+
+
 @pytest.mark.parametrize(
     ("typed", "names"),
     [
