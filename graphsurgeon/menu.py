@@ -22,6 +22,7 @@ class Wish:
             ``editor``: the name of one in the notebook, or a file.
         needed: whether it must be given.
         hint: what the empty field says.
+        choices: all that it may be, each with the words for it, the default first; none: any text.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Wish:
     kind: str
     needed: bool = False
     hint: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

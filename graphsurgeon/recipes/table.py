@@ -23,6 +23,15 @@ from .strip import for_inference, strip_checks, strip_dropout, strip_identities,
 
 _OUTPUTS = Wish("outputs", "Outputs", "outputs", hint="default: those of what was opened")
 _INPUTS = Wish("inputs", "Inputs", "inputs", hint="default: all placeholders")
+_CHECKPOINT = Wish("checkpoint", "Checkpoint", "text", needed=True, hint="such as run/model.ckpt")
+_OF_VARIABLES = Wish(
+    "values", "Values", "text", choices=(("", "those they have"), ("initial", "initial, where there are no others"))
+)
+_HOW = (
+    ("after", "after: it reads what this one gives"),
+    ("beside", "beside: each has its own inputs"),
+    ("shared", "shared: inputs of the same name are one"),
+)
 _STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Values", "Parts", "Quantization"
 
 
@@ -70,13 +79,14 @@ TABLE = (
     ),
     Recipe(
         "set_input", "Give an input another shape or dtype", set_input, _ENDS,
-        (Wish("tensor", "Input", "input", needed=True),
+        (Wish("tensor", "Input", "input", needed=True, hint="such as image:0"),
          Wish("shape", "Shape", "shape", hint="such as [None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
         missing=_no_placeholder,
     ),
     Recipe(
         "add_output", "Add an output under a name", add_output, _ENDS,
-        (Wish("tensor", "Tensor", "tensor", needed=True), Wish("name", "Name", "name", needed=True)),
+        (Wish("tensor", "Tensor", "tensor", needed=True, hint="such as block1/Relu:0"),
+         Wish("name", "Name", "name", needed=True, hint="such as features")),
     ),
     Recipe(
         "set_signature", "Say what it serves, in a new editor", set_signature, _ENDS,
@@ -100,35 +110,36 @@ TABLE = (
     Recipe("use_averages", "Read averaged weights", use_averages, _VALUES, (_OUTPUTS,)),
     Recipe(
         "restore_averages", "Restore averaged weights from a checkpoint", restore_averages, _VALUES,
-        (Wish("checkpoint", "Checkpoint", "text", needed=True),), REPORT, missing=_no_variable,
+        (_CHECKPOINT,), REPORT, missing=_no_variable,
     ),
     Recipe(
         "rename_checkpoint", "Write a checkpoint under other names", _renamed, _VALUES,
-        (Wish("checkpoint", "Checkpoint", "text", needed=True), Wish("path", "To", "text", needed=True),
+        (_CHECKPOINT, Wish("path", "To", "text", needed=True, hint="such as new/model.ckpt"),
          Wish("names", "Names", "pairs", needed=True, hint="such as old/*=new/*")), REPORT,
     ),
     Recipe(
         "recompute", "Let gradients compute activations again", recompute, _PARTS,
-        (Wish("loss", "Loss", "tensor", needed=True),
+        (Wish("loss", "Loss", "tensor", needed=True, hint="such as loss:0"),
          Wish("blocks", "Blocks", "words", hint="such as block1, block2"),
          Wish("to", "Scope of the copies", "name", hint="default: recomputed")),
     ),
     Recipe(
         "frozen", "Freeze it: variables become constants, in a new editor", frozen, _PARTS,
-        (_OUTPUTS, _INPUTS, Wish("values", "Values", "text", hint="'initial' where there are no others")),
+        (_OUTPUTS, _INPUTS, _OF_VARIABLES),
         EDITORS, ("frozen",),
     ),
     Recipe(
         "split_at", "Split it in two, in new editors", split_at, _PARTS,
-        (Wish("at", "At", "tensors", needed=True), _OUTPUTS, _INPUTS), EDITORS, ("first", "second"),
+        (Wish("at", "At", "tensors", needed=True, hint="such as block1/Relu:0"), _OUTPUTS, _INPUTS),
+        EDITORS, ("first", "second"),
     ),
     Recipe(
         "merge", "Merge it with another model, in a new editor", merge, _PARTS,
         (Wish("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
-         Wish("how", "How", "text", hint="default: after; or beside, or shared"),
+         Wish("how", "How", "text", choices=_HOW),
          Wish("connections", "Connections", "pairs", hint="such as features=x"),
          Wish("names", "Scopes", "words", hint="default: first, second"),
-         Wish("values", "Values", "text", hint="'initial' where there are no others")),
+         _OF_VARIABLES),
         EDITORS, ("merged",),
     ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from .drafts import planned, read
 from .leave import known_ends, read_ends, written
 from .stage import Stage
 from .state import State
-from .step_form import TENSOR, TENSORS, TEXT, WORD, Kind
+from .step_form import TENSOR, TENSORS, TEXT, WORD, Kind, choice
 from .subject import Asked, Offered, Subject
 
 
@@ -78,7 +78,8 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
 
     Returns:
         for each its ``name``, what it ``does``, its ``group``, why it does not apply (``off``, else empty), and its
-        ``form``: ``name``, ``label``, ``value``, ``hint`` of each argument, as `step_form` has them.
+        ``form``: ``name``, ``label``, ``value``, ``hint`` of each argument, and ``options``, with the words for each,
+        where it is one of a few.
     """
     thing, ends = _thing(stage, state), _ends(stage)
     return state, [_shown(recipe, stage.destination, thing, ends) for recipe in stage.recipes.values()]
@@ -93,6 +94,7 @@ def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]
             "label": wish.label + more * (wish.name == recipe.table),
             "value": _filled(wish, ends),
             "hint": wish.hint or ("" if wish.needed else "as it is"),
+            **({"options": [list(one) for one in wish.choices]} if wish.choices else {}),
         }
         for wish in recipe.wishes
     ]
@@ -220,14 +222,15 @@ def _read(found: Offered, editor: Subject, values: Mapping[str, str], asked: str
     out: dict[str, Any] = {}
     for name, wish in wishes.items():
         text = _plain(wish, values.get(name, "").strip())
+        kind = choice(*(one for one, _ in wish.choices if one)) if wish.choices else KINDS[wish.kind]
         if not text:
             if wish.needed:
-                raise PlanError(asked, f"{wish.label} is not given", f"Type {KINDS[wish.kind].words}")
+                raise PlanError(asked, f"{wish.label} is not given", f"Type {kind.words}")
             continue
         try:
-            out[name] = KINDS[wish.kind].read(text)
+            out[name] = kind.read(text)
         except ValueError:
-            raise PlanError(asked, f"{name}={text!r} is not {KINDS[wish.kind].words}", "Type it so") from None
+            raise PlanError(asked, f"{name}={text!r} is not {kind.words}", "Type it so") from None
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
     if found.table:
         out[found.table] = {**out.get(found.table, {}), **renamed}

@@ -36,7 +36,8 @@ class Kind:
     unfit: Callable[[str], tuple[str, str] | None] = nothing_more
 
 
-def _one_of(*choices: str) -> Kind:
+def choice(*choices: str) -> Kind:
+    """Returns the kind of an argument that is one of a few texts."""
     return Kind(str, _chosen(choices), f"one of {', '.join(map(repr, choices))}", choices)
 
 
@@ -118,10 +119,10 @@ class Field:
 FIELDS: dict[type, tuple[Field, ...]] = {
     steps.CopyStep: (
         Field("to", "Scope", SCOPE, makes=True),
-        Field("unmapped", "Inputs that nothing is mapped to", _one_of(*UNMAPPED)),
-        Field("control", "Control inputs from outside", _one_of(*CONTROL)),
-        Field("collections", "Collections", _one_of(*COLLECTIONS)),
-        Field("seeds", "Seeds of random ops", _one_of(*SEEDS)),
+        Field("unmapped", "Inputs that nothing is mapped to", choice(*UNMAPPED)),
+        Field("control", "Control inputs from outside", choice(*CONTROL)),
+        Field("collections", "Collections", choice(*COLLECTIONS)),
+        Field("seeds", "Seeds of random ops", choice(*SEEDS)),
     ),
     steps.ConnectStep: (
         Field("tensor", "Tensor", TENSOR),
@@ -130,7 +131,7 @@ FIELDS: dict[type, tuple[Field, ...]] = {
     ),
     steps.RerouteStep: (Field("old", "What reads", TENSORS), Field("to", "Will read", TENSORS)),
     steps.SwapStep: (Field("a", "Consumers of", TENSORS), Field("b", "And of", TENSORS)),
-    steps.DetachStep: (Field("ops", "Ops", OPS), Field("side", "What is cut", _one_of(*SIDES))),
+    steps.DetachStep: (Field("ops", "Ops", OPS), Field("side", "What is cut", choice(*SIDES))),
     steps.InsertStep: (
         Field("op", "Op type", NAME),
         Field("on", "Behind", TENSORS),
@@ -145,7 +146,7 @@ FIELDS: dict[type, tuple[Field, ...]] = {
     steps.RenameStep: (Field("names", "New name", NAME, makes=True),),
     steps.ReplaceStep: (
         Field("by", "Op type", NAME),
-        Field("external", "Matches that others read", _one_of(*EXTERNAL)),
+        Field("external", "Matches that others read", choice(*EXTERNAL)),
         Field("to", "Scope", SCOPE),
     ),
     steps.CollapseStep: (Field("ops", "Ops", OPS), Field("name", "Name", NAME, makes=True)),
@@ -155,8 +156,8 @@ FIELDS: dict[type, tuple[Field, ...]] = {
     steps.OnCopiesStep: (
         Field("to", "Scope", NAME, makes=True),
         Field("until", "Up to", ANY_OPS),
-        Field("assign", "Ops that set variables", _one_of(*ASSIGN)),
-        Field("collections", "Collections", _one_of(*KEPT)),
+        Field("assign", "Ops that set variables", choice(*ASSIGN)),
+        Field("collections", "Collections", choice(*KEPT)),
     ),
 }
 

@@ -72,6 +72,10 @@ class Asked(Protocol):
     def hint(self) -> str:
         """What the empty field says."""
 
+    @property
+    def choices(self) -> Sequence[tuple[str, str]]:
+        """All that it may be, where that is little, and the words for each."""
+
 
 class Offered(Protocol):
     """A recipe that the menu offers; `graphsurgeon.menu.Recipe` is one."""

@@ -49,7 +49,7 @@ def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, lab: Any) -> None:
     menu.get_by_role("menuitem", name="Merge it with another model").click()
     form = page.get_by_role("dialog", name="Merge it")
     form.get_by_label("With", exact=True).fill("ed")
-    form.get_by_label("How").fill("shared")
+    form.get_by_label("How").select_option("shared")
     shot(page, "recipes-merge")
     form.get_by_role("button", name="Do it").click()
     page.locator(".gs-panel", has_text="merged = gs.recipes.merge(ed, other=ed, how='shared')").wait_for()
@@ -157,8 +157,10 @@ def walk(page: Any, typed: dict[str, dict[str, str]]) -> dict[str, list[str]]:
                 outcome["form"].append(recipe.name)
                 page.keyboard.press("Escape")
                 continue
+            chosen = [wish.label for wish in recipe.wishes if wish.choices]
             for label, text in typed[recipe.name].items():
-                form.get_by_label(label, exact=True).fill(text)
+                field = form.get_by_label(label, exact=True)
+                field.select_option(text) if label in chosen else field.fill(text)
             form.get_by_role("button", name="Do it").click()
         answered(page)
         line = page.locator(".gs-status").inner_text()

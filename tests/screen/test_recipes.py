@@ -186,6 +186,7 @@ def test_no_text_in_a_field_is_a_fault_of_ours(ed, notebook, tmp_path, monkeypat
 def test_what_a_hint_proposes_can_be_typed():
     for recipe in offered():
         for wish in recipe.wishes:
+            assert wish.hint or not wish.needed
             start, _, example = wish.hint.partition("such as ")
             if example and not start:
                 assert KINDS[wish.kind].read(example)
@@ -204,6 +205,15 @@ def test_another_model_is_an_editor_of_the_notebook_or_a_file(ed, notebook, tmp_
     ed.screen.recipe("merge", {"other": str(tmp_path / "head.pb"), "how": "beside"})
     assert sorted(notebook["merged_2"].inputs) == ["score", "x"]
     assert repr(str(tmp_path / "head.pb")) in traits(ed.screen)["plan"]["saved"]["code"]
+
+
+def test_one_of_a_few_is_chosen(ed):
+    how = next(row for row in entry(ed.screen, "merge")["form"] if row["name"] == "how")
+    assert [value for value, _ in how["options"]] == ["after", "beside", "shared"]
+    with refuses(gs.PlanError, "how='before' is not one of 'after', 'beside', 'shared'", "Type it so"):
+        ed.screen.recipe("merge", {"other": "x", "how": "before"})
+    with refuses(gs.PlanError, "values='x' is not one of 'initial'"):
+        ed.screen.recipe("frozen", {"values": "x"})
 
 
 def test_a_report_is_shown(ed, tmp_path):
