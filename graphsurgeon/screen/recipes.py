@@ -81,11 +81,12 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
         ``form``: ``name``, ``label``, ``value``, ``hint`` of each argument, and ``options``, with the words for each,
         where it is one of a few.
     """
-    thing, ends = _thing(stage, state), _ends(stage)
-    return state, [_shown(recipe, stage.destination, thing, ends) for recipe in stage.recipes.values()]
+    thing, ends, known = _thing(stage, state), _ends(stage), stage.recipes.values()
+    off = [_off(stage, state, recipe, thing, ends["outputs"]) for recipe in known]
+    return state, [_shown(recipe, stage.destination, ends, why) for recipe, why in zip(known, off, strict=True)]
 
 
-def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(recipe: Offered, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
     rows = recipe.rows(editor)
     more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
     form = [
@@ -99,9 +100,6 @@ def _shown(recipe: Offered, editor: Subject, thing: Any, ends: Mapping[str, Any]
         for wish in recipe.wishes
     ]
     form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
-    off = recipe.missing(editor)
-    if not off and recipe.tried and editor.snapshot.size <= _MOST:
-        off = _refusal(recipe, thing, ends["outputs"])
     return {"name": recipe.name, "does": recipe.does, "group": recipe.group, "off": off, "form": form}
 
 
@@ -112,8 +110,19 @@ def _filled(wish: Asked, ends: Mapping[str, Mapping[str, str]]) -> str:
     return written(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
 
 
-def _refusal(recipe: Offered, thing: Any, outputs: Mapping[str, str]) -> str:
-    """Why a recipe does not apply: it is tried, and nothing of that is kept."""
+def _waits(stage: Stage, state: State, recipe: Offered) -> str:
+    """Why a recipe has to wait until the plan is applied; empty where it may go on with it."""
+    steps = len(stage.draft(state).steps)
+    if not steps or recipe.gives == "plan":
+        return ""
+    return f"it begins with the graph as it is, without the {counted(steps, 'steps')} of the plan"
+
+
+def _off(stage: Stage, state: State, recipe: Offered, thing: Any, outputs: Mapping[str, str]) -> str:
+    """Why a recipe does not apply: where that cannot be seen it is tried, and nothing of that is kept."""
+    off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
+    if off or not recipe.tried or stage.destination.snapshot.size > _MOST:
+        return off
     try:
         recipe.made(thing, {"outputs": list(outputs.values())})
     except SurgeryError as error:
@@ -153,9 +162,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
         state = planned(stage, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}
-    if stage.draft(state).steps:
-        steps = counted(len(stage.draft(state).steps), "steps")
-        wrong = f"it begins with the graph as it is, without the {steps} of the plan"
+    if wrong := _waits(stage, state, found):
         raise PlanError(asked, wrong, "Apply the plan first, or undo it")
     stage.progress(f"{found.does} …")
     made = found.made(stage.destination, given)

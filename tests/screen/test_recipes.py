@@ -86,7 +86,12 @@ def test_new_editors_get_names_in_the_notebook(ed, notebook):
     ed.screen.recipe("strip_dropout")
     with refuses(gs.PlanError, "recipe('split_at')", "it begins with the graph as it is", "Apply the plan first"):
         ed.screen.recipe("split_at", {"at": "features:0"})
+    off = {one["name"]: one["off"] for one in ed.screen.recipes()}
+    steps = f"{len(ed.draft.steps)} steps"
+    assert off["split_at"] == off["merge"] == f"it begins with the graph as it is, without the {steps} of the plan"
+    assert off["rename"] == ""
     ed.screen.apply()
+    assert entry(ed.screen, "split_at")["off"] == ""
     ed.screen.recipe("split_at", {"at": "features:0", "outputs": "y:0"})
     assert list(notebook["first_2"].outputs) == list(notebook["second"].inputs) == ["features"]
     saved = traits(ed.screen)["plan"]["saved"]
