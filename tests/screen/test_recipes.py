@@ -165,7 +165,7 @@ def test_tensors_are_typed_as_a_message_has_them(ed, notebook):
         ed.screen.recipe("rename", {"names": "names=x"})
 
 
-ODD = ("x", "a=b", "['a']", "{", "1", "None", "{[]: 1}", "a=", ",", "i4,i4", "(" * 250)
+ODD = ("x", "a=b", "['a']", "{", "1", "None", "{[]: 1}", "a=", ",", "i4,i4", "(" * 3000)
 
 
 def test_no_text_in_a_field_is_a_fault_of_ours(ed, notebook, tmp_path, monkeypatch):

@@ -40,6 +40,18 @@ _PIECE = 16 << 20
 _SPLIT = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 
 
+def refuse_unreachable(path: Path, asked: str) -> None:
+    """Refuses a path of which nobody can say whether anything is there.
+
+    Raises:
+        OpenError: it is too long, or leads through a folder that may not be searched.
+    """
+    try:
+        path.exists()
+    except OSError as error:
+        raise OpenError(asked, f"nothing can be read there ({error.strerror})", "Check the path") from error
+
+
 def read_bytes(path: Path, asked: str) -> bytes:
     """Returns what is in a file, unpacked where it is gzipped.
 

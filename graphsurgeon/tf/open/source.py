@@ -88,6 +88,8 @@ def opened(
         OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
             object does not say which function is meant.
     """
+    if isinstance(thing, (str, os.PathLike)):
+        files.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
     keras_file = isinstance(thing, (str, os.PathLike)) and is_keras_file(Path(thing))
     if raw and (keras_file or is_traceable(thing)):
         kind = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"

@@ -43,6 +43,12 @@ def put(folder, name: str, data: bytes | str) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize("suffix", ["", ".keras", ".h5"])
+def test_a_path_that_is_too_long(suffix):
+    with refuses(OpenError, "open('xxx", "nothing can be read there (File name too long)", "Check the path"):
+        gs.open("x" * 3000 + suffix)
+
+
 def test_a_missing_file(tmp_path):
     put(tmp_path, "model.pb", binary())
     path = str(tmp_path / "modle.pb")
