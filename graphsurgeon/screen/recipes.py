@@ -158,7 +158,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         known = draft.check() if draft.steps else ()
         for fault in plan.check():
             if fault not in known and not fault.cures:  # the plan has buttons for what has a cure
-                raise PlanError(fault.asked, fault.wrong, fault.instead)
+                raise PlanError(asked, fault.wrong, fault.instead)
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
         state = planned(stage, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}

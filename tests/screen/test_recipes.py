@@ -245,7 +245,7 @@ def test_what_is_typed_is_checked(ed):
 def test_steps_that_cannot_be_carried_out_are_refused(ed):
     for name, values, *said in [
         ("insert_after", {"pattern": "Conv2D", "op": "Reluu"},
-         "insert('Reluu', ", "TensorFlow has no op type 'Reluu'", "Did you mean 'Relu'"),
+         "recipe('insert_after'): ", "TensorFlow has no op type 'Reluu'", "Did you mean 'Relu'"),
         ("insert_after", {"pattern": "Conv", "op": "Relu"},
          "insert_after('Conv', 'Relu')", "net has no op of type 'Conv'", "Did you mean 'Conv2D'"),
         ("rename", {"row:x": "my op"}, "'my op' is not a name of an op: ' ' is not allowed in it", "as 'my_op'"),
