@@ -63,6 +63,8 @@ export class Pane {
   /** Names that stay in sight when the pane changes its width. */
   cared: string[] = [];
   #shown = false;
+  /** Where the first look stood, until there is another scene. */
+  #first = "";
   #width = 0;
   #height = 0;
 
@@ -141,6 +143,7 @@ export class Pane {
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
     if (anew) this.#brought = follows && !back ? added : null;
+    if (anew) this.#first = "";
     if (back) this.view.put(...back);
     else if (added && !follows) this.#framed = added;
     else if (still && !this.#brought) {
@@ -195,7 +198,8 @@ export class Pane {
     return [this.view.x, this.view.y, this.view.k].join();
   }
 
-  /** Takes the first look once the pane has a size; later keeps the middle in the middle across, and the top where it is. */
+  /** Takes the first look once the pane has a size, and again at another width until somebody moves; later keeps the middle
+   * in the middle across, and the top where it is. */
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
@@ -204,8 +208,10 @@ export class Pane {
       still = cared.filter(of => this.#shown && this.view.sees(of, this.#width, this.#height));
     const other = w !== this.#width || hh !== this.#height;
     if (other && this.#still?.at === this.#stands()) this.#framed ??= this.#still.framed;
-    if (!this.#shown) this.view.first(this.scene, w, hh);
-    else if (other) {
+    if (!this.#shown || (w !== this.#width && this.#first === this.#stands())) {
+      this.view.first(this.scene, w, hh);
+      this.#first = this.#stands();
+    } else if (other) {
       this.view.pan((w - this.#width) / 2, 0);
       this.#within(around(seen), around(still));
     }

@@ -1,11 +1,11 @@
 // Pan and zoom of one pane. Local only: nothing here ever sends a message.
-import { around, centre, nearest } from "./places";
+import { around, centre, nearest, overlap } from "./places";
 import type { Rect, Scene } from "./types";
 
 export const LEAST = 0.1,
   MOST = 3,
   FRAMED_LEAST = 0.75,
-  FIRST_LEAST = 0.7;
+  FIRST_LEAST = 0.65;
 const MARGIN = 20;
 
 export class View {
@@ -15,19 +15,26 @@ export class View {
 
   constructor(private readonly changed: () => void) {}
 
-  /** The first look: in the middle, so large that it fits across, between 70 % and full size; full size where that does
-   * not do. The beginning is in sight. */
+  /** The first look: in the middle, so large that it fits across, between 65 % and full size. What would be smaller is seen
+   * at full size, from its edge, or that of the largest scope, from which its beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
-    const all = around([...scene.boxes, ...scene.groups]) ?? scene,
-      k = Math.min(1, scene.direction === "LR" ? (height - MARGIN) / all.h : (width - MARGIN) / all.w);
+    const all = around([...scene.boxes, ...scene.groups]) ?? { x: 0, y: 0, w: scene.w, h: scene.h },
+      along = scene.direction === "LR",
+      k = Math.min(1, along ? (height - MARGIN) / all.h : (width - MARGIN) / all.w);
     this.#centre(scene, width, height, k < FIRST_LEAST ? 1 : k);
-    const depth = (r: Rect) => centre(r)[scene.direction === "LR" ? 0 : 1],
-      least = Math.min(...scene.boxes.map(depth));
+    const depth = (r: Rect) => centre(r)[along ? 0 : 1],
+      least = Math.min(...scene.boxes.map(depth)),
+      corner = (r: Rect) => ({ ...r, w: 0, h: 0 });
     const start = nearest(
-      { x: 0, y: 0, w: scene.w, h: scene.h },
+      corner(all),
       scene.boxes.filter(box => depth(box) < least + 1),
     );
-    if (start) this.show(start, width, height);
+    if (!start || k >= FIRST_LEAST) return;
+    const from = [all, ...scene.groups.filter(g => overlap(g, start))]
+      .map(r => around([corner(r), start])!)
+      .sort((a, b) => b.w + b.h - a.w - a.h)
+      .find(r => Math.max(r.w - width, r.h - height) <= -2 * MARGIN);
+    this.show(from ?? start, width, height);
   }
 
   /** Puts `r` in the middle, between 75 % (or `least`) and full size; of what is too large, the beginning. */

@@ -140,14 +140,20 @@ test("the first view is full size, or as small as lets it fit across and be read
   expect(view.k).toBe(1);
 });
 
-test("the first view has the beginning of a large picture in sight, by the shortest way", () => {
+test("the first view of a large picture is from its edge, or that of the scope from which its beginning is in sight", () => {
   const view = new View(() => {}),
     boxes = [box("left", { x: 100 }), box("x", { x: 300, y: 4, h: 32 }), box("far", { x: 1900, y: 900 })];
   const s = { ...scene(boxes), w: 2000, h: 1000 };
   view.first(s, 800, 300);
-  expect([view.toPane(300, 4), view.k]).toEqual([[20, 24], 1]);
+  expect([view.toPane(100, 4)[0], view.k]).toEqual([20, 1]);
   view.first({ ...s, direction: "LR", w: 1000, h: 2000 }, 800, 300);
   expect(view.toPane(100, 0)).toEqual([120, 20]);
+  const inner = group("net/", { x: 1300, w: 700, h: 1000 }),
+    late = scene([box("x", { x: 1500, y: 20 }), box("far", { x: 0, y: 900 })], [], [group("all/", { w: 2000, h: 1000 }), inner]);
+  view.first({ ...late, w: 2000, h: 1000 }, 300, 300);
+  expect(view.toPane(1500, 20)[0] + 80, "the box alone, where not even the edge of its scope is near enough").toBe(280);
+  view.first({ ...late, w: 2000, h: 1000 }, 400, 300);
+  expect(view.toPane(1300, 0)[0], "with its scope").toBe(100);
 });
 
 test("zoom keeps the point under the pointer", () => {
