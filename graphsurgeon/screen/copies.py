@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..errors import PlanError
 from ..graph.names import free_name, op_name, tensor_name
 from ..graph.selection import Selection, listed
+from ..graph.traversal import backward
 from ..plan.plan import Plan
 from ..plan.resolve.rewire import consumers_of
+from ..view.helpers import CONSTANT, VARIABLE, Helpers
 from ..words import counted, few
 from .drafts import edited, planned
 from .edits import remove
@@ -66,7 +70,7 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
     Args:
         to: the scope of the copy; None: a free one.
         keep: the copy reads what the original reads: the same tensors, or in another graph those of the same names.
-            Else placeholders feed it.
+            Else placeholders feed it, and the constants and variables that it reads are also copied.
 
     Raises:
         PlanError: nothing is held.
@@ -143,9 +147,17 @@ def _copied(stage: Stage, state: State, held: Held, to: str | None, keep: bool) 
 def _copy(plan: Plan, held: Held, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
     """A plan with the copy; between two graphs what cannot be kept is fed by placeholders."""
     own, values = _is_own(plan, held.chosen), held.subject if held.subject.values.known else None
-    if not own:
-        return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped="placeholder", control="drop", values=values)
-    return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
+    if own and unmapped == "keep":
+        return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
+    chosen, control = _with_helpers(held.chosen), None if own else "drop"
+    return plan.copy(chosen, to=scope, inputs=inputs, unmapped="placeholder", control=control, values=values)
+
+
+def _with_helpers(chosen: Selection) -> Selection:
+    """The ops, with the constants and variables that they read: nobody has to feed these."""
+    graph = chosen.graph
+    helpers = np.isin(Helpers.of(graph).kind, (CONSTANT, VARIABLE))
+    return listed(graph, backward(graph, chosen.mask, control=False, within=chosen.mask | helpers))
 
 
 def _is_own(plan: Plan, chosen: Selection) -> bool:

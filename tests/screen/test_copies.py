@@ -115,3 +115,39 @@ def test_boxes_of_another_graph_are_dropped_in_it_or_onto_an_edge():
     reads = _reads(screen)
     assert (reads["copy/in/b"], reads["z"]) == (["a:0"], ["copy/in/c:0"])
     assert not screen.draft.check()
+
+
+def _net():
+    """`sum` reads an axis that is a constant, `mm` a variable; both are hidden in the picture."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2, 2], name="x")
+        weights = tf1.get_variable("weights", initializer=[[1.0, 2.0], [3.0, 4.0]], use_resource=True)
+        tf1.reduce_sum(tf.matmul(x, weights, name="mm"), axis=1, name="sum")
+    return gs.open(graph, title="net")
+
+
+@pytest.mark.parametrize(("box", "inputs", "read"), [
+    ("sum", ["copy/mm:0", "copy/sum/reduction_indices:0"], "Const"),
+    ("mm", ["copy/x:0", "copy/mm/ReadVariableOp:0"], "ReadVariableOp"),
+])  # fmt: skip
+@pytest.mark.parametrize("pasted", [False, True])
+def test_constants_and_variables_go_along_where_nothing_else_feeds_them(box, inputs, read, pasted):
+    source, target = _net(), _target()
+    target.view(source)
+    screen = target.screen
+    if pasted:
+        source.screen.hold([box])
+        screen.paste()
+    else:
+        screen.duplicate([box], pane="source", keep=False)
+    assert _reads(screen)[f"copy/{box}"] == inputs
+    graph = screen.draft.after()
+    made = {graph.types[graph.index[name.partition(":")[0]]] for name in inputs}
+    assert made == {"Placeholder", read}
+    assert not screen.draft.check()
+
+
+def test_a_duplicate_that_reads_the_same_has_no_constants_of_its_own():
+    screen = _net().screen
+    screen.duplicate(["sum"])
+    assert _reads(screen)["copy/sum"] == ["mm:0", "sum/reduction_indices:0"]
