@@ -47,7 +47,7 @@ def takers(graph: Graph, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> I
     Example:
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> [taker.why for taker in takers(g, (1, 0), [(1, 0), (2, 0)])]
-        ["'b:0' is computed from it", 'it reads that already']
+        ["that makes a cycle: 'b:0' is computed from it", 'it reads that already']
     """
     bench = Workbench(graph)
     turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
@@ -57,7 +57,7 @@ def takers(graph: Graph, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> I
         if reads == tensor:
             why = "it reads that already"
         elif above[op]:
-            why = f"{name!r} is computed from it"
+            why = f"that makes a cycle: {name!r} is computed from it"
         else:
             differ = misfit(bench, op, at, tensor)
             why = differ or _clash(bench, op, at, tensor)

@@ -47,7 +47,7 @@ def test_variables_too(tensor):
 def test_a_reason_says_dtype_shape_or_order():
     graph = net()
     found = {(t.op, t.input): t.why for t in takers(graph, graph.tensor("net/mm:0"), _inputs(graph))}
-    assert found["net/mm", 0] == "'net/mm:0' is computed from it"
+    assert found["net/mm", 0] == "that makes a cycle: 'net/mm:0' is computed from it"
     assert found["net/drop", 0] == "it reads that already"
     assert found["out", 0] == ""
     (other,) = takers(graph, graph.tensor("x:0"), [(graph.index["out"], 0)])
@@ -64,4 +64,4 @@ def test_a_loop_keeps_to_itself():
     (inside,) = takers(graph, graph.tensor("body:0"), [(graph.index["after"], 0)])
     assert "is inside a loop" in inside.why
     (back,) = takers(graph, graph.tensor("exit:0"), [(graph.index["enter"], 0)])
-    assert back.why == "'exit:0' is computed from it"
+    assert back.why == "that makes a cycle: 'exit:0' is computed from it"

@@ -23,8 +23,8 @@ def test_inputs_by_box_and_of_a_fold_those_that_read_something_outside():
     told = screen.takers("e:0")
     assert (told["tensor"], told["text"], told["pane"]) == ("e:0", "float32 (2,)", "source")
     assert _fits(told) == {"in/": [("in/b", 0)], "d": [("d", 0)]}
-    assert told["boxes"]["e"] == [{"op": "e", "input": 0, "reads": "a:0", "why": "'e:0' is computed from it",
-                                   "misfit": False}]  # fmt: skip
+    why = "that makes a cycle: 'e:0' is computed from it"
+    assert told["boxes"]["e"] == [{"op": "e", "input": 0, "reads": "a:0", "why": why, "misfit": False}]
     screen.unfold("in/")
     assert _fits(screen.takers("e:0")) == {"in/b": [("in/b", 0)], "in/c": [("in/c", 0)], "d": [("d", 0)]}
 

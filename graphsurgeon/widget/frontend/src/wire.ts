@@ -156,7 +156,7 @@ export class Wires {
       : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.misfit ? FIXABLE : ""}`, false];
   }
 
-  /** The box that should read the tensor: at once where it has one input, else it asks which. */
+  /** The box that should read the tensor: at once where it has one input or none that could, else it asks which. */
   take(pane: Pane, item: Item, at?: { x: number; y: number }): void {
     const { takers } = this.acts.p.store.now,
       inputs = this.inputs(pane, item.of.name),
@@ -164,9 +164,10 @@ export class Wires {
     if (!takers) return;
     if (!inputs) return status.say(`Connect it in ${this.acts.p.model.get("titles").destination}, at the right.`, "warn");
     if (!inputs.length) return status.say(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
-    if (inputs.length === 1) return this.#join(takers, inputs[0]!, at);
-    const misfits = inputs.filter(t => t.misfit);
-    if (misfits.length && inputs.every(t => t.why)) {
+    const misfits = inputs.filter(t => t.misfit),
+      none = inputs.every(t => t.why);
+    if (inputs.length === 1 || (none && !misfits.length)) return this.#join(takers, inputs[0]!, at);
+    if (none) {
       this.#give();
       return void this.#adapt(takers, misfits.slice(0, ADAPTED), at);
     }
@@ -211,8 +212,8 @@ export class Wires {
   }
 
   #choice(takers: Takers, t: Taker, at?: At): Choice {
-    const what = `input ${t.input} of ${t.op}  ${t.why || `reads ${t.reads}`}`;
-    return { text: what, off: !!t.why && !t.misfit, run: () => this.#join(takers, t, at) };
+    const what = `input ${t.input} of ${t.op}${t.why ? "" : `  reads ${t.reads}`}`;
+    return { text: what, why: t.why, off: !!t.why && !t.misfit, run: () => this.#join(takers, t, at) };
   }
 
   #join(takers: Takers, t: Taker, at?: At): void {

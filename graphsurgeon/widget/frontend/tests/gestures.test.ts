@@ -121,9 +121,10 @@ test("a drop on an op of several inputs asks which; what does not fit is told an
   await settled();
   expect(choices().map(c => [c.textContent, (c as HTMLButtonElement).disabled])).toEqual([
     ["input 0 of b  reads x:0", false],
-    ["input 1 of b  axis 0 is 2 against 3", true],
+    ["input 1 of baxis 0 is 2 against 3", true],
     ["input 2 of b  reads x:0", false],
   ]);
+  expect(choices()[1]!.querySelector(".gs-why")!.textContent, "in a line of its own").toBe("axis 0 is 2 against 3");
   click(choices()[2]!);
   expect(model.verbs.at(-1)).toEqual(["connect", { tensor: "a:0", to: "b", input: 2 }]);
 });
@@ -199,6 +200,16 @@ test("m, then m is the same by keys; on the box it comes from, all that could re
   model.answer("takers", told({ c: [taker("c", 0, "takes int32")] }));
   await settled();
   expect(status()).toBe("Input 0 of c cannot read a:0: takes int32.");
+});
+
+test("where no input can read it nothing is asked, and it is said why", async () => {
+  item("a").focus();
+  key(item("a"), "m");
+  model.answer("takers", told({ c: [taker("c", 0, "that makes a cycle"), taker("c", 1, "that makes a cycle")] }));
+  await settled();
+  item("c").focus();
+  key(item("c"), "m");
+  expect([choices().length, status()]).toEqual([0, "Input 0 of c cannot read a:0: that makes a cycle."]);
 });
 
 test("between two graphs a tensor is connected where the plan is made", async () => {
