@@ -22,10 +22,16 @@ with graph.as_default():
 def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, lab: Any) -> None:
     opened = open_notebook(page, lab, [f"{IMPORTS}\n{NET}", "ed = gs.open(graph)\ned"])
     box(page, "x").click()
-    page.keyboard.press("Shift+R")
+    button = page.get_by_role("button", name="Recipes (Shift+R)")
+    button.click()
     menu = page.get_by_role("menu", name="Recipes")
     menu.wait_for()
     painted(page)
+    at = button.bounding_box()
+    assert 0 <= menu.bounding_box()["y"] - at["y"] - at["height"] < 8, "below its button"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Shift+R")
+    menu.wait_for()
     shot(page, "recipes-menu")
     off = menu.get_by_role("menuitem", name="Take out FakeQuant")
     assert off.is_disabled()

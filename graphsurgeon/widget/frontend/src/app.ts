@@ -159,6 +159,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
         );
       },
       colours: at => hands.looks.colours(at),
+      recipes: at => void hands.recipes.menu(at),
     },
     ask,
     () => ask("set_depth", { depth: 0, pane: store.now.active }),

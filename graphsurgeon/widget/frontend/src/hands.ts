@@ -48,6 +48,7 @@ export class Hands {
   readonly edits: Edits;
   readonly going: Going;
   readonly looks: Looks;
+  readonly recipes: Recipes;
   readonly runs: Runs;
   readonly wires: Wires;
   readonly lens: Lens;
@@ -59,6 +60,7 @@ export class Hands {
     this.edits = new Edits(this.acts);
     this.going = new Going(this.acts);
     this.looks = new Looks(this.acts);
+    this.recipes = new Recipes(this.acts);
     this.runs = new Runs(this.acts);
     this.wires = new Wires(this.acts);
     this.lens = new Lens(this.acts);
@@ -166,7 +168,7 @@ export class Hands {
       redo: () => acts.ask("redo", {}),
       apply: () => acts.apply(),
       save: () => void new Leave(acts).ask(),
-      recipes: () => void new Recipes(acts).menu(),
+      recipes: () => void this.recipes.menu(),
       search: () => p.search.focus(),
       hit: () => p.search.step(1),
       hit_before: () => p.search.step(-1),

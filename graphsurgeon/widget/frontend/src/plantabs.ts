@@ -129,15 +129,23 @@ export const tables = {
       h(
         "li",
         {},
-        off ? h("s", {}, text) : h("span", {}, text),
-        small("Edit", () => edit(i), `Edit: ${text}`),
-        small("Mute", () => ask("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
-          "aria-pressed": String(off),
-          title: off ? "Let it be done again" : "Let it do nothing, in its place",
-        }),
-        i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`),
-        i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`),
-        button({ icon: icon("close"), label: `Take out: ${text}`, kind: "small", press: () => ask("drop_step", { step: i }) }),
+        h(
+          "div",
+          {},
+          h(off ? "s" : "span", {}, text),
+          h(
+            "div",
+            { class: "gs-row" },
+            small("Edit", () => edit(i), `Edit: ${text}`),
+            small("Mute", () => ask("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
+              "aria-pressed": String(off),
+              title: off ? "Let it be done again" : "Let it do nothing, in its place",
+            }),
+            i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`),
+            i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`),
+            button({ icon: icon("close"), label: `Take out: ${text}`, kind: "small", press: () => ask("drop_step", { step: i }) }),
+          ),
+        ),
       );
     const c = plan.counts;
     const sum = [

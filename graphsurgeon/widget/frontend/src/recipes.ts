@@ -14,11 +14,11 @@ export class Recipes {
   constructor(private readonly acts: Actions) {}
 
   /** All recipes, and the targets that the graph can be checked for. */
-  async menu(): Promise<void> {
+  async menu(at?: { x: number; y: number }): Promise<void> {
     const found = await this.acts.send("recipes", {});
     if (!found) return;
     const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
-    this.acts.p.popup.choose("Recipes", [
+    const choices = [
       ...found.map((recipe): Choice => ({
         text: recipe.does + (recipe.form.length ? "\u00a0\u2026" : ""),
         group: recipe.group,
@@ -31,7 +31,8 @@ export class Recipes {
         group: "Targets",
         run: () => this.#check(target, name, outputs),
       })),
-    ]);
+    ];
+    this.acts.p.popup.choose("Recipes", choices, at);
   }
 
   #ask(recipe: RecipeEntry): void {

@@ -9,6 +9,8 @@ import type { Direction, Views } from "./types";
 
 type Point = { x: number; y: number };
 
+const RECIPES = "Recipes (Shift+R)";
+
 export interface TopEvents {
   /** What a key does, too. */
   does(action: Action): void;
@@ -19,6 +21,7 @@ export interface TopEvents {
   seen(at: Point): void;
   served(at: Point): void;
   colours(at: Point): void;
+  recipes(at: Point): void;
 }
 
 export class TopBar {
@@ -41,7 +44,7 @@ export class TopBar {
     const tool = (name: IconName, label: string, press: () => void, more: ButtonProps = {}) =>
       button({ icon: icon(name), label, kind: "quiet", press, ...more });
     const does = (name: IconName, label: string, action: Action, more?: ButtonProps) => tool(name, label, () => events.does(action), more);
-    const menu = (name: IconName, label: string, open: (at: Point) => void, kind = "") => {
+    const menu = (name: IconName, label: string, open: (at: Point) => void, kind = "", more: ButtonProps = {}) => {
       const made = tool(
         name,
         label,
@@ -49,7 +52,7 @@ export class TopBar {
           const r = made.getBoundingClientRect();
           open({ x: r.left, y: r.bottom + 4 });
         },
-        { "aria-haspopup": "menu", class: kind },
+        { "aria-haspopup": "menu", class: kind, ...more },
       );
       return made;
     };
@@ -85,7 +88,6 @@ export class TopBar {
         this.#turn,
         menu("eye", "What is shown (s)", events.seen, "gs-live"),
         menu("colours", "Colours", events.colours, "gs-live"),
-        does("recipes", "Recipes (Shift+R)", "recipes", { "aria-haspopup": "menu", class: "gs-live" }),
         h("span", { class: "gs-rule" }),
         does("fit", "Fit the picture (f)", "fit"),
         does("minus", "Zoom out (-)", "out"),
@@ -95,6 +97,7 @@ export class TopBar {
       h(
         "div",
         { class: "gs-far" },
+        menu("recipes", RECIPES, events.recipes, "gs-live gs-recipes", { text: "Recipes", "aria-label": RECIPES }),
         button({
           icon: icon("run"),
           text: "Run",
@@ -114,7 +117,7 @@ export class TopBar {
   update(title: string, figures: string, direction: Direction): void {
     fill(this.#title, title);
     this.#title.title = title.slice(0, 300);
-    fill(this.#figures, figures);
+    fill(this.#figures, h("span", {}, figures));
     this.#figures.title = figures;
     if (direction !== this.#direction || !this.#turn.title) {
       this.#direction = direction;
