@@ -22,7 +22,7 @@ from typing import Any
 from tensorflow.core.framework import graph_pb2
 
 from ...errors import OpenError
-from ...graph.names import op_name
+from ...graph.names import op_name, renamed_end
 from ...words import counted, ended
 from ..copy.imports import import_nodes
 from ..fresh import fresh
@@ -216,9 +216,23 @@ def pieces(nodes: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, i
     yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
 
 
-def _imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
-    """Imports a graph piece by piece, and says before each which it is; returns the shapes that are known then."""
+def imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
+    """Imports a graph piece by piece, and says before each which it is.
+
+    The nodes have numbers for names there, and keep them: TensorFlow refuses an op that is named as a scope of an
+    earlier piece, as ``Reshape`` after ``Reshape/shape``.
+
+    Args:
+        graph_def: the graph; its nodes are in the order of the importer.
+        first, last: the nodes to look at in pieces; what is before them is one.
+
+    Returns:
+        op name -> the shapes of its outputs, sizes or None each; of ops with any that is known.
+    """
     graph, nodes = fresh(), graph_def.node
+    names = {node.name: f"n{i}" for i, node in enumerate(nodes)}
+    for node in nodes:
+        node.name, node.input[:] = names[node.name], [renamed_end(text, names) for text in node.input]
     for start, end in pieces(nodes, first, last):
         print("piece", start, end, flush=True)
         part = graph_pb2.GraphDef(versions=graph_def.versions, node=nodes[start:end])
@@ -230,7 +244,8 @@ def _imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
         ends = [text if ":" in text else f"{text}:0" for text in read if text[0] != "^"]
         tensors = {(op_name(text), int(text.rpartition(":")[2])): graph.get_tensor_by_name(text) for text in ends}
         import_nodes(graph, part, tensors, controls)
-    shapes = {op.name: [dims_of(tensor.shape) for tensor in op.outputs] for op in graph.get_operations()}
+    made = ((name, graph.get_operation_by_name(number)) for name, number in names.items())
+    shapes = {name: [dims_of(tensor.shape) for tensor in op.outputs] for name, op in made}
     return {name: dims for name, dims in shapes.items() if any(known is not None for known in dims)}
 
 
@@ -239,17 +254,17 @@ def main(path: str, first: str, last: str, timeout: str) -> None:
     threading.Thread(target=_end_with_the_other, daemon=True).start()
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, float(timeout))  # whatever it is at, also in TensorFlow
-    graph_def = graph_pb2.GraphDef()
     with open(path, "rb") as file:
-        graph_def.ParseFromString(file.read())
+        data = file.read()
+    graph_def = graph_pb2.GraphDef.FromString(data)
     try:
-        shapes = _imported(graph_def, int(first), int(last))
+        shapes = imported(graph_def, int(first), int(last))
         with open(path + _SHAPES, "w", encoding="utf-8") as out:
             json.dump(shapes, out)
     except Exception:  # TensorFlow refuses a piece in words: all of it at once, as it will come here
         print("piece", 0, len(graph_def.node), flush=True)
         with suppress(Exception):
-            import_nodes(fresh(), graph_def)
+            import_nodes(fresh(), graph_pb2.GraphDef.FromString(data))
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: how long TensorFlow takes to go does not count
 

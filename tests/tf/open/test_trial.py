@@ -15,12 +15,20 @@ import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from graphsurgeon.graph.pending import filled, pending
 from graphsurgeon.tf.open import source, trial
+from tests.corpus import corpus_ids
 from tests.fresh import process
 from tests.graphs import tiny
 from tests.refusal import reads, refuses
 from tests.tf.nodes import add, constant, empty, feed
 
 tf1 = tf.compat.v1
+
+
+#: Real graphs with loops, with conds and with what was trained.
+REAL = (
+    "dl4j_nms_v5", "dl4j_while_nested", "dotnet_cifar_frozen", "onnx_lstm", "sci_cond_test",
+    "dl4j_bstack_bidir",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -84,6 +92,38 @@ def test_one_that_is_harmless_is_looked_at_with_its_shapes_before_it_is_imported
     assert ed.session().run("z:0", {"x:0": [[0.0, 0.0]]}).tolist() == [[0.0, 0.0, 0.0]]
     assert {name: ed.snapshot.outputs(i) for i, name in enumerate(ed.snapshot.names)} == shapes
     assert "tiny.pb', trust=False)" in ed.to_code()
+
+
+def known(graph_def):
+    """The shapes of a GraphDef that is imported in one piece, and the nodes in the order of that."""
+    with tf.Graph().as_default() as graph:
+        tf1.import_graph_def(graph_def, name="")
+    ops = graph.get_operations()
+    shapes = {op.name: [None if t.shape.rank is None else tuple(t.shape) for t in op.outputs] for op in ops}
+    return [op.name for op in ops], {name: dims for name, dims in shapes.items() if {*dims} - {None}}
+
+
+def tried(graph_def):
+    """The same of one that is imported in pieces."""
+    order, shapes = known(graph_def)
+    nodes = sorted(graph_def.node, key=lambda node: order.index(node.name))
+    graph_def = tf1.GraphDef(versions=graph_def.versions, library=graph_def.library, node=nodes)
+    found = trial.imported(graph_def, 0, len(nodes))
+    assert {name: [None if dims is None else tuple(dims) for dims in out] for name, out in found.items()} == shapes
+    return shapes
+
+
+def test_an_op_named_as_a_scope_of_an_earlier_piece_has_its_shapes():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None, 2, 3], name="x")
+        tf.add(tf.reshape(x, tf.constant([-1, 6], name="flat/shape"), name="flat"), 1.0, name="y")
+    assert [op.name for op in graph.get_operations()][1:3] == ["flat/shape", "flat"]
+    assert tried(graph.as_graph_def())["y"] == [(None, 6)]
+
+
+@pytest.mark.parametrize("id", corpus_ids(lambda item: item["id"] in REAL))
+def test_in_pieces_a_real_graph_has_the_shapes_that_it_has_in_one(corpus, id):
+    assert tried(corpus.protos(id)[0])
 
 
 class Waiting:
