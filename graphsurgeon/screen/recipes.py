@@ -166,11 +166,14 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         raise PlanError(asked, wrong, "Apply the plan first, or undo it")
     stage.progress(f"{found.does} …")
     made = found.made(stage.destination, given)
-    lines = _kept(found, made) if found.gives == "editors" else repr(made).split("\n")
     if found.gives == "editors":
-        code = f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
+        lines = _kept(found, made)
+        said, code = "; ".join(lines), f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
+    else:
+        lines = repr(made).split("\n")
+        said = f"{name}: {lines[0]}"
     shown = {"title": "Recipe", "lines": lines, "code": code}
-    return state.but(saved=shown).saying(f"{name}: {lines[0]}"), {"line": lines[0]}
+    return state.but(saved=shown).saying(said), {"line": lines[0]}
 
 
 def check(

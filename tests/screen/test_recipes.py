@@ -98,6 +98,7 @@ def test_new_editors_get_names_in_the_notebook(ed, notebook):
     assert saved["title"] == "Recipe"
     assert saved["code"] == "first_2, second = gs.recipes.split_at(ed, at=['features:0'], outputs=['y:0'])"
     assert saved["lines"][1].endswith("type second in a cell to open it")
+    assert ed.screen.state.status.text == "; ".join(saved["lines"])
 
 
 def test_a_table_of_names_is_a_rename(ed):
