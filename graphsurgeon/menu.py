@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,12 @@ class Recipe:
     table: str = ""
     rows: Callable[[Any], Sequence[str]] = lambda editor: ()
     missing: Callable[[Any], str] = lambda editor: ""
+
+    @property
+    def about(self) -> str:
+        """What its function says of itself first, as plain text."""
+        first = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
+        return " ".join(first.replace("`", "").split())
 
     @property
     def tried(self) -> bool:

@@ -77,9 +77,9 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
     """Returns the recipes, in the order of the menu.
 
     Returns:
-        for each its ``name``, what it ``does``, its ``group``, why it does not apply (``off``, else empty), and its
-        ``form``: ``name``, ``label``, ``value``, ``hint`` of each argument, and ``options``, with the words for each,
-        where it is one of a few.
+        for each its ``name``, what it ``does``, more ``about`` that, its ``group``, why it does not apply (``off``,
+        else empty), whether it ``plans`` or acts at once, and its ``form``: ``name``, ``label``, ``value``, ``hint`` of
+        each argument, and ``options``, with the words for each, where it is one of a few.
     """
     thing, ends, known = _thing(stage, state), _ends(stage), stage.recipes.values()
     off = [_off(stage, state, recipe, thing, ends["outputs"]) for recipe in known]
@@ -100,7 +100,8 @@ def _shown(recipe: Offered, editor: Subject, ends: Mapping[str, Any], off: str) 
         for wish in recipe.wishes
     ]
     form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
-    return {"name": recipe.name, "does": recipe.does, "group": recipe.group, "off": off, "form": form}
+    words = {"does": recipe.does, "about": recipe.about, "group": recipe.group, "off": off}
+    return {"name": recipe.name, **words, "plans": recipe.gives == "plan", "form": form}
 
 
 def _filled(wish: Asked, ends: Mapping[str, Mapping[str, str]]) -> str:

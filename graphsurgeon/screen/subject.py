@@ -97,6 +97,10 @@ class Offered(Protocol):
         """What it asks for."""
 
     @property
+    def about(self) -> str:
+        """What it does, in a sentence."""
+
+    @property
     def gives(self) -> str:
         """``plan``, ``editors`` or ``report``."""
 

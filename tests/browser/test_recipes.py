@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphsurgeon.menu import offered
+from graphsurgeon.menu import PLAN, offered
 from tests.browser.hands import IMPORTS, answered, apply, box, painted, said, shot
 from tests.lab import open_notebook
 
@@ -48,7 +48,7 @@ def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, lab: Any) -> None:
     assert table.get_by_label("y", exact=True).input_value() == "y"
     table.get_by_label("x", exact=True).fill("image")
     shot(page, "recipes-rename")
-    table.get_by_role("button", name="Do it").click()
+    table.get_by_role("button", name="Add to plan").click()
     said(page, "rename: 1 step in the plan")
     apply(page)
     page.get_by_role("button", name="Recipes (Shift+R)").click()
@@ -167,7 +167,7 @@ def walk(page: Any, typed: dict[str, dict[str, str]]) -> dict[str, list[str]]:
             for label, text in typed[recipe.name].items():
                 field = form.get_by_label(label, exact=True)
                 field.select_option(text) if label in chosen else field.fill(text)
-            form.get_by_role("button", name="Do it").click()
+            form.get_by_role("button", name="Add to plan" if recipe.gives == PLAN else "Do it").click()
         answered(page)
         line = page.locator(".gs-status").inner_text()
         kind = "refused" if not line.startswith(f"{recipe.name}: ") else recipe.gives

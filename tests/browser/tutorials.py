@@ -115,7 +115,7 @@ class Reader:
         dialog = self.page.get_by_role("dialog", name=what)
         for label, text in given.items():
             dialog.get_by_label(label).fill(text)
-        dialog.get_by_role("button", name="Do it").click()
+        dialog.locator(".gs-primary").click()
         self.settle()
 
     def settle(self) -> None:

@@ -63,6 +63,13 @@ def test_the_one_input_is_filled_in(ed):
     assert entry(ed.screen, "set_input")["form"][0]["value"] == ""
 
 
+def test_an_entry_says_what_it_does_and_whether_it_adds_steps(ed):
+    one, other = entry(ed.screen, "strip_dropout"), entry(ed.screen, "split_at")
+    assert one["about"] == "Takes dropout out: what reads its result reads what was dropped from, as it is."
+    assert (one["plans"], other["plans"]) == (True, False)
+    assert all("`" not in each["about"] and each["about"].endswith(".") for each in ed.screen.recipes())
+
+
 def test_a_recipe_is_steps_of_the_plan(ed):
     done = ed.screen.recipe("strip_dropout")
     assert ed.draft.to_code() == gs.recipes.strip_dropout(ed).to_code()

@@ -149,8 +149,8 @@ export class Popup {
       title,
       [
         ...(alert ? [h("p", { class: "gs-alert", role: "alert" }, alert)] : []),
-        h("div", { class: "gs-asks" }, ...rows),
         ...(note ? [muted(note)] : []),
+        h("div", { class: "gs-asks" }, ...rows),
       ],
       yes,
       () => run(Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]))),

@@ -44,7 +44,7 @@ export class Recipes {
       return void done({}).catch(error => {
         if (!(error instanceof Refused)) throw error; // the status line says what is refused
       });
-    this.acts.p.popup.ask(recipe.does, recipe.form, "Do it", done);
+    this.acts.p.popup.ask(recipe.does, recipe.form, recipe.plans ? "Add to plan" : "Do it", done, recipe.about);
   }
 
   /** Asks the converter of a target, and shows what it says. */

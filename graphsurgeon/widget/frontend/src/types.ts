@@ -165,8 +165,10 @@ export interface Wrote {
 export interface RecipeEntry {
   name: string;
   does: string;
+  about: string;
   group: string;
   /** why it does not apply; "" where it may */ off: string;
+  /** whether it adds steps to the plan; else it acts at once */ plans: boolean;
   form: { name: string; label: string; value: string; hint: string }[];
 }
 

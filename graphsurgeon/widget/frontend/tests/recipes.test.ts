@@ -6,9 +6,9 @@ import type { RecipeEntry } from "../src/types";
 const FIELD = { name: "at", label: "At", value: "", hint: "" };
 const OUTPUTS = { name: "outputs", label: "Outputs", value: "y:0", hint: "" };
 const FOUND: RecipeEntry[] = [
-  { name: "strip_dropout", does: "Take out dropout", group: "Strip", off: "", form: [] },
-  { name: "strip_quantization", does: "Take out FakeQuant", group: "Strip", off: "it has no FakeQuant", form: [] },
-  { name: "split_at", does: "Split it in two", group: "Parts", off: "", form: [FIELD, OUTPUTS] },
+  { name: "strip_dropout", does: "Take out dropout", about: "", group: "Strip", off: "", plans: true, form: [] },
+  { name: "strip_quantization", does: "Take out FakeQuant", about: "", group: "Strip", off: "it has no FakeQuant", plans: true, form: [] },
+  { name: "split_at", does: "Split it in two", about: "Splits it.", group: "Parts", off: "", plans: false, form: [FIELD, OUTPUTS] },
 ];
 
 const last = () => model.verbs.at(-1);
@@ -40,6 +40,8 @@ test("a recipe that asks for nothing is done at once; another has a form", async
   click(entry("Split"));
   const [at, outputs] = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
   expect(outputs!.value).toBe("y:0");
+  expect(host.querySelector(".gs-dialog p")!.textContent).toBe("Splits it.");
+  expect(host.querySelector(".gs-dialog .gs-primary")!.textContent).toBe("Do it");
   at!.value = "features:0";
   key(at!, "Enter");
   expect(last()).toEqual(["recipe", { name: "split_at", values: { at: "features:0", outputs: "y:0" } }]);
