@@ -45,7 +45,7 @@ def _no_variable(editor: Editor) -> str:
 
 
 def _renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
-    """A checkpoint needs no graph."""
+    """Writes a checkpoint again, its variables under other names; it needs no graph."""
     written = rename_checkpoint(checkpoint, path, names)
     return _Written(path, written)
 
