@@ -8,6 +8,8 @@ export const LEAST = 0.1,
   FIRST_LEAST = 0.65;
 const MARGIN = 20;
 
+const whole = (scene: Scene): Rect => ({ x: 0, y: 0, w: scene.w, h: scene.h });
+
 export class View {
   x = 0;
   y = 0;
@@ -18,10 +20,10 @@ export class View {
   /** The first look: in the middle, so large that it fits across, between 65 % and full size. What would be smaller is seen
    * at full size, from its edge, or that of the largest scope, from which its beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
-    const all = around([...scene.boxes, ...scene.groups]) ?? { x: 0, y: 0, w: scene.w, h: scene.h },
+    const all = around([...scene.boxes, ...scene.groups]) ?? whole(scene),
       along = scene.direction === "LR",
       k = Math.min(1, along ? (height - MARGIN) / all.h : (width - MARGIN) / all.w);
-    this.#centre(scene, width, height, k < FIRST_LEAST ? 1 : k);
+    this.#centre(all, along, width, height, k < FIRST_LEAST ? 1 : k); // edges may swing far out at one side
     const depth = (r: Rect) => centre(r)[along ? 0 : 1],
       least = Math.min(...scene.boxes.map(depth)),
       corner = (r: Rect) => ({ ...r, w: 0, h: 0 });
@@ -62,16 +64,15 @@ export class View {
 
   /** The whole scene in the pane. */
   fit(scene: Scene, width: number, height: number): void {
-    this.#centre(scene, width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
+    this.#centre(whole(scene), scene.direction === "LR", width, height, Math.max(LEAST, Math.min(1, fitting(scene, width, height))));
   }
 
-  #centre(scene: Scene, width: number, height: number, k: number): void {
-    const w = scene.w * k,
-      hh = scene.h * k;
-    const along = scene.direction === "LR";
+  #centre(r: Rect, along: boolean, width: number, height: number, k: number): void {
+    const w = r.w * k,
+      hh = r.h * k;
     this.k = k;
-    this.x = along && w > width ? MARGIN : (width - w) / 2;
-    this.y = !along && hh > height ? MARGIN : (height - hh) / 2;
+    this.x = (along && w > width ? MARGIN : (width - w) / 2) - r.x * k;
+    this.y = (!along && hh > height ? MARGIN : (height - hh) / 2) - r.y * k;
     this.changed();
   }
 

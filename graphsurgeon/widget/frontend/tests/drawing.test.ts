@@ -138,6 +138,8 @@ test("the first view is full size, or as small as lets it fit across and be read
   expect([view.k, view.x]).toEqual([0.78, 10]);
   view.first({ ...s, w: 3000 }, 800, 600);
   expect(view.k).toBe(1);
+  view.first({ ...scene([box("x", { x: 100, w: 200 })]), w: 3000 }, 800, 600);
+  expect(view.toPane(100, 0)[0], "edges swing far out, the boxes stand in the middle").toBe(300);
 });
 
 test("the first view of a large picture is from its edge, or that of the scope from which its beginning is in sight", () => {
@@ -147,7 +149,7 @@ test("the first view of a large picture is from its edge, or that of the scope f
   view.first(s, 800, 300);
   expect([view.toPane(100, 4)[0], view.k]).toEqual([20, 1]);
   view.first({ ...s, direction: "LR", w: 1000, h: 2000 }, 800, 300);
-  expect(view.toPane(100, 0)).toEqual([120, 20]);
+  expect(view.toPane(100, 0)).toEqual([20, 20]);
   const inner = group("net/", { x: 1300, w: 700, h: 1000 }),
     late = scene([box("x", { x: 1500, y: 20 }), box("far", { x: 0, y: 900 })], [], [group("all/", { w: 2000, h: 1000 }), inner]);
   view.first({ ...late, w: 2000, h: 1000 }, 300, 300);
