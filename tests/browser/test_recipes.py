@@ -170,7 +170,7 @@ def walk(page: Any, typed: dict[str, dict[str, str]]) -> dict[str, list[str]]:
             form.get_by_role("button", name="Add to plan" if recipe.gives == PLAN else "Do it").click()
         answered(page)
         line = page.locator(".gs-status").inner_text()
-        kind = "refused" if not line.startswith(f"{recipe.name}: ") else recipe.gives
+        kind = recipe.gives if line.startswith((f"{recipe.name}: ", *recipe.makes)) else "refused"
         outcome["steps" if kind == "plan" else kind].append(recipe.name)
         if kind == "plan":
             page.get_by_role("button", name="Undo").first.click()

@@ -22,7 +22,7 @@ import type { Model, State } from "./types";
 
 const NARROW = 900,
   SMALL = 620,
-  THREE = 940,
+  THREE = 1000,
   TWO = 1500;
 /** A picture that has stood for so many ms lets its shapes be inferred: what a person does first goes before that. */
 const LEISURE = 1000;
