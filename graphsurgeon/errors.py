@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 
 class SurgeryError(Exception):
@@ -55,6 +56,43 @@ class TrustError(PlanError):
 
 class LayoutError(SurgeryError):
     """A picture could not be laid out."""
+
+
+#: What a MemoryError says where memory has run out.
+_NO_MEMORY = "there is not enough memory"
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Returns whether an error is Python's own for memory that has run out."""
+    return isinstance(error, MemoryError)
+
+
+@contextmanager
+def naming_memory(asked: str, lacks: Callable[[BaseException], bool] = is_memory_error) -> Iterator[None]:
+    """Says what was asked where memory runs out; every other error stays what it is.
+
+    Args:
+        asked: the request, for the message; one that is named inside stays named.
+        lacks: whether an error says that memory has run out.
+
+    Raises:
+        MemoryError: memory has run out.
+
+    Example:
+        >>> with naming_memory("open('a.pb')"):
+        ...     raise MemoryError("to read 8 GB")
+        Traceback (most recent call last):
+        MemoryError: open('a.pb'): there is not enough memory (to read 8 GB). Close what is not needed, or do it where
+        there is more.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not lacks(error) or _NO_MEMORY in str(error):
+            raise
+        said = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
+        how = "Close what is not needed, or do it where there is more"
+        raise MemoryError(f"{asked}: {_NO_MEMORY}{said}. {how}.") from error
 
 
 #: What to say of the names of a graph where none is near.

@@ -56,6 +56,11 @@ class _TensorFlow(Backend):
 
         return value_faults(effect)
 
+    def lacks_memory(self, error: BaseException) -> bool:
+        from .tf.wire import lacks_memory
+
+        return lacks_memory(error)
+
     def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
         from .screen.pane import plan_picture
 

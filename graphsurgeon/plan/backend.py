@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..errors import PlanError
+from ..errors import PlanError, is_memory_error
 from ..graph.boundary import Tensor
 from ..graph.contexts import Loop
 from ..graph.graph import Graph, Mask
@@ -78,6 +78,10 @@ class Backend:
     def check(self, effect: Effect) -> tuple[Fault, ...]:
         """Returns every fault of an effect at once."""
         return effect.verdict.faults or tuple(self.value_faults(effect))
+
+    def lacks_memory(self, error: BaseException) -> bool:
+        """Returns whether an error says that memory has run out."""
+        return is_memory_error(error)
 
     def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
         """Returns a drawing of an effect, as mime type -> text.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..errors import PlanError
+from ..errors import PlanError, naming_memory
 from ..graph.graph import Graph
 from ..graph.match.match import Match, Matches
 from ..graph.match.pattern import Pattern
@@ -24,7 +25,7 @@ from .fault import Cure, Fault
 from .inlined_calls import opened
 from .preview import Preview
 from .resolve import resolve
-from .step_text import one_line
+from .step_text import one_line, steps_text
 from .steps import CopyStep, Step
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
@@ -779,7 +780,8 @@ class Plan:
     @cached_property
     def effect(self) -> Effect:
         """All that applying this plan would do, worked out once."""
-        return resolve(self.base, self.steps, self.backend)
+        with self._naming_memory():
+            return resolve(self.base, self.steps, self.backend)
 
     @property
     def mode(self) -> str:
@@ -794,7 +796,12 @@ class Plan:
 
     def check(self) -> tuple[Fault, ...]:
         """Returns every fault at once; empty when the plan can be applied."""
-        return self.backend.check(self.effect)
+        effect = self.effect
+        with self._naming_memory():
+            return self.backend.check(effect)
+
+    def _naming_memory(self) -> AbstractContextManager[None]:
+        return naming_memory(f"plan: {steps_text(self.steps)}", self.backend.lacks_memory)
 
     def after(self) -> Graph:
         """Returns the destination as it would be after the plan."""

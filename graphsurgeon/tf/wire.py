@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 
+from .. import errors
+
 #: What protobuf says of memory that it does not get for what it reads.
 _NO_ROOM = "alloc failed"
 #: What TensorFlow's bindings say where they get no memory for the bytes of an op.
 _NO_BYTES = "Could not allocate bytes object"
-_WRONG = "there is not enough memory"
 
 
 def encoded(proto: Any, deterministic: bool = False) -> bytes:
@@ -78,28 +78,10 @@ def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, (MemoryError, EncodeError))
 
 
-@contextmanager
-def naming_memory(asked: str) -> Iterator[None]:
-    """Says what was asked where memory runs out; every other error stays what it is.
+def naming_memory(asked: str) -> AbstractContextManager[None]:
+    """Returns `errors.naming_memory`, for where protobuf and TensorFlow may be what runs out of memory.
 
     Args:
-        asked: the request, for the message; one that is named inside stays named.
-
-    Raises:
-        MemoryError: memory has run out.
-
-    Example:
-        >>> with naming_memory("open('a.pb')"):
-        ...     raise MemoryError("to read 8 GB")
-        Traceback (most recent call last):
-        MemoryError: open('a.pb'): there is not enough memory (to read 8 GB). Close what is not needed, or do it where
-        there is more.
+        asked: the request, for the message.
     """
-    try:
-        yield
-    except Exception as error:
-        if not lacks_memory(error) or _WRONG in str(error):
-            raise
-        said = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
-        how = "Close what is not needed, or do it where there is more"
-        raise MemoryError(f"{asked}: {_WRONG}{said}. {how}.") from error
+    return errors.naming_memory(asked, lacks_memory)

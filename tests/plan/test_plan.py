@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from graphsurgeon.errors import PlanError
+from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.names import op_name, tensor_name
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.backend import Backend
@@ -14,7 +15,7 @@ from graphsurgeon.plan.effect import Verdict
 from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.step_text import step_text
-from tests.plain import net
+from tests.plain import net, plain
 from tests.refusal import reads, refuses
 
 
@@ -125,6 +126,22 @@ def test_the_backend_is_asked_only_of_a_faultless_plan():
     bad = Plan(g, backend=Strict()).copy(select(g, scope="net"), to="net")
     assert "is taken" in bad.check()[0].wrong
     assert asked == [good.effect]
+
+
+def test_memory_that_runs_out_while_a_plan_is_worked_out_names_it():
+    class Full(Backend):
+        def built(self, *asked):
+            raise MemoryError("Unable to allocate 8 GiB")
+
+        def verdict(self, effect):
+            raise MemoryError
+
+    g, room = net(), "there is not enough memory"
+    relu = Pattern.of(plain(("a", "Placeholder", []), ("b", "Relu", ["a"])))
+    with pytest.raises(MemoryError, match=rf"^plan: replace .*: {room} \(Unable to allocate 8 GiB\)\. Close what"):
+        Plan(g, backend=Full()).replace(relu, lambda a: a).check()
+    with pytest.raises(MemoryError, match=rf"^plan: rename x to y: {room}\. Close what is not needed"):
+        Plan(g, backend=Full()).rename("x", to="y").check()
 
 
 def test_another_policy_for_a_variable():
