@@ -20,6 +20,7 @@ from .graph.compatibility import (
     blockers,
     cut,
 )
+from .graph.functions import CALLS
 from .graph.graph import Graph
 from .graph.names import op_name, tensor_name
 from .graph.selection import select
@@ -139,7 +140,14 @@ def _ways(editor: Checkable, found: tuple[Blocker, ...], wanted: list[str]) -> d
         more = f", {one_or_all(wanted)!r}" if any(wish.name == "outputs" for wish in recipe.wishes) else ""
         if gone:
             ways[f"gs.recipes.{recipe.name}(ed{more})"] = gone
-    return ways
+    calls = _calls(editor, found)
+    return ways | ({f"ed.plan().inline({one_or_all(calls)!r})": calls} if calls else {})
+
+
+def _calls(editor: Checkable, found: tuple[Blocker, ...]) -> list[str]:
+    """The calls that are in the way as such, for no op inside of them, and that can be inlined."""
+    others = {one.op for one in found if one.type not in CALLS}
+    return [one.op for one in found if one.op and one.op not in others and not editor.plan().inline(one.op).check()]
 
 
 def _other(graph: Graph, after: Graph, op: str) -> bool:

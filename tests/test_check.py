@@ -146,7 +146,7 @@ def test_what_a_file_would_do_is_asked_first(tmp_path):
 CONVERTER = """
 import pathlib, sys
 if "last" in sys.argv[2]:
-    sys.exit(3)
+    raise ValueError("Unsupported Ops in the model after optimization\\nIgamma")
 folder = pathlib.Path(sys.argv[4])
 folder.mkdir()
 (folder / "model.json").write_text("{}")
@@ -176,6 +176,22 @@ def test_the_list_of_the_installed_tfjs_is_asked(tfjs):
     assert gs.open(net()).check("tfjs", "h2:0", "rounded:0").passed
 
 
+def test_a_call_that_is_not_on_the_list_is_inlined(tfjs):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        inner = tf.function(tf.nn.relu).get_concrete_function(tf.TensorSpec([4]))
+        other = tf.function(tf.math.erf).get_concrete_function(tf.TensorSpec([4]))
+        y, z = tf.identity(inner(x), name="y"), tf.identity(other(x), name="z")
+    ed = gs.open(graph)
+    relu, erf = (op.name for op in graph.get_operations() if op.type in ("PartitionedCall", "StatefulPartitionedCall"))
+    ways = {(one.op, one.type): one.replacement for one in ed.check("tfjs", [y, z])}
+    assert ways.pop((relu, graph.get_operation_by_name(relu).type)) == f"ed.plan().inline('{relu}') takes it out"
+    assert {op for op, _ in ways} == {erf}
+    assert not [way for way in ways.values() if "inline" in way]
+    ed.apply(ed.plan().inline(relu))
+    assert ed.check("tfjs", "y:0").passed
+
+
 def test_the_converter_of_tfjs_is_run_as_the_proof(tfjs):
     (tfjs / "__init__.py").write_text("")
     (tfjs / "converters" / "converter.py").write_text(CONVERTER)
@@ -183,7 +199,10 @@ def test_the_converter_of_tfjs_is_run_as_the_proof(tfjs):
     assert proof.startswith("converted: 2 bytes; nothing here runs it")
     (tfjs / "op_list" / "more.json").write_text('[{"tfOpName": "Igamma"}]')
     found = gs.open(net()).check("tfjs", "last:0", "h1:0", prove=True)
-    assert [str(one) for one in found] == ["the converter died (code 3), in a process of its own"]
+    assert [str(one) for one in found] == [
+        "the converter died (code 1): ValueError: Unsupported Ops in the model after optimization Igamma, in a process "
+        "of its own"
+    ]
 
 
 def test_a_tfjs_without_lists_is_said(tfjs):

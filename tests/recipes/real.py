@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -453,6 +456,30 @@ def tflite(corpus: Any, id: str) -> str:
     return str(found).partition("\n")[0].partition(": ")[2]
 
 
+def tfjs(corpus: Any, id: str) -> str:
+    """Asserts that a graph in which the list of TF.js has all is converted, and that else the converter refuses it for
+    the same types of ops; where it is installed.
+    """
+    if importlib.util.find_spec("tensorflowjs") is None:
+        return "tensorflowjs is not installed"
+    ed, _, feeds, fetches = filled(corpus, id)
+    inputs = reaching(ed.snapshot, feeds, fetches)
+    found = ed.check("tfjs", list(fetches), inputs, prove=True)
+    assert bool(found.proof) == found.passed, str(found)
+    if {one.kind for one in found} == {"missing"}:
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/frozen.pb"
+            ed.save(path, outputs=list(fetches), inputs=inputs, freeze=True, verify=False)
+            ends = ",".join(name.removesuffix(":0") for name in fetches)
+            options = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", path, f"{folder}/made"]
+            command = [sys.executable, "-m", "tensorflowjs.converters.converter", *options]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = re.search(r"Unsupported Ops in the model before optimization\n(.*)", done.stderr)
+        assert said is not None, done.stderr[-2000:]
+        assert set(said[1].split(", ")) == {one.type for one in found}
+    return str(found).partition("\n")[0].partition(": ")[2]
+
+
 #: Their tables are filled from a checkpoint, which a frozen graph has not.
 FILLED_BY_CHECKPOINT = {"k_text_vectorization"}
 
@@ -464,6 +491,7 @@ RECIPES: dict[str, Callable[[Any, str], str]] = {
     "split": split, "quantization": quantization, "signature": signature,
     "batch": another_batch, "recompute": trained_less_memory, "cut off": cut_off,
     "renamed": renamed, "merged": merged, "checkpoint": checkpoint_renamed, "averages": averages, "TFLite": tflite,
+    "TF.js": tfjs,
 }  # fmt: skip
 
 #: Which graphs each is for, by what the manifest says of them.

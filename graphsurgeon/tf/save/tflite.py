@@ -13,13 +13,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import tensorflow as tf
@@ -152,26 +153,40 @@ def tflite_file(
 
 
 def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
-    """Runs some Python in a process of its own; returns how it ended, in words, where that was not well.
+    """Runs some Python in a process of its own; returns how it ended, with the error it gave, where that was not well.
 
     It ends with this one, and after the time that it may take.
     """
-    with _begun(code, arguments, subprocess.DEVNULL) as process:
+    with tempfile.TemporaryFile() as errors, _begun(code, arguments, subprocess.DEVNULL, errors) as process:
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             return _late(timeout)
-    return ended(status) if status else ""
+        errors.seek(0)
+        said = _error(errors.read().decode(errors="replace"))
+    how = f"{ended(status)}: {said}" if said else ended(status)
+    return how if status else ""
+
+
+def _error(text: str) -> str:
+    """The error that a traceback ends with, in one line: what stands below the last line of code."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines = [] if line.startswith("  ") else [*lines, line.strip()]
+    said = " ".join(filter(None, lines)) if "Traceback" in text else ""
+    return textwrap.shorten(said, 300, placeholder=" ...")
 
 
 @contextmanager
-def _begun(code: str, arguments: Sequence[str], stdout: int) -> Iterator[subprocess.Popen[bytes]]:
+def _begun(
+    code: str, arguments: Sequence[str], stdout: int, stderr: int | IO[bytes] = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
     """Begins a process that runs some Python; it ends with the block, however that ends."""
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
         "CUDA_VISIBLE_DEVICES": "-1",
     }  # fmt: skip
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": stdout, "stderr": subprocess.DEVNULL}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": stdout, "stderr": stderr}
     command = [sys.executable, "-c", code, *arguments]
     with subprocess.Popen(command, env=environment, bufsize=0, **pipes) as process:
         try:
