@@ -44,6 +44,7 @@ class Checkable(Traceable, Protocol):
         values: Any = None,
         feeds: Mapping[Any, Any] | None = None,
         verify: bool = True,
+        timeout: float | None = None,
     ) -> Any:
         """Writes the graph with its values."""
 
@@ -77,7 +78,8 @@ def check(
         part = Frozen.read(path, wanted)
         if prove and target == "tflite":
             try:
-                proof = _proved(editor.save(Path(folder, "model.tflite"), **ends, values="initial", feeds=feeds))
+                model = Path(folder, "model.tflite")
+                proof = _proved(editor.save(model, **ends, values="initial", feeds=feeds, timeout=timeout))
             except Unconvertible as error:
                 made = error.made
         else:

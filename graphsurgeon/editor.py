@@ -556,7 +556,7 @@ class Editor:
             prove: where nothing is in the way, write the model, and let TFLite's interpreter run it beside the graph;
                 for ``tfjs``, run the converter itself.
             feeds: tensor -> array, for that run; others get random numbers where their dtype and shape allow it.
-            timeout: seconds that the converter may take.
+            timeout: seconds that the converter may take, and the interpreter.
 
         Raises:
             PlanError: there is no such target, its converter is not installed, or a part of the graph cannot be saved;
@@ -943,6 +943,7 @@ class Editor:
         tags: str | Iterable[str] = ("serve",),
         feeds: Mapping[Any, Any] | None = None,
         verify: bool = True,
+        timeout: float | None = None,
         overwrite: bool = False,
     ) -> Saved:
         """Writes the graph, or a part of it, with its values, as plain TensorFlow reads it; the graph stays as it is.
@@ -971,6 +972,7 @@ class Editor:
             feeds: tensor -> array, for the run that proves the file; tensors that are not given get random numbers
                 where their dtype and shape allow it.
             verify: False writes the file without opening it again: for a graph so large that one run more counts.
+            timeout: for ``tflite``: seconds that the converter may take, and the interpreter. Default: 600.
             overwrite: replace a file that is there. What this program has itself written there before is replaced
                 without being asked: the same cell may run again.
 
@@ -998,7 +1000,7 @@ class Editor:
         saved = save(
             self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
             signatures=signatures, format=format, freeze=freeze, scope=scope, names=names, device=device, tags=tags,
-            feeds=feeds, verify=verify, overwrite=overwrite,
+            feeds=feeds, verify=verify, timeout=timeout, overwrite=overwrite,
         )  # fmt: skip
         if self.journal is not None and saved.format != "checkpoint":
             self.journal.saved(os.path.abspath(path))

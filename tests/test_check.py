@@ -131,8 +131,9 @@ def test_what_is_asked_is_refused_in_words():
 
 
 def test_a_converter_that_takes_too_long_is_a_line():
-    found = gs.open(net()).check("tflite", "last:0", timeout=0.01)
-    assert [str(one) for one in found] == ["the converter did not end within 0.01 s, in a process of its own"]
+    ed, late = gs.open(net()), "the converter did not end within timeout=0.01 s, in a process of its own"
+    for prove in (False, True):
+        assert [str(one) for one in ed.check("tflite", "last:0", prove=prove, timeout=0.01)] == [late]
 
 
 def test_what_a_file_would_do_is_asked_first(tmp_path):

@@ -121,8 +121,12 @@ def test_a_plan_has_no_signature():
     ("tensor", "name", "why"),
     [
         ("block/a", "y", "add_output('block/a:0', 'y'): the name 'y' is taken.\nChoose another: 'y_2'."),
-        ("block/a", "a b", "add_output('block/a:0', 'a b'): 'a b' is not a name of an op: ' ' is not allowed in it.\n"
-         "Use letters, digits, '_', '.', '-' and '/' between parts, as 'a_b'."),
+        (
+            "block/a",
+            "a b",
+            "add_output('block/a:0', 'a b'): 'a b' is not a name of an op: ' ' is not allowed in it.\n"
+            "Use letters, digits, '_', '.', '-' and '/' between parts, as 'a_b'.",
+        ),
         ("block/a", "", "add_output('block/a:0', ''): the new op has no name.\nChoose another: 'output'."),
     ],
 )

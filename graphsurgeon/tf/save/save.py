@@ -82,6 +82,7 @@ class Request:
     init_ops: tuple[list[str], Mapping[str, str]]
     feeds: Mapping[str, Any]
     verify: bool
+    timeout: float | None
     overwrite: bool
     untrained: Mapping[str, str]
     initial: bool
@@ -136,6 +137,7 @@ class Request:
             "outputs": self.outputs is not None and (kind == "checkpoint" or self.signatures is not None),
             "inputs": self.inputs is not None and (kind == "checkpoint" or self.signatures is not None),
             "device": self.device != "keep" and kind in ("checkpoint", "saved_model_tf2"),
+            "timeout": self.timeout is not None and kind != "tflite",
             "feeds": bool(self.feeds) and (kind == "checkpoint" or not self.verify),
         }
         for name, hit in wrong.items():
@@ -413,7 +415,7 @@ def _tflite(base: Graph, made: Exported, path: str, values: Any, request: Reques
     graph_def = nodes_of(made.graph, request.asked)
     (_, outputs), asked = calls["serving_default"], request.asked
     model = Ends(placeholders(graph_def), [made.name(tensor) for tensor in outputs.values()])
-    with lite(TIMEOUT) as ask:
+    with lite(TIMEOUT if request.timeout is None else request.timeout) as ask:
         done = converted(graph_def, model, ask)
         if not done.model:
             found = blockers(base, done)

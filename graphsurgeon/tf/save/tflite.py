@@ -196,7 +196,7 @@ def _begun(
 
 
 def _late(timeout: float) -> str:
-    return f"did not end within {timeout:,.3g} s"
+    return f"did not end within timeout={timeout:g} s"
 
 
 # -- in the process of its own ----------------------------------------------------------------------

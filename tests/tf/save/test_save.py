@@ -289,6 +289,7 @@ def test_nothing_is_written_where_a_variable_has_no_value(tmp_path):
         ("m.pb", {"format": "onnx"}, ["format='onnx' is not known", "'checkpoint', 'graph_def'"]),
         ("m.ckpt", {"freeze": True}, ["freeze= does not go with the format 'checkpoint'"]),
         ("m.pb", {"scope": "net"}, ["scope= does not go with the format 'graph_def'"]),
+        ("m.pb", {"timeout": 5.0}, ["timeout= does not go with the format 'graph_def'"]),
         ("m", {"signatures": {}, "outputs": "net/y:0"}, ["outputs= does not go with signatures"]),
         ("m", {}, ["a SavedModel needs a signature"]),
         ("m", {"format": "saved_model_tf2"}, ["a SavedModel needs a signature"]),

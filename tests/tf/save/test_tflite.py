@@ -79,7 +79,7 @@ def test_variables_without_values_are_no_model(tmp_path):
     ("code", "timeout", "said"),
     [
         ("import os; os.abort()", 60, "died (SIGABRT)"),
-        ("input()", 0.05, "did not end within 0.05 s"),
+        ("input()", 0.05, "did not end within timeout=0.05 s"),
         ("pass", 60, ""),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_process_of_its_own_ends_in_words(code, timeout, said):
     [
         ("import os; os.abort()", 60, "died (SIGABRT)"),
         ("input(); import os; os.abort()", 60, "died (SIGABRT)"),
-        ("input(); input()", 0.05, "did not end within 0.05 s"),
+        ("input(); input()", 0.05, "did not end within timeout=0.05 s"),
     ],
 )
 def test_a_converter_and_an_interpreter_end_in_words(code, timeout, how, monkeypatch):
