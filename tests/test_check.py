@@ -177,6 +177,13 @@ def test_the_list_of_the_installed_tfjs_is_asked(tfjs):
     assert gs.open(net()).check("tfjs", "h2:0", "rounded:0").passed
 
 
+def test_what_the_converter_of_tfjs_takes_out_is_not_in_its_way(tfjs):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        tf.nn.relu(tf.debugging.check_numerics(x, "bad"), name="y")
+    assert gs.open(graph).check("tfjs", "y:0").passed
+
+
 def test_a_call_that_is_not_on_the_list_is_inlined(tfjs):
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [4], name="x")

@@ -20,6 +20,8 @@ from ..wire import encoded
 from .tflite import apart
 
 _PACKAGE = "tensorflowjs"
+#: The converter takes these out before it converts; they are not in its lists.
+_TAKEN_OUT = frozenset({"Assert", "CheckNumerics", "Print"})
 _BEGIN = f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
 
 
@@ -75,4 +77,4 @@ def _known(asked: str) -> frozenset[str]:
     if not names:
         what = "is not installed" if found is None else "has no list of ops where it is known to have one"
         raise PlanError(asked, f"the converter of TF.js, {_PACKAGE}, {what}", f"Type pip install {_PACKAGE}")
-    return names
+    return names | _TAKEN_OUT
