@@ -163,7 +163,8 @@ export class Search {
         hits: found.hits.filter(hit => !becomes || !names.has(hit.name)),
       })),
       total = Math.max(0, ...parts.map(part => part.found.total)),
-      told = parts.filter(part => part.hits.length);
+      told = parts.filter(part => part.hits.length),
+      plain = /^\w+$/.test(this.#asked) ? ` by name: op:${this.#asked} asks for the type` : "";
     this.#hits = told.flatMap(({ pane, hits }) => hits.map(hit => ({ pane, name: hit.name, op: hit.op })));
     this.#at = 0;
     let i = 0;
@@ -179,7 +180,7 @@ export class Search {
       this.#note,
       wrong ||
         (!this.#hits.length
-          ? "Nothing found. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word"
+          ? `Nothing found${plain}. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word`
           : total > Math.max(...told.map(part => part.found.hits.length))
             ? `${figure(told[0]!.found.hits.length)} of ${figure(total)}: type more to narrow it down.`
             : ""),

@@ -75,6 +75,15 @@ test("what a preview has of its source is listed once", async () => {
   expect(lines().map(e => e.textContent)).toEqual(["aRelu", "n/bRelu", "zRelu"]);
 });
 
+test("a word that no name holds may be a type: that is said with what to type", async () => {
+  two({ same: false });
+  const note = () => host.querySelector(".gs-hits-note")!.textContent;
+  await find("sum", [], []);
+  expect(note()).toMatch(/^Nothing found by name: op:sum asks for the type\. Try net\/\*, /);
+  await find("op:sum", [], []);
+  expect(note()).toMatch(/^Nothing found\. Try /);
+});
+
 test("F3 goes to the next hit and Shift+F3 to the one before, from the picture too; Esc takes the hits out of it", async () => {
   two({ same: false });
   await find("a", ["a", "n/b"], ["z"]);
