@@ -65,11 +65,11 @@ def points(action: Callable[[], Any], files: tuple[str, ...], times: str = "ends
 @contextmanager
 def failing(point: Point, error: BaseException) -> Iterator[list[bool]]:
     """Makes one call of the block fail; gives a list that is filled when it has."""
-    count, hit = 0, []
+    count, hit, sought = 0, [], point._replace(time=0)
 
     def strike(now: Point) -> None:
         nonlocal count
-        if not hit and now == point._replace(time=0):
+        if not hit and now == sought:
             count += 1
             if count == point.time:
                 hit.append(True)
@@ -83,22 +83,30 @@ def failing(point: Point, error: BaseException) -> Iterator[list[bool]]:
 def _watched(note: Callable[[Point], None], files: tuple[str, ...]) -> Iterator[None]:
     paths = tuple(PACKAGE + name for name in files)
 
+    watched: dict[str, str] = {}  # path of a file -> its path in the package; nothing where it is not watched
+
     def profile(frame: Any, event: str, arg: Any) -> None:
-        if event in ("c_call", "c_return"):
-            caller, callee = frame, arg.__name__
-        elif event in ("call", "return"):
-            caller, callee = frame.f_back, frame.f_code.co_name
-            if frame.f_code.co_filename.startswith(PACKAGE):
+        own = frame.f_code.co_filename
+        if event in ("call", "return"):
+            caller = frame.f_back
+            if caller is None or own.startswith(PACKAGE):
                 return
+        elif event in ("c_call", "c_return"):
+            caller = frame
         else:
             return
-        if caller is None or not caller.f_code.co_filename.startswith(paths):
+        code = caller.f_code
+        file = watched.get(code.co_filename)
+        if file is None:
+            path = code.co_filename
+            file = watched[path] = path.removeprefix(PACKAGE) if path.startswith(paths) else ""
+        if not file:
             return
-        if callee in _BLOCKS or callee in _LOOKS or caller.f_code.co_name == "<module>":
+        callee = arg.__name__ if caller is frame else frame.f_code.co_name
+        if callee in _BLOCKS or callee in _LOOKS or code.co_name == "<module>":
             return
         when = "before" if event in ("c_call", "call") else "after"
-        code = caller.f_code
-        note(Point(code.co_filename.removeprefix(PACKAGE), code.co_name, caller.f_lineno, callee, when, 0))
+        note(Point(file, code.co_name, caller.f_lineno, callee, when, 0))
 
     sys.setprofile(profile)
     try:
