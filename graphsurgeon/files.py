@@ -40,7 +40,7 @@ def restore(
     from .tf.values.restore import restore
 
     _refuse_odd(f"restore({checkpoint!r})", checkpoint, names)
-    given = session if session is not None else values.session()
+    given = session if session is not None else values.session(quiet=True)
     if getattr(given, "graph", None) is not timeline.live:
         raise PlanError(
             f"restore({str(checkpoint)!r}, session=...)",

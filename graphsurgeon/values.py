@@ -158,14 +158,14 @@ class Values:
     @property
     def uninitialized(self) -> frozenset[str]:
         """Names of variables that nothing gives a value: no initialiser that can run, and not in the checkpoint."""
-        from .tf.values.variables import must_be_fed
+        from .tf.values.initialization import cannot_start
 
         if self._source is None:
             return frozenset()  # a session of the caller's may have got values in any way
         graph, known = self._timeline.live, self.snapshot.state.variables
         held = self._filed(graph, known)
         missing = [v for v in known.values() if v.op not in held]
-        return frozenset(v.op for v in missing if not v.initializer or must_be_fed(graph, v))
+        return frozenset(v.op for v in missing if not v.initializer or cannot_start(graph, v))
 
     def stored(self) -> Mapping[str, Any] | None:
         """Returns the values of variables as they lie in the file that was opened, unread, by op name.
@@ -177,10 +177,13 @@ class Values:
         found: Mapping[str, Any] | None = self._source.stored()
         return found
 
-    def session(self, session: TFSession | None = None, config: Any = None, *, initialise: bool = True) -> Any:
+    def session(
+        self, session: TFSession | None = None, config: Any = None, *, initialise: bool = True, quiet: bool = False
+    ) -> Any:
         """Returns a session with all values, as `Editor.session` does.
 
-        Without `initialise`, what a session of the caller's has never held stays without a value.
+        Without `initialise`, what a session of the caller's has never held stays without a value. If `quiet`, nothing
+        warns of variables whose values are not there: they are about to get some.
         """
         from .tf.run.gate import refuse_untrusted
 
@@ -196,7 +199,7 @@ class Values:
                 "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
                 "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
             )
-        new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise)
+        new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise, quiet)
         timeline.log.tell(str(handover))
         timeline.log.sessions.add(new)
         if session is None or self._session is None or session is self._session:
@@ -288,7 +291,7 @@ class Values:
     # -- the parts --------------------------------------------------------------------------------
 
     def _brought(
-        self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True
+        self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True, quiet: bool = False
     ) -> tuple[Any, Handover]:
         """Returns a session of a graph in which every variable has the value that the rule gives it.
 
@@ -299,6 +302,7 @@ class Values:
             events: the steps that are in force.
             initialise: variables that `own` has never held start from their initial values, else they have none where
                 `own` is a session of the caller's.
+            quiet: nothing warns of values that are not there.
 
         Returns:
             `own` itself where it is a session of `graph`, else a new one; and where the values came from.
@@ -312,17 +316,17 @@ class Values:
         if own is None and self._source is not None and graph is not opened and self._stored() is None:
             # Only a session of the graph as it was opened can tell what its values were.
             there = [event for event in events if event.applied.graph is opened]
-            with closing(self._brought(opened, None, config, there)[0]) as first:
-                return self._brought(graph, first, config, events)
+            with closing(self._brought(opened, None, config, there, quiet=quiet)[0]) as first:
+                return self._brought(graph, first, config, events, quiet=quiet)
         initialise = initialise or own is None or own in self._made
         asked = "session()" if own is None or own.graph is graph else "session(old)"
         with placed(lambda: own if own is not None else new_session(None, config), asked):
             if own is not None and own.graph is graph:
-                return own, self._ruled(own, own, events, asked, initialise)
+                return own, self._ruled(own, own, events, asked, initialise, quiet)
             new = new_session(graph, config)
             self._made.add(new)
             try:
-                return new, self._ruled(new, own, events, asked, initialise)
+                return new, self._ruled(new, own, events, asked, initialise, quiet)
             except BaseException:
                 new.close()  # nobody has it yet: what it holds is given back at once
                 raise
@@ -343,6 +347,8 @@ class Values:
 
     def _tell_lacking(self, graph: TFGraph, initial: Iterable[str]) -> None:
         """Warns of variables of the file that start anew, as its values are not there; not of those made since."""
+        if not self._filled:
+            return
         opened = self._opened()
         ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
@@ -352,13 +358,26 @@ class Values:
             how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
             warn(str(PlanError("session()", wrong, how)))
 
-    def _ruled(self, session: Any, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
+    def _tell_lost(self, graph: TFGraph, empty: Iterable[VariableInfo]) -> None:
+        """Warns of variables that have no value, as the checkpoint that their initialisers read is not there."""
+        from .tf.values.initialization import lost_checkpoint
+
+        lost = {info.op: path for info in empty if info.initializer and (path := lost_checkpoint(graph, info))}
+        if lost:
+            have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"
+            paths = few(list(dict.fromkeys(map(repr, lost.values()))))
+            wrong = f"{counted(len(lost), 'variables')} {have} {paths}, which is not there: {few(list(lost))}"
+            warn(str(PlanError("session()", wrong, "Give them values: ed.restore(checkpoint)")))
+
+    def _ruled(
+        self, session: Any, own: Any, events: list[Event], asked: str, initialise: bool, quiet: bool
+    ) -> Handover:
         """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
 
         Args:
             session: the session.
             own: the session to go on from: of another graph, or `session` itself; None for none.
-            events, initialise: as for `_brought`.
+            events, initialise, quiet: as for `_brought`.
             asked: the request, for messages.
         """
         from .tf.values.sessions import Due, fill_made, fill_tables, give, run_init_ops, set_bare
@@ -404,8 +423,9 @@ class Values:
         held |= due.names
         why = self._reasons(graph, report, events, own)
         why |= source.untrained() if filed else {}
-        if own is None and self._filled:
+        if own is None and not quiet:
             self._tell_lacking(graph, [name for name in report.initial if not infos[name].local])
+            self._tell_lost(graph, [info for info in wanted if info.op not in held])
         note_untrained(session, infos.values(), why)
         if new and own is not None:
             self._leave(own, before, {self._id(graph, name) for name in held})
@@ -438,7 +458,7 @@ class Values:
         graph: TFGraph,
     ) -> None:
         """Says, by the rule, where each variable of a session gets its value from."""
-        from .tf.values.variables import must_be_fed
+        from .tf.values.initialization import cannot_start
 
         planned, again = self._planned(events), self._planned(pending)
         first = self._planned([event for event in pending if event.number not in self._ever])
@@ -460,7 +480,7 @@ class Values:
                 filed = self._stored() or {} if filed is None else filed
                 if number in filed:
                     due.arrays[info] = filed[number]
-                elif not must_be_fed(graph, info):
+                elif not cannot_start(graph, info):
                     due.initial.append(info)
                     report.initial.append(name)
 

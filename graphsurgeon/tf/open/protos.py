@@ -237,7 +237,7 @@ class _State:
         assign = self._graph.index.get(op_name(proto.initializer_name))
         return replace(
             info,
-            initializer=proto.initializer_name,
+            initializer=op_name(proto.initializer_name),  # of one from a checkpoint it may be a tensor
             initial_value=(self._assigned(assign) if assign is not None else "") or proto.initial_value_name,
             snapshot=proto.snapshot_name,
             resource=proto.is_resource,

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFSession
+from ...graph.names import op_name
 from ...graph.traversal import met_from
-from ...graph.variables import VARIABLE_TYPES, VariableInfo
+from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ...words import few
 from ..run.errors import words_of
-from .variables import must_be_fed
+from .variables import assigned
 
+#: What reads a tensor of a checkpoint, of which the first input is the path.
+_RESTORERS = frozenset({"Restore", "RestoreSlice", "RestoreV2"})
 _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable) ([^\s'\"]+?)[.,]?(?:\s|$)")
 
 
@@ -62,7 +68,7 @@ def start(
         PlanError: one needs the value of another that has none, in whatever order; both are named.
     """
     graph = session.graph
-    todo = [info for info in fresh if info.initializer and not must_be_fed(graph, info)]
+    todo = [info for info in fresh if info.initializer and not cannot_start(graph, info)]
     if not any(_needs(graph, info, True) for info in given):
         try:
             _run(session, todo)
@@ -72,7 +78,7 @@ def start(
         else:
             give(list(given))
             return
-    spare = {info.op: info for info in helped if info.initializer and not must_be_fed(graph, info)}
+    spare = {info.op: info for info in helped if info.initializer and not cannot_start(graph, info)}
     needs = {info.op: _needs(graph, info, True) for info in given} | {i.op: _needs(graph, i, False) for i in todo}
     more = [name for name in {n for found in needs.values() for n in found} if name in spare and name not in needs]
     while more:
@@ -88,6 +94,37 @@ def start(
                 give(then)
         except tf.errors.FailedPreconditionError as error:
             raise _stuck(graph, [*first, *then], needs, error, asked) from error
+
+
+def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
+    """Returns whether the initialiser of a variable cannot run by itself.
+
+    Its value is a placeholder, or read from a checkpoint that is not there.
+    """
+    value = _initial(graph, info)
+    return value is not None and (value.type in PLACEHOLDER_TYPES or bool(lost_checkpoint(graph, info)))
+
+
+def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
+    """Returns the checkpoint that the initial value of a variable is read from, where it is not there; else nothing.
+
+    It is not looked for on another machine.
+    """
+    value = _initial(graph, info)
+    above = [] if value is None else met_from([value], lambda op: [t.op for t in op.inputs])
+    for op in above:
+        prefix = tf.get_static_value(op.inputs[0]) if op.type in _RESTORERS else None
+        if prefix is not None:
+            path = os.fsdecode(np.asarray(prefix).item())
+            if not ("://" in path or path.startswith(("//", "\\\\"))):
+                return "" if os.path.exists(f"{path}.index") or glob.glob(path) else path
+    return ""
+
+
+def _initial(graph: TFGraph, info: VariableInfo) -> Any:
+    """The op that gives the initial value of a variable; None where there is none."""
+    name = op_name(assigned(graph, info.initializer) or info.initial_value)
+    return graph.get_operation_by_name(name) if name else None
 
 
 def _run(session: TFSession, infos: Sequence[VariableInfo]) -> None:

@@ -15,7 +15,8 @@ from tensorflow.core.framework import variable_pb2
 from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
-from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo, variable_read_by
+from ...graph.names import op_name
+from ...graph.variables import VARIABLE_TYPES, VariableInfo, variable_read_by
 from ...words import few
 from ..private.contexts import innermost_context
 from ..private.graphs import PLAIN, all_collections, collections_of
@@ -53,7 +54,7 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
         proto = protos[name]
         infos[name] = VariableInfo(
             op=name,
-            initializer=proto.initializer_name,
+            initializer=op_name(proto.initializer_name),  # of one from a checkpoint it may be a tensor
             # An edit, or TensorFlow's guard of what reads other variables, may let it assign another tensor.
             initial_value=assigned(graph, proto.initializer_name) or proto.initial_value_name,
             snapshot=proto.snapshot_name,
@@ -395,12 +396,6 @@ def setting(variable: TFOp, value: TFTensor) -> TFOp:
     if held.dtype == tf.resource:
         return tf.raw_ops.AssignVariableOp(resource=held, value=value)
     return tf.raw_ops.Assign(ref=held, value=value, validate_shape=False).op
-
-
-def must_be_fed(graph: TFGraph, info: VariableInfo) -> bool:
-    """Returns whether the initial value of a variable is a placeholder: its initialiser cannot run by itself."""
-    name = (assigned(graph, info.initializer) or info.initial_value).partition(":")[0]
-    return bool(name) and graph.get_operation_by_name(name).type in PLACEHOLDER_TYPES
 
 
 def constantly(array: Any) -> Any:

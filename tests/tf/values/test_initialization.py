@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
+from graphsurgeon.tf.values.initialization import lost_checkpoint
 from tests.graphs import KINDS, put
 from tests.refusal import refuses
 
@@ -183,3 +186,64 @@ def test_a_collection_of_tables_that_names_what_is_no_op_is_named():
     wrong = "collection 'table_initializer' holds b'\\xff', which is not an op of the graph"
     with refuses(PlanError, "session()", wrong, "Give the GraphDef alone, gs.open(meta.graph_def)"):
         gs.open(graph).session()
+
+
+@pytest.fixture(params=KINDS)
+def from_checkpoint(request, tmp_path):
+    """A graph whose variables start from a checkpoint, as fine-tuned models do; its checkpoint; and a file of it."""
+    resource, place = request.param == "resource", tmp_path / "here" / "model"
+    place.parent.mkdir()
+    with tf.Graph().as_default(), tf1.Session() as session:
+        w = tf1.get_variable("w", initializer=[1.0, 2.0, 3.0])
+        b = tf1.get_variable("b", initializer=[4.0])
+        session.run(tf1.global_variables_initializer())
+        tf1.train.Saver([w, b]).save(session, str(place), write_meta_graph=False)
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=resource):
+        x = tf1.placeholder(tf.float32, [3], name="x")
+        w, b = tf1.get_variable("w", [3]), tf1.get_variable("b", [1])
+        tf1.train.init_from_checkpoint(str(place), {"w": "w", "b": "b"})
+        tf.add(x * w, b, name="y")
+        tf1.train.export_meta_graph(str(tmp_path / "m.meta"))
+    return graph, place, tmp_path / "m.meta"
+
+
+def test_variables_that_start_from_a_checkpoint_are_like_others(from_checkpoint, tmp_path):
+    graph, _, meta = from_checkpoint
+    feeds = {"x:0": [1.0, 1.0, 1.0]}
+    for ed in (gs.open(graph), gs.open(meta, trust=True)):
+        assert {info.initializer for info in ed.snapshot.state.variables.values()} < set(ed.snapshot.index)
+        assert ed.session().run("y:0", feeds).tolist() == [5.0, 6.0, 7.0]
+        other = gs.open(tf.Graph())
+        other.apply(other.plan().copy(ed.select(), to="copy", values=ed))
+        assert other.session().run("copy/y:0", {"copy/x:0": feeds["x:0"]}).tolist() == [5.0, 6.0, 7.0]
+        ed.save(tmp_path / "again.meta", overwrite=True)
+        assert gs.open(tmp_path / "again.meta", trust=True).session().run("y:0", feeds).tolist() == [5.0, 6.0, 7.0]
+
+
+def test_a_checkpoint_that_is_not_there_any_more_is_named_and_another_is_restored(from_checkpoint, tmp_path):
+    graph, place, meta = from_checkpoint
+    moved = place.parent.rename(tmp_path / "there") / "model"
+    feeds = {"x:0": [1.0, 1.0, 1.0]}
+    for thing in (graph, meta):
+        ed = gs.open(thing, trust=True)
+        ed.restore(moved)  # without a word
+        assert ed.session().run("y:0", feeds).tolist() == [5.0, 6.0, 7.0]
+        ed = gs.open(thing, trust=True)
+        lost = re.escape(f"session(): 2 variables have no value: their initialisers read {str(place)!r}, which is not")
+        with pytest.warns(UserWarning, match=rf"^{lost} there: w, b\.\nGive them values: ed\.restore\(checkpoint\)\."):
+            session = ed.session()
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"uninitialized|Could not find variable"):
+            session.run("y:0", feeds)
+        ed.restore(moved)
+        assert session.run("y:0", feeds).tolist() == [5.0, 6.0, 7.0]
+
+
+def test_no_other_machine_is_asked_for_a_checkpoint():
+    with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=True):
+        for i, place in enumerate(("gs://bucket/model", "//server/share/model", r"\\server\share\model", "gone/model")):
+            value = tf.raw_ops.RestoreV2(prefix=place, tensor_names=["w"], shape_and_slices=[""], dtypes=[tf.float32])[
+                0
+            ]
+            tf1.get_variable(f"v{i}", initializer=tf.ensure_shape(value, [2]))
+    infos = gs.open(graph).snapshot.state.variables
+    assert [lost_checkpoint(graph, info) for info in infos.values()] == ["", "", "", "gone/model"]
