@@ -12,6 +12,7 @@ here, the row has the sentence that refuses the copy. Exit code 1: a copy or a r
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -92,6 +93,7 @@ def row(corpus: Corpus, id: str, within: float, kinds: Mapping[str, Callable[[An
 
 def outcome(run: Callable[[Any, str], Any], corpus: Corpus, id: str, end: float) -> str:
     """Returns "equal", what the run says of itself, what went wrong, or that the time was over."""
+    gc.collect()  # the sessions of the run before: of some graphs, each holds gigabytes
     try:
         with limited(end - time.perf_counter()):
             said = run(corpus, id)
