@@ -170,3 +170,12 @@ def test_trained_values_are_carried_where_an_edit_gives_the_initialiser_another_
         new.close()
     with tf1.Session(graph=graph):  # of a new session without values: what would have to be fed is left alone
         gs.open(ed.graph).session().close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_device_that_is_not_there_is_named_where_an_op_is_only_colocated_with_what_asks_for_it(kind):
+    graph, places = tf.Graph(), tf1.train.replica_device_setter(ps_tasks=2)
+    with graph.as_default(), tf1.variable_scope("", use_resource=kind == "resource"), tf1.device(places):
+        tf1.get_variable("w", [3, 2])
+    with refuses(PlanError, "session()", "asks for the device '/job:ps/task:0', which is not there; there are CPU:0"):
+        gs.open(graph).session()
