@@ -80,6 +80,27 @@ class Scopes:
                 homes[number] = scope
         return Scopes(names, np.asarray(parents, np.int32), homes, index)
 
+    def called(self, name: str) -> list[str]:
+        """Returns the scopes that are called so, or whose path ends so, without regard to case; the root is none.
+
+        Example:
+            >>> Scopes.of(["a/conv/x", "a/Conv/y", "b/conv2/z"]).called("conv"), Scopes.of(["a/b/x"]).called("a/b")
+            (['a/conv', 'a/Conv'], ['a/b'])
+        """
+        end, (paths, starts) = f"/{name.lower()}", self._paths
+        found, at = [], paths.find(f"{end}\n")
+        while at >= 0:
+            found.append(at)
+            at = paths.find(f"{end}\n", at + 1)
+        numbers = dict.fromkeys(np.searchsorted(starts, found, "right").tolist())
+        return [self.names[i] for i in numbers if f"/{self.names[i].lower()}".endswith(end)]  # a name may have any sign
+
+    @cached_property
+    def _paths(self) -> tuple[str, Ints]:
+        """The scopes but the root in lower case, a line for each with a slash before; and where these begin."""
+        lines = [f"/{name.lower()}\n" for name in self.names[1:]]
+        return "".join(lines), np.cumsum([0, *map(len, lines)])[:-1]
+
     @cached_property
     def _preorder(self) -> tuple[Ints, Ints]:
         """For each scope its place in preorder, and the place after its last descendant."""

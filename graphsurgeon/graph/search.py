@@ -6,6 +6,8 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import repeat
+from operator import contains
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -40,9 +42,11 @@ class Index:
         return [name.lower() for name in self.names]
 
     @cached_property
-    def leaves(self) -> list[str]:
-        """The last parts of the names, in lower case."""
-        return [name.rpartition("/")[2] for name in self.lowered]
+    def leaves(self) -> tuple[list[str], Ints]:
+        """The last parts of the names, in lower case, each once; and which of them each op has."""
+        numbers: dict[str, int] = {}
+        which = [numbers.setdefault(name.rpartition("/")[2], len(numbers)) for name in self.lowered]
+        return list(numbers), np.array(which, np.int32)
 
     @cached_property
     def lengths(self) -> Ints:
@@ -109,7 +113,7 @@ class Index:
 
     def holding(self, text: str) -> Mask:
         """Returns a mask of the ops whose name holds `text`, which is in lower case."""
-        return np.array([text in name for name in self.lowered], np.bool_)
+        return np.fromiter(map(contains, self.lowered, repeat(text)), np.bool_, self.size)
 
 
 _indexes: WeakKeyDictionary[Graph, Index] = WeakKeyDictionary()
@@ -183,12 +187,12 @@ def hits(
     keys: list[Any] = [] if hidden is None else [hidden[found]]
     last = words[-1].lower()
     if not any(c in last for c in "*?:") and last[0] not in "/-":
-        leaves, lowered = index.leaves, index.lowered
-        rank = [
-            0 if leaves[i] == last or lowered[i] == last else 1 if leaves[i].startswith(last) else 2
-            for i in found.tolist()
-        ]
-        keys = [index.lengths[found], *keys, np.array(rank, np.int32)]
+        leaves, leaf_of = index.leaves
+        ranks = np.array([0 if leaf == last else 1 if leaf.startswith(last) else 2 for leaf in leaves], np.int32)
+        rank = ranks[leaf_of[found]]
+        if "/" in last:
+            rank[[i for i, op in enumerate(found.tolist()) if index.lowered[op] == last]] = 0
+        keys = [index.lengths[found], *keys, rank]
     ordered: list[int] = (found[np.lexsort(keys)] if keys else found).tolist()
     return ordered
 

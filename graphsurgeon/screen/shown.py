@@ -295,11 +295,8 @@ def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
 
     One that is called as an op is the place of its helpers: the op stands for it.
     """
-    wanted = query.strip().strip("/").lower()
-    fits = (
-        [n for n in graph.scopes.names[1:] if n.lower() == wanted or n.lower().endswith(f"/{wanted}")] if wanted else []
-    )
-    named = [n for n in fits if n not in graph.index]
+    wanted = query.strip().strip("/")
+    named = [n for n in graph.scopes.called(wanted) if n not in graph.index] if wanted else []
     return [
         {
             "name": f"{n}/",

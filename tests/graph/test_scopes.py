@@ -54,3 +54,10 @@ def test_very_deep_names():
     assert len(s.names) == 5001
     assert int(s.counts[0]) == 1
     assert s.mask("s0").tolist() == [True]
+
+
+@given(st.lists(st.text("aBb/\n", min_size=1, max_size=8), unique=True, max_size=20), st.text("abB/\n", max_size=4))
+def test_scopes_are_found_by_what_they_are_called_whatever_signs_a_file_has_in_its_names(names, called):
+    s = Scopes.of(names)
+    ends = [n for n in s.names[1:] if n.lower() == called.lower() or n.lower().endswith(f"/{called.lower()}")]
+    assert s.called(called) == ends
