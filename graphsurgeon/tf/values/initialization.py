@@ -114,10 +114,11 @@ def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
     above = [] if value is None else met_from([value], lambda op: [t.op for t in op.inputs])
     for op in above:
         prefix = tf.get_static_value(op.inputs[0]) if op.type in _RESTORERS else None
-        if prefix is not None:
-            path = os.fsdecode(np.asarray(prefix).item())
-            if not ("://" in path or path.startswith(("//", "\\\\"))):
-                return "" if os.path.exists(f"{path}.index") or glob.glob(path) else path
+        for text in () if prefix is None else np.ravel(prefix):
+            path = os.fsdecode(text)
+            elsewhere = "://" in path or path.startswith(("//", "\\\\"))
+            if not (elsewhere or os.path.exists(f"{path}.index") or glob.glob(path)):
+                return path
     return ""
 
 
