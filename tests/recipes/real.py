@@ -471,7 +471,7 @@ def tfjs(corpus: Any, id: str) -> str:
     if {one.kind for one in found} == {"missing"}:
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/frozen.pb"
-            ed.save(path, outputs=list(fetches), inputs=inputs, freeze=True, verify=False)
+            ed.save(path, outputs=list(fetches), inputs=inputs, freeze=True, values="initial", verify=False)
             ends = ",".join(name.removesuffix(":0") for name in fetches)
             options = ["--input_format=tf_frozen_model", f"--output_node_names={ends}", path, f"{folder}/made"]
             command = [sys.executable, "-m", "tensorflowjs.converters.converter", *options]
