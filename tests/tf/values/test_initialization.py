@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -226,7 +227,9 @@ def test_a_checkpoint_that_is_not_there_any_more_is_named_and_another_is_restore
     feeds = {"x:0": [1.0, 1.0, 1.0]}
     for thing in (graph, meta):
         ed = gs.open(thing, trust=True)
-        ed.restore(moved)  # without a word
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ed.restore(moved)
         assert ed.session().run("y:0", feeds).tolist() == [5.0, 6.0, 7.0]
         ed = gs.open(thing, trust=True)
         lost = re.escape(f"session(): 2 variables have no value: their initialisers read {str(place)!r}, which is not")
