@@ -149,7 +149,12 @@ def _ways(editor: Checkable, found: tuple[Blocker, ...], wanted: list[str]) -> d
 def _calls(editor: Checkable, found: tuple[Blocker, ...]) -> list[str]:
     """The calls that are in the way as such, for no op inside of them, and that can be inlined."""
     others = {one.op for one in found if one.type not in CALLS}
-    return [one.op for one in found if one.op and one.op not in others and not editor.plan().inline(one.op).check()]
+    calls = list(dict.fromkeys(one.op for one in found if one.op and one.op not in others))
+    plan = editor.plan()
+    for op in calls:
+        plan = plan.inline(op)
+    stuck = {fault.step for fault in plan.check()} if calls else set()
+    return [] if None in stuck else [op for step, op in enumerate(calls) if step not in stuck]
 
 
 def _other(graph: Graph, after: Graph, op: str) -> bool:

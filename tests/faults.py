@@ -82,23 +82,21 @@ def failing(point: Point, error: BaseException) -> Iterator[list[bool]]:
 @contextmanager
 def _watched(note: Callable[[Point], None], files: tuple[str, ...]) -> Iterator[None]:
     paths = tuple(PACKAGE + name for name in files)
-
     watched: dict[str, str] = {}  # path of a file -> its path in the package; nothing where it is not watched
 
     def profile(frame: Any, event: str, arg: Any) -> None:
-        own = frame.f_code.co_filename
         if event in ("call", "return"):
             caller = frame.f_back
-            if caller is None or own.startswith(PACKAGE):
+            if caller is None or frame.f_code.co_filename.startswith(PACKAGE):
                 return
         elif event in ("c_call", "c_return"):
             caller = frame
         else:
             return
         code = caller.f_code
-        file = watched.get(code.co_filename)
+        path = code.co_filename
+        file = watched.get(path)
         if file is None:
-            path = code.co_filename
             file = watched[path] = path.removeprefix(PACKAGE) if path.startswith(paths) else ""
         if not file:
             return

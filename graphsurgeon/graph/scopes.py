@@ -88,10 +88,11 @@ class Scopes:
             (['a/conv', 'a/Conv'], ['a/b'])
         """
         end, (paths, starts) = f"/{name.lower()}", self._paths
-        found, at = [], paths.find(f"{end}\n")
+        line = f"{end}\n"
+        found, at = [], paths.find(line)
         while at >= 0:
             found.append(at)
-            at = paths.find(f"{end}\n", at + 1)
+            at = paths.find(line, at + 1)
         numbers = dict.fromkeys(np.searchsorted(starts, found, "right").tolist())
         return [self.names[i] for i in numbers if f"/{self.names[i].lower()}".endswith(end)]  # a name may have any sign
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .names import op_name
+
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
 PLACEHOLDER_TYPES = frozenset({"Placeholder", "PlaceholderV2"})
 
@@ -67,6 +69,27 @@ class VariableInfo:
     def local(self) -> bool:
         """Whether it is a local variable: it is meant to have no value but the one that it starts from."""
         return "local_variables" in self.collections
+
+
+def defined_by(info: VariableInfo, proto: Any, assigned: str, collections: Iterable[str]) -> VariableInfo:
+    """Returns what is known of a variable, with what its `VariableDef` says of it.
+
+    Args:
+        info: what is known: the op, dtype and shape.
+        proto: the definition. For its initialiser it may name a tensor, where the variable starts from a checkpoint.
+        assigned: the tensor that the initialiser assigns: the definition may not name it, or no longer.
+        collections: those that hold the variable.
+    """
+    inside = tuple(collections)
+    return replace(
+        info,
+        initializer=op_name(proto.initializer_name),
+        initial_value=assigned or proto.initial_value_name,
+        snapshot=proto.snapshot_name,
+        resource=proto.is_resource,
+        trainable="trainable_variables" in inside,
+        collections=inside,
+    )
 
 
 def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **about: Any) -> VariableInfo:

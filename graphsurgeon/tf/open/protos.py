@@ -20,7 +20,7 @@ from ...graph.graph import Graph, shape_text
 from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING, in_order
-from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, variable_read_by
+from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, defined_by, variable_read_by
 from ..copy.resources import HOLDERS, fills, holds
 from ..functions.library import gradients_in
 from ..private.graphs import collection_reader, known_op, op_definition
@@ -235,15 +235,7 @@ class _State:
     def _registered(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
         """A variable as a collection says it is made."""
         assign = self._graph.index.get(op_name(proto.initializer_name))
-        return replace(
-            info,
-            initializer=op_name(proto.initializer_name),  # of one from a checkpoint it may be a tensor
-            initial_value=(self._assigned(assign) if assign is not None else "") or proto.initial_value_name,
-            snapshot=proto.snapshot_name,
-            resource=proto.is_resource,
-            trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside,
-            collections=tuple(inside),
-        )
+        return defined_by(info, proto, self._assigned(assign) if assign is not None else "", inside)
 
     def _assigned(self, assign: int) -> str:
         inputs = self._graph.input_names(assign)

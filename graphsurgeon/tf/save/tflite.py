@@ -162,10 +162,11 @@ def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             return _late(timeout)
+        if not status:
+            return ""
         errors.seek(0)
         said = _error(errors.read().decode(errors="replace"))
-    how = f"{ended(status)}: {said}" if said else ended(status)
-    return how if status else ""
+    return f"{ended(status)}: {said}" if said else ended(status)
 
 
 def _error(text: str) -> str:

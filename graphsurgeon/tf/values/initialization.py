@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -13,12 +12,13 @@ import numpy as np
 import tensorflow as tf
 
 from ...errors import PlanError
-from ...graph.live import TFGraph, TFSession
+from ...graph.live import TFGraph, TFOp, TFSession
 from ...graph.names import op_name
 from ...graph.traversal import met_from
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ...words import few
 from ..run.errors import words_of
+from .latest import is_there
 from .variables import assigned
 
 #: What reads a tensor of a checkpoint, of which the first input is the path.
@@ -102,7 +102,7 @@ def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
     Its value is a placeholder, or read from a checkpoint that is not there.
     """
     value = _initial(graph, info)
-    return value is not None and (value.type in PLACEHOLDER_TYPES or bool(lost_checkpoint(graph, info)))
+    return value is not None and (value.type in PLACEHOLDER_TYPES or bool(_lost(value)))
 
 
 def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
@@ -111,18 +111,21 @@ def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
     It is not looked for on another machine.
     """
     value = _initial(graph, info)
-    above = [] if value is None else met_from([value], lambda op: [t.op for t in op.inputs])
-    for op in above:
+    return "" if value is None else _lost(value)
+
+
+def _lost(value: TFOp) -> str:
+    for op in met_from([value], lambda op: [t.op for t in op.inputs]):
         prefix = tf.get_static_value(op.inputs[0]) if op.type in _RESTORERS else None
         for text in () if prefix is None else np.ravel(prefix):
             path = os.fsdecode(text)
             elsewhere = "://" in path or path.startswith(("//", "\\\\"))
-            if not (elsewhere or os.path.exists(f"{path}.index") or glob.glob(path)):
+            if not (elsewhere or is_there(path)):
                 return path
     return ""
 
 
-def _initial(graph: TFGraph, info: VariableInfo) -> Any:
+def _initial(graph: TFGraph, info: VariableInfo) -> TFOp | None:
     """The op that gives the initial value of a variable; None where there is none."""
     name = op_name(assigned(graph, info.initializer) or info.initial_value)
     return graph.get_operation_by_name(name) if name else None

@@ -47,7 +47,16 @@ def newest(folder: str) -> str | None:
         found = named(folder) or []
     except (OSError, UnicodeDecodeError, text_format.ParseError):
         return None
-    return found[0] if found and (os.path.exists(found[0] + ".index") or glob.glob(found[0])) else None
+    return found[0] if found and is_there(found[0]) else None
+
+
+def is_there(prefix: str) -> bool:
+    """Returns whether there is a checkpoint: one of today has an index, one of the first form is files of its name.
+
+    Args:
+        prefix: its path without suffix.
+    """
+    return os.path.exists(prefix + ".index") or bool(glob.glob(prefix))
 
 
 def _inside(folder: str, name: str) -> str:

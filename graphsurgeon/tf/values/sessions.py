@@ -28,7 +28,7 @@ from .variables import variable_infos
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
 #: How TensorFlow calls the device that an op asks for, or that another asks for with which it is colocated.
-_DEVICE = r"assigned to (\S+) but|incompatible device '([^']+)'|explicit device specification '([^']+)'"
+_DEVICE = r"(?:assigned to|incompatible device|device specification) '?([^\s']+)"
 
 
 @contextmanager
@@ -53,11 +53,11 @@ def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
             wrong = f"TensorFlow does not run what gives the variables and tables their values: {words_of(error)}"
             raise PlanError(asked, wrong, "Fix that op where it was made, or remove it with a plan") from error
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", _DEVICE))
-        asks = next(filter(None, device.groups())) if device else "?"
         here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
         raise PlanError(
             asked,
-            f"{op[1] if op else 'an op'!r} asks for the device {asks!r}, which is not there; there are {here}",
+            f"{op[1] if op else 'an op'!r} asks for the device {device[1] if device else '?'!r}, which is not there; "
+            f"there are {here}",
             "Copy with device='clear' or device={'/old': '/new'}, or set it: ed.plan().set_device(...)",
         ) from error
 

@@ -15,8 +15,7 @@ from tensorflow.core.framework import variable_pb2
 from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
-from ...graph.names import op_name
-from ...graph.variables import VARIABLE_TYPES, VariableInfo, variable_read_by
+from ...graph.variables import VARIABLE_TYPES, VariableInfo, defined_by, variable_read_by
 from ...words import few
 from ..private.contexts import innermost_context
 from ..private.graphs import PLAIN, all_collections, collections_of
@@ -52,18 +51,9 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
         protos = {name: variable.to_proto() for name, variable in objects.items()}
     for name, variable in objects.items():
         proto = protos[name]
-        infos[name] = VariableInfo(
-            op=name,
-            initializer=op_name(proto.initializer_name),  # of one from a checkpoint it may be a tensor
-            # An edit, or TensorFlow's guard of what reads other variables, may let it assign another tensor.
-            initial_value=assigned(graph, proto.initializer_name) or proto.initial_value_name,
-            snapshot=proto.snapshot_name,
-            dtype=variable.dtype.base_dtype.name,
-            shape=shape_text(dims_of(variable.shape)),
-            resource=proto.is_resource,
-            trainable=tf1.GraphKeys.TRAINABLE_VARIABLES in inside[name],
-            collections=tuple(inside[name]),
-        )
+        known = VariableInfo(name, dtype=variable.dtype.base_dtype.name, shape=shape_text(dims_of(variable.shape)))
+        # An edit, or TensorFlow's guard of what reads other variables, may let it assign another tensor.
+        infos[name] = defined_by(known, proto, assigned(graph, proto.initializer_name), inside[name])
     ordered = {}  # in the order of the graph, whatever the collections say
     for op in graph.get_operations():
         if op.type in VARIABLE_TYPES:

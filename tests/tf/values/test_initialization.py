@@ -244,9 +244,8 @@ def test_a_checkpoint_that_is_not_there_any_more_is_named_and_another_is_restore
 def test_no_other_machine_is_asked_for_a_checkpoint():
     with tf.Graph().as_default() as graph, tf1.variable_scope("", use_resource=True):
         for i, place in enumerate(("gs://bucket/model", "//server/share/model", r"\\server\share\model", "gone/model")):
-            value = tf.raw_ops.RestoreV2(prefix=place, tensor_names=["w"], shape_and_slices=[""], dtypes=[tf.float32])[
-                0
-            ]
+            about = {"tensor_names": ["w"], "shape_and_slices": [""], "dtypes": [tf.float32]}
+            (value,) = tf.raw_ops.RestoreV2(prefix=place, **about)
             tf1.get_variable(f"v{i}", initializer=tf.ensure_shape(value, [2]))
     infos = gs.open(graph).snapshot.state.variables
     assert [lost_checkpoint(graph, info) for info in infos.values()] == ["", "", "", "gone/model"]
