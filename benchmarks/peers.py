@@ -123,7 +123,7 @@ def picture(browser: Any, environment: Path, peer: Peer, file: Path) -> float | 
             page.goto(address, wait_until="commit", timeout=LIMIT * 1000)
             if peer.greeting:
                 page.locator(peer.greeting).first.click(timeout=15_000)
-            page.locator(peer.painted).wait_for(state=peer.state, timeout=LIMIT * 1000)
+            see(page.locator(peer.painted), peer.state)
             _wait_for_paint(page)
             page.mouse.click(640, 440)
             _wait_for_paint(page)
@@ -134,6 +134,15 @@ def picture(browser: Any, environment: Path, peer: Peer, file: Path) -> float | 
             return None
         finally:
             context.close()
+
+
+def see(thing: Any, state: str = "visible") -> None:
+    """Waits until a thing is on a page; by looking often, as Playwright's own wait looks every half second at last."""
+    end = time.perf_counter() + LIMIT
+    while not (thing.is_visible() if state == "visible" else thing.count()):
+        if time.perf_counter() > end:
+            raise TimeoutError(f"{thing} is not {state} after {LIMIT:.0f} s")
+        time.sleep(0.005)
 
 
 def _wait_for_paint(page: Any) -> None:

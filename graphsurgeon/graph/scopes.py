@@ -56,25 +56,22 @@ class Scopes:
             >>> Scopes.of(["a/b"]).extended(["a/c/d", "a"], {"a/b": 0, "a/c/d": 1, "a": 2}).home.tolist()
             [1, 2, 1]
         """
-        index, names, parents, home = dict(self.index), list(self.names), self.parents.tolist(), []
-        for op in op_names:
-            path = op.rpartition("/")[0]
-            number = index.get(path)
-            if number is None:
-                new = []  # from the innermost level up to one that is known; never recursion
-                while number is None:
-                    new.append(path)
-                    path = path.rpartition("/")[0]
-                    number = index.get(path)
-                for path in reversed(new):
-                    parents.append(number)
-                    number = index[path] = len(names)
-                    names.append(path)
-            home.append(number)
+        index, names, parents = dict(self.index), list(self.names), self.parents.tolist()
+        paths = [op.rpartition("/")[0] for op in op_names]
+        for path in dict.fromkeys(paths):
+            number, new = index.get(path), []  # from the innermost level up to one that is known; never recursion
+            while number is None:
+                new.append(path)
+                path = path.rpartition("/")[0]
+                number = index.get(path)
+            for path in reversed(new):
+                parents.append(number)
+                number = index[path] = len(names)
+                names.append(path)
         known = len(self.names)
         found = [(ops.get(names[scope]), scope) for scope in range(known, len(names))]
         found += [(ops[op], self.index[op]) for op in op_names if op in self.index] if known > 1 else []
-        homes = np.concatenate([self.home, np.asarray(home, np.int32)])
+        homes = np.concatenate([self.home, np.asarray([index[path] for path in paths], np.int32)])
         for number, scope in found:
             if number is not None:
                 homes[number] = scope

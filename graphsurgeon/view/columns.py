@@ -149,11 +149,12 @@ def _cuts(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge]) 
     """Returns heights between boxes, outside of frames, that one edge at most crosses."""
     things: list[Box | Group] = [*boxes, *groups]
     ends = sorted({b.y + b.h + 8 for b in boxes} | {g.y + g.h + 4 for g in groups})
+    paths = [p for e in edges if (p := samples(e.d, 4))]
     out = []
     for y in ends[:-1]:
         if any(t.y - 4 < y < t.y + t.h + 4 for t in things):
             continue
-        crossing = [p for e in edges if (p := samples(e.d, 4)) and _between(p, y)]
+        crossing = [p for p in paths if _between(p, y)]
         if len(crossing) <= 1 and all(_free(p, y, boxes) for p in crossing):
             out.append(y)
     return out

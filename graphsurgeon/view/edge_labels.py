@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from .text import SUB, width
 
 Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def samples(d: str, per_curve: int = 12) -> list[Point]:
@@ -24,31 +24,37 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
     """
     out: list[Point] = []
     at: Point = (0.0, 0.0)
+    shares = _shares(per_curve)
     for command, body in re.findall(r"([MLC])([^MLC]*)", d):
-        flat = [float(v) for v in NUMBER.findall(body)]
+        flat = [float(v) for v in body.replace(",", " ").split()]
         points = list(zip(flat[::2], flat[1::2], strict=True))
         if command == "M":
             at = points[0]
             out.append(at)
         elif command == "L":
             for end in points:
-                for i in range(1, per_curve + 1):
-                    t = i / per_curve
-                    out.append((at[0] + (end[0] - at[0]) * t, at[1] + (end[1] - at[1]) * t))
+                (x, y), (dx, dy) = at, (end[0] - at[0], end[1] - at[1])
+                out += [(x + dx * t, y + dy * t) for t, _ in shares]
                 at = end
         else:
-            for k in range(0, len(points), 3):
-                p1, p2, p3 = points[k : k + 3]
-                for i in range(1, per_curve + 1):
-                    t = i / per_curve
-                    u = 1 - t
-                    a, b, c, e = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
-                    out.append((
-                        a * at[0] + b * p1[0] + c * p2[0] + e * p3[0],
-                        a * at[1] + b * p1[1] + c * p2[1] + e * p3[1],
-                    ))  # fmt: skip
-                at = p3
+            for (x1, y1), (x2, y2), end in zip(points[::3], points[1::3], points[2::3], strict=True):
+                (x, y), (x3, y3) = at, end
+                out += [
+                    (a * x + b * x1 + c * x2 + e * x3, a * y + b * y1 + c * y2 + e * y3) for _, (a, b, c, e) in shares
+                ]
+                at = end
     return out
+
+
+@cache
+def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]:
+    """Returns for each of so many steps how far along a line it is, and what the points of a curve count there."""
+    found = []
+    for i in range(1, count + 1):
+        t = i / count
+        u = 1 - t
+        found.append((t, (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)))
+    return found
 
 
 def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
@@ -69,15 +75,12 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
             edge.label = ""
         if not edge.label:
             continue
-        w, h = width(edge.label, SUB) + 2, SUB + 2
-        for x, y in _places(points, w):
-            spot = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
-            if spot[0] >= 0 and spot[2] <= wide and room.free(spot):
-                edge.lx, edge.ly = round(x, 1), round(y, 1)
-                room.take(spot)
-                break
-        else:
+        size = width(edge.label, SUB) + 2, SUB + 2
+        found = room.first(_places(points, size[0]), size, wide)
+        if found is None:
             edge.label = ""
+        else:
+            edge.lx, edge.ly = round(found[0], 1), round(found[1], 1)
 
 
 class _Room:
@@ -89,20 +92,24 @@ class _Room:
     """
 
     def __init__(self, frames: Sequence[Rect], points: Sequence[Point]) -> None:
-        self._taken = [np.array(frames).reshape(-1, 4).T]
-        self._points = np.array(points).reshape(-1, 2).T
+        self._taken = np.array(frames).reshape(-1, 4).T
+        flat = np.array(points).reshape(-1, 2)
+        self._x, self._y = flat[np.argsort(flat[:, 1])].T  # by height: a word is low, and few are as high as it
 
-    def free(self, spot: Rect) -> bool:
-        """Returns whether nothing is there."""
-        left, top, right, bottom = spot
-        x, y = self._points
-        if ((left <= x) & (x <= right) & (top <= y) & (y <= bottom)).any():
-            return False
-        return not any(((left < c) & (a < right) & (top < d) & (b < bottom)).any() for a, b, c, d in self._taken)
-
-    def take(self, spot: Rect) -> None:
-        """Notes that this is taken now."""
-        self._taken.append(np.array(spot).reshape(4, 1))
+    def first(self, places: Sequence[Point], size: Point, wide: float) -> Point | None:
+        """Takes the first of these middles around which a rectangle of a size has room, in a picture so wide."""
+        (w, h), heights = size, np.array([y for _, y in places])
+        begins = np.searchsorted(self._y, heights - h / 2, "left").tolist()
+        ends = np.searchsorted(self._y, heights + h / 2, "right").tolist()
+        for (x, y), begin, end in zip(places, begins, ends, strict=True):
+            left, right, beside = x - w / 2, x + w / 2, self._x[begin:end]
+            if left < 0 or right > wide or ((left <= beside) & (beside <= right)).any():
+                continue
+            top, bottom, (a, b, c, d) = y - h / 2, y + h / 2, self._taken
+            if not ((left < c) & (a < right) & (top < d) & (b < bottom)).any():
+                self._taken = np.column_stack([self._taken, (left, top, right, bottom)])
+                return x, y
+        return None
 
 
 def _sides(g: Group) -> list[Rect]:

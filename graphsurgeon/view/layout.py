@@ -35,13 +35,14 @@ MARGIN = 12.0
 """Empty border of a picture, px."""
 
 _ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SAID = {"source": "from", "target": "to"}  # what the page calls the ends of an edge
 _LADDER = (
     "",
     "curves given up: straight lines",
     "curves and frames given up: straight lines, no scopes drawn",
 )
-_SHARE = (0.6, 0.5, 1.0)  # of the time that is left, for each step of the ladder
+_SHARE = (0.4, 0.5, 1.0)  # of the time that is left, for each step of the ladder
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +139,9 @@ def place(
         if best is not None:
             best = best if like is None or not _reversed(best, like) else _mirrored(best)
             thin = _shape(best) > WIDEST or (best.h > TALLEST and best.h > 2 * best.w)
-            return _wrapped(best) if direction == "auto" and thin else best
+            best = _wrapped(best) if direction == "auto" and thin else best
+            edge_labels.put(best.boxes, best.groups, best.edges, best.w)
+            return best
     assert failed is not None
     raise LayoutError(
         f"laying out {counted(len(scene.boxes), 'boxes')} and {counted(len(scene.edges), 'edges')}",
@@ -171,13 +174,10 @@ def _mirrored(placed: PlacedScene) -> PlacedScene:
 
     def path(d: str) -> str:
         numbers = iter(itertools.count())
-        return edge_labels.NUMBER.sub(
-            lambda found: f"{whole - float(found[0]):.1f}" if next(numbers) % 2 != down else found[0], d
-        )
+        return _NUMBER.sub(lambda found: f"{whole - float(found[0]):.1f}" if next(numbers) % 2 != down else found[0], d)
 
     boxes, groups = [turned(box) for box in placed.boxes], [turned(group) for group in placed.groups]
     edges = [replace(edge, d=path(edge.d)) for edge in placed.edges]
-    edge_labels.put(boxes, groups, edges, placed.w)
     return replace(placed, boxes=boxes, groups=groups, edges=edges)
 
 
@@ -212,7 +212,6 @@ def _wrapped(placed: PlacedScene) -> PlacedScene:
         edges = [replace(edge) for edge in placed.edges]
         size = way(placed.w, placed.h, boxes, groups, edges)
         if size is not None:
-            edge_labels.put(boxes, groups, edges, size[0])
             return replace(placed, w=size[0], h=size[1], boxes=boxes, groups=groups, edges=edges)
     return placed
 
@@ -265,7 +264,6 @@ def _placed(scene: Scene, sketch: Sketch, found: dict[str, Any], degraded: str) 
         path = paths.get((a, b)) if sketch.curves else None
         edges.append(replace(edge, d=path or _straight(boxes[a], boxes[b])))
     w, h = round(right - left + 2 * MARGIN, 1), round(top - bottom + 2 * MARGIN, 1)
-    edge_labels.put(boxes, groups, edges, w)
     stats = dict(scene.stats, degraded=degraded)
     return PlacedScene(scene.rev, w, h, sketch.direction, boxes, groups, edges, stats)
 

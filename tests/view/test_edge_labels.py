@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphsurgeon.view import edge_labels
-from graphsurgeon.view.boxes import Edge
+from graphsurgeon.view.boxes import Box, Edge
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.text import SUB, width
@@ -36,6 +38,35 @@ def test_edge_labels_stay_in_the_picture():
     edge.d = "M30,0L30,60"
     edge_labels.put([], [], [edge], 60.0)
     assert edge.label == ""
+
+
+PLACES = st.integers(0, 30).map(lambda n: n * 10.0)
+LINES = st.lists(st.tuples(PLACES, PLACES, PLACES, PLACES), min_size=1, max_size=12)
+
+
+@given(LINES, st.lists(st.tuples(PLACES, PLACES), max_size=6))
+def test_a_label_stands_at_the_first_free_place_of_its_edge(lines, corners):
+    boxes = [Box(f"b{i}", "op", f"b{i}", "b", "", 1, "other", x=x, y=y, w=64, h=40) for i, (x, y) in enumerate(corners)]
+    edges = [Edge(f"e{i:02}", "a", "b", 1, False, ["a:0"], label="int32 (2,)") for i in range(len(lines))]
+    for edge, (a, b, c, d) in zip(edges, lines, strict=True):
+        edge.d = f"M{a},{b}L{c},{d}"
+    edge_labels.put(boxes, [], edges, 300.0)
+    paths = [edge_labels.samples(edge.d, 6) for edge in edges]
+    taken = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
+    w, h = width("int32 (2,)", SUB) + 2, SUB + 2
+    for edge, points in zip(edges, paths, strict=True):
+        middle = len(points) // 2
+        order = sorted(range(1, len(points) - 1), key=lambda i: abs(i - middle))
+        for x, y in ((points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order for side in (1, -1)):
+            left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
+            if left < 0 or right > 300 or any(left <= u <= right and top <= v <= bottom for p in paths for u, v in p):
+                continue
+            if not any(left < c and a < right and top < d and b < bottom for a, b, c, d in taken):
+                taken.append((left, top, right, bottom))
+                assert (edge.label, edge.lx, edge.ly) == ("int32 (2,)", round(x, 1), round(y, 1))
+                break
+        else:
+            assert edge.label == ""
 
 
 @pytest.mark.parametrize(
