@@ -92,7 +92,7 @@ export class Drawing {
       }
       item.of = of;
       this.#byElement.set(item.g, item);
-      const drawn = JSON.stringify({ ...of, x: 0, y: 0 });
+      const drawn = JSON.stringify({ ...of, id: 0, x: 0, y: 0 }); // an id is a number in its scene
       if (drawn !== item.drawn) {
         if ("kind" in of) drawBox(item.g, of);
         else drawGroup(item.g, of);
@@ -422,7 +422,12 @@ export class Drawing {
       if (hasFocus(layer)) continue;
       const sorted = [...list].sort((a, b) => ("depth" in a && "depth" in b ? a.depth - b.depth : 0) || a.y - b.y || a.x - b.x);
       const wanted = sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g);
-      if (wanted.some((g, i) => layer.children[i] !== g)) layer.append(...wanted);
+      // only what is out of place moves: whatever is put in again is styled and laid out anew
+      let at = layer.firstElementChild;
+      for (const g of wanted) {
+        if (g === at) at = g.nextElementSibling;
+        else layer.insertBefore(g, at);
+      }
     }
   }
 

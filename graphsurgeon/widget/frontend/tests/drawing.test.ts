@@ -39,6 +39,21 @@ test("a box that changes is drawn anew in its element", () => {
   expect(g.classList.contains("gs-is-new")).toBe(true);
 });
 
+test("a box that has another number only is not drawn anew, and what is new is put where it is read", () => {
+  const d = new Drawing();
+  d.draw(scene([box("a", { id: "b0" }), box("c", { id: "b1", y: 50 }), box("e", { id: "b2", y: 100 })]));
+  const [a, c, e] = ["a", "c", "e"].map(name => d.named(name)!.g),
+    label = c!.firstChild,
+    watch = new MutationObserver(() => {});
+  watch.observe(d.root, { subtree: true, childList: true });
+  d.draw(scene([box("a", { id: "b0" }), box("b", { id: "b1", y: 40 }), box("c", { id: "b2", y: 90 }), box("e", { id: "b3", y: 140 })]));
+  const moved = watch.takeRecords().flatMap(record => [...record.removedNodes]);
+  expect(c!.firstChild).toBe(label);
+  expect(c!.getAttribute("transform")).toBe("translate(0,90)");
+  expect([...a!.parentNode!.children]).toEqual([a, d.named("b")!.g, c, e]);
+  expect([a, c, e].some(g => moved.includes(g!))).toBe(false);
+});
+
 test.each(HOSTILE.map(n => [n.slice(0, 20), n]))("a hostile name stays text: %s", (_, name) => {
   const d = new Drawing();
   d.draw(scene([box(name!)], [], [group(name + "/")]));
