@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from graphsurgeon.screen.verbs import VERBS
 from tests.needs import ROOT
 
 PACKAGE = ROOT / "graphsurgeon"
@@ -66,6 +67,23 @@ def test_module(path):
 def public(tree: ast.Module) -> list[ast.FunctionDef | ast.ClassDef]:
     """Returns the functions and classes of a module that do not start with an underscore."""
     return [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name[0] != "_"]
+
+
+def test_what_nobody_uses_is_not_kept():
+    """An example in a docstring, or a test, keeps nothing alive: it is called here, by a person, or by the page."""
+    trees = {path: ast.parse(path.read_text()) for path in modules()}
+    used = set(re.findall(r"\w+", (ROOT / "tests" / "public_api.txt").read_text())) | set(VERBS)
+    for node in (node for tree in trees.values() for node in ast.walk(tree)):
+        if isinstance(node, ast.Name | ast.Attribute):
+            used.add(node.id if isinstance(node, ast.Name) else node.attr)
+    programs = ("__main__", "_child")  # their `main` is called by name
+    kept = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path, tree in trees.items()
+        for node in public(tree)
+        if node.name not in used and not path.stem.endswith(programs)
+    ]
+    assert not kept, kept
 
 
 def test_no_machine_path_is_committed():

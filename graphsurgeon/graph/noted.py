@@ -200,16 +200,6 @@ def step_of(size: int) -> int:
     return size // SAMPLE | 1
 
 
-def sampled(size: int) -> int:
-    """Returns how many elements the sample of a tensor has.
-
-    Example:
-        >>> sampled(10), sampled(1024), sampled(5000)
-        (10, 1024, 1000)
-    """
-    return size if size <= SAMPLE else -(-size // step_of(size))
-
-
 @dataclass(frozen=True)
 class Cost:
     """What an op cost in a run, in all of its rounds.
