@@ -12,7 +12,7 @@ from .errors import NOTHING_NEAR, PlanError, SelectionError
 from .graph.arrays import can_be_made_up, loaded
 from .graph.contexts import EXITS
 from .graph.frames import ROOT, Frames
-from .graph.functions import CALLS, called_by, reachable
+from .graph.functions import BRANCHING, CALLS, called_by, reachable
 from .graph.graph import Graph, Mask, TensorInfo
 from .graph.names import tensor_name
 from .graph.packages import unknown_words
@@ -269,7 +269,7 @@ def only_computes(editor: Runnable, name: str) -> bool:
 #: What Python adds for each variable, and nobody asked for.
 _LOOKS = frozenset({*READERS, "VarIsInitializedOp", "IsVariableInitialized"})
 #: Ops that run functions, which are looked into.
-_RUN = CALLS | {"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"}
+_RUN = CALLS | BRANCHING
 #: Ops that TensorFlow calls stateful, and that only give what is there, check it or tell it.
 _HARMLESS = VARIABLE_TYPES | READING_TYPES | {
     "Assert", "CheckNumerics", "CheckNumericsV2", "IsVariableInitialized", "LookupTableFind", "LookupTableSize",

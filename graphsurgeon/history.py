@@ -245,7 +245,7 @@ class History(list[Event]):
     def _cells(self, times: bool) -> list[list[str]]:
         rows = self.table()
         keys = [key for key in rows[0] if times or key not in ("when", "seconds")]
-        return [keys, *([_cell(key, row[key]) for key in keys] for row in rows)]
+        return [keys, *([_cell(row[key]) for key in keys] for row in rows)]
 
     def __repr__(self) -> str:
         return self.text()
@@ -263,7 +263,7 @@ class History(list[Event]):
         return f"<table><thead><tr><th>{'</th><th>'.join(head)}</th></tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(key: str, value: Any) -> str:
+def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     text = f"{value:,}" if isinstance(value, int) else str(value)

@@ -21,6 +21,7 @@ from .feeds import (
 )
 from .graph.calls import Calls
 from .graph.collector import gc_paused
+from .graph.functions import BRANCHING, CALLS
 from .graph.graph import Graph, TensorInfo
 from .graph.names import op_name, outer_name, renamed_again, renamed_end, tensor_name
 from .graph.noted import Watch
@@ -73,7 +74,7 @@ class Traceable(Runnable, Protocol):
         """Writes the graph with its values."""
 
 
-_TABLE, _CALLING = "HashTable", frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_TABLE = "HashTable"
 #: These hand on what they get; where they wait for nothing else, their numbers are those of what they get.
 _HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
 _BATCH_MOMENTS = 3  # The first output of FusedBatchNorm that only its gradient reads.
@@ -415,9 +416,7 @@ def _scratch(
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}
     held = not VARIABLE_TYPES.isdisjoint(kinds)
-    may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(
-        _CALLING | needed.graph.functions.keys()
-    )
+    may_look_up = any(_TABLE in kind for kind in kinds) or not kinds.isdisjoint(CALLS | needed.graph.functions.keys())
     if may_look_up and (fill := editor.values.init_ops[0]):
         needed |= editor.select(name=fill).ancestors()  # what fills the tables of a file: `watched_run.fill` runs it
         held = True
@@ -450,7 +449,6 @@ def _scratch(
 def _calls(graph: Graph, closed: set[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:
     """The calls that run and can be taken apart; and the conds, cases and loops."""
     from .tf.functions.calls import Calls
-    from .tf.functions.library import BRANCHING, CALLS
 
     kinds = set(graph.kinds[0])
     if not kinds & (BRANCHING | CALLS | graph.functions.keys()):

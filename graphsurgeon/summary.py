@@ -11,6 +11,7 @@ from .graph.graph import Graph, Mask
 from .graph.layers import NO_LAYERS, Layers
 from .graph.names import op_name
 from .graph.packages import unknown_rows
+from .graph.risky_ops import SAVERS
 from .graph.signatures import Serving
 from .graph.traversal import backward, end_of, forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
@@ -35,7 +36,6 @@ _QUIET = (
 #: What gradients and shapes leave over; shown after the answers.
 _HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
 #: Ops that write checkpoints and read them, of all formats.
-_SAVES = ("Save", "SaveSlices", "SaveV2", "Restore", "RestoreSlice", "RestoreV2", "MergeV2Checkpoints")
 #: Ops with several results, each read through an Identity or Exit of its own.
 _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
            "StatefulPartitionedCall", "Switch")  # fmt: skip
@@ -111,7 +111,7 @@ def summary(
 
 def _saving(graph: Graph) -> Mask:
     """The ops that save or restore, what only they read, and what hangs on them."""
-    core = graph.typed(_SAVES)
+    core = graph.typed(SAVERS)
     if not core.any():
         return core
     needs = backward(graph, core, control=False)

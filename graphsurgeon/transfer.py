@@ -122,18 +122,21 @@ def _pairs(give: Side, take: Side, first: int | None, partial: bool, asked: str)
 
 
 def _by_names(give: Side, take: Side, names: Mapping[str, str], asked: str) -> list[tuple[Held, Held]]:
-    from fnmatch import fnmatchcase
-
     sources, targets = {v.name: v for v in give.variables}, {v.name: v for v in take.variables}
     pairs: dict[str, tuple[Held, Held]] = {}
     for old, new in names.items():
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
-        hits = [name for name in sources if fnmatchcase(name, old)] if "*" in old else [old] if old in sources else []
+        head, star, tail = old.partition("*")
+        if star and ("*" in tail or new.count("*") != 1):
+            wrong = f"{old!r}: {new!r} has not one * on both sides"
+            raise PlanError(asked, wrong, "Type names={'old/*': 'new/*'}: * is the same text on both")
+        long = len(head) + len(tail)
+        hits = [n for n in sources if len(n) >= long and n.startswith(head) and n.endswith(tail)] if star else [old]
+        hits = [name for name in hits if name in sources]
         if not hits:
             raise PlanError(asked, f"{give.title} has no variable {old!r}", one_of(old, sources))
-        head, _, tail = old.partition("*")
         for name in hits:
-            target = new.replace("*", name[len(head) : len(name) - len(tail)], 1) if "*" in old else new
+            target = new.replace("*", name[len(head) : len(name) - len(tail)]) if star else new
             if target not in targets:
                 raise PlanError(asked, f"{take.title} has no variable {target!r}", one_of(target, targets))
             pairs[target] = (sources[name], targets[target])

@@ -251,10 +251,11 @@ def _search(graph: Graph, cause: Cause, number: int, within: Mask | None) -> lis
 
 
 def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[Link, ...]:
-    return tuple(_link(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(way))
+    return tuple(link(graph, *(pair if cause.up else pair[::-1]), cause.cuts) for pair in pairwise(way))
 
 
-def _link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor]) -> Link:
+def link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> Link:
+    """Returns how an op reads another one, but for the tensors that are cut; else that it waits for it."""
     begin = int(graph.data.ptr[target])
     for at in np.flatnonzero(graph.data.row(target) == source).tolist():
         port = int(graph.data.port[begin + at])

@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 #: Ops that call one function and do nothing else: what it computes can stand in their place.
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-
+#: Ops that call one of several functions, or one again and again. Differentiating one defines functions named after its
+#: branches, once in a process: two copies that share branches cannot both be differentiated, and the failed one is left
+#: damaged.
+BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
 
 #: An attribute of an op: the name of its own gradient. The second is that in a file, of which TensorFlow knows nothing.
 NAMES_OF_GRADIENTS = ("_gradient_op_type", "_saved_gradient")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import one_of
 from ..graph.boundary import Tensor, entering
-from ..graph.functions import called_by, reachable
+from ..graph.functions import BRANCHING, CALLS, called_by, reachable
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.selection import select
@@ -276,7 +276,7 @@ def _typed(found: Subject, kinds: tuple[str, ...]) -> Mask:
     return out
 
 
-_CALLING = ("If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "StatelessWhile", "While")
+_CALLING = BRANCHING | CALLS
 
 
 def _all_read(found: Subject, mask: Mask) -> Mask:

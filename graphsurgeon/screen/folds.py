@@ -92,7 +92,7 @@ def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
         pane: ``source`` or ``destination``.
     """
     tree = stage.tree(state, pane)
-    keys = first_unfolded(tree, stage.panes[pane].pins(tree, stage.ends(state, pane)))
+    keys = first_unfolded(tree, stage.panes[pane].pins(tree, stage.ends(pane)))
     return stage.fold(leaving(state, pane), pane, lambda _: keys)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SelectionError
-from ..graph.explain import Link
+from ..graph.explain import link
 from ..graph.graph import Graph, Mask
 from ..graph.traversal import backward, forward, shortest_between
 from ..words import counted
@@ -59,7 +59,7 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
     way = plain if len(plain) == len(way) else way
     names = [graph.names[op] for op in way]
     steps = [{"op": names[0], "text": names[0]}]
-    steps += [{"op": graph.names[v], "text": str(_link(graph, u, v))} for u, v in pairwise(way)]
+    steps += [{"op": graph.names[v], "text": str(link(graph, u, v))} for u, v in pairwise(way)]
     text = f"{names[-1]} needs {names[0]}, by {counted(len(way) - 1, 'steps')}"
     return state.saying(text), {"text": text, "steps": steps}
 
@@ -78,12 +78,3 @@ def _ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> t
 def _open(graph: Graph) -> tuple[str, ...]:
     """The calls that are unfolded in a graph."""
     return () if graph.unfolded is None else tuple(graph.unfolded.scopes)
-
-
-def _link(graph: Graph, source: int, target: int) -> Link:
-    row = graph.data.row(target).tolist()
-    if source not in row:
-        return Link(graph.names[source], graph.names[target])
-    at = row.index(source)
-    port = int(graph.data.port[int(graph.data.ptr[target]) + at])
-    return Link(graph.names[source], graph.names[target], f"{graph.names[source]}:{port}", at)

@@ -179,7 +179,7 @@ class Stage:
             self._left.appendleft((graph, orphans, found))
         return found
 
-    def ends(self, state: State, pane: str) -> Known:
+    def ends(self, pane: str) -> Known:
         """Returns the inputs and outputs that have boxes of their own in a pane."""
         return self.subject(pane).opened.ends
 
@@ -269,7 +269,7 @@ class Stage:
             state = self.there(state)
         if state.view.unfolded is None:
             tree = self.tree(state, "source")
-            keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends(state, "source")))
+            keys = first_unfolded(tree, self.panes["source"].pins(tree, self.ends("source")))
             state = state.seen(unfolded=keys, rows=state.view.rows | keys)
         if self.same and not draft.steps:
             return state if state.after is None else state.but(after=None, copies=frozenset())
@@ -355,7 +355,7 @@ class Stage:
         if pane == "source" and self.same:
             marks |= dict.fromkeys(draft.effect.removed, "removed")
         marks = self.shown(state, pane).spread(marks)
-        pins = self.panes[pane].pins(tree, self.ends(state, pane))
+        pins = self.panes[pane].pins(tree, self.ends(pane))
         return Sight(tree, self.unfolded(state, pane), marks, pins)
 
     def _drawn_both(self, state: State, pane: str, sight: Sight, most: int) -> bool:

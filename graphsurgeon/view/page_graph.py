@@ -74,7 +74,7 @@ def pack(
         most //= 2
     controls, waits = _readers(graph, graph.control, found, control=True)
     if marks:
-        _mark(graph, found, marks)
+        _mark(found, marks)
     return {
         "open": found.open,
         "ops": graph.size,
@@ -130,7 +130,7 @@ def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
     return out
 
 
-def _mark(graph: Graph, out: Packed, marks: Mapping[int, str]) -> None:
+def _mark(out: Packed, marks: Mapping[int, str]) -> None:
     """Gives a row the mark that all its own ops have."""
     marked: dict[int, set[str]] = {}
     for op, row in enumerate(out.row_of.tolist()):

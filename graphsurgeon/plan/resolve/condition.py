@@ -154,7 +154,7 @@ def _without(graph: Graph, found: Decided) -> Delta:
             new += passed.waits(other, reading=False) if gone[other] else [other]
         new += extra.get(op, [])
         if loop is not None and loop[op] >= 0 and not new and not len(graph.data.row(op)):
-            new = _in_frame(graph, gone, passed, graph.control.row(op).tolist())
+            new = _in_frame(gone, passed, graph.control.row(op).tolist())
         waits[op] = list(dict.fromkeys(new))
     region = np.flatnonzero(gone).tolist()
     ends = {f"{graph.names[op]}:{port}": f"{graph.names[new[0]]}:{new[1]}" for (op, port), new in subs.items()}
@@ -178,7 +178,7 @@ def _with_helpers(graph: Graph, found: Decided, gone: Any) -> None:
             gone[op] = bool(gone[readers].all()) if readers else gone[graph.data.ends(op)[0][0]]
 
 
-def _in_frame(graph: Graph, gone: Any, passed: _Passed, waits: list[int]) -> list[int]:
+def _in_frame(gone: Any, passed: _Passed, waits: list[int]) -> list[int]:
     """Something in the same loop, for an op there that reads nothing: else it would run once, outside of it."""
     todo = list(waits)
     for op in todo:

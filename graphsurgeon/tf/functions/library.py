@@ -12,6 +12,7 @@ from typing import Any
 from tensorflow.core.framework import function_pb2
 
 from ...errors import PlanError
+from ...graph.functions import BRANCHING as BRANCHING
 from ...graph.functions import CALLS as CALLS
 from ...graph.functions import called_by
 from ...graph.functions import named_in as named_in
@@ -38,10 +39,6 @@ from ..private.graphs import gradient_function, op_finder, set_gradient_function
 from ..run.errors import told
 from ..wire import encoded
 from .handles import with_handles
-
-#: Differentiating one of these defines functions named after its branches, once in a process: two copies that
-#: share branches cannot both be differentiated, and the failed one is left damaged.
-BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
 
 _GRADIENTS = "graphsurgeon_gradients"
 """The attribute of a live graph that says which of its functions are gradients by `tf.custom_gradient`."""
