@@ -1,4 +1,4 @@
-"""Devices: the names by which ops ask for a place, taken apart and mapped."""
+"""Devices: the names by which ops ask for a place, taken apart and mapped: a copy's nodes by `tf.copy.node_defs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Transfer: values of variables from one session to another, and into one: a bounded batch at a time, no op added."""
+"""Transfer: values of variables from one session to another, and into one: a bounded batch at a time, no op added.
+
+Which variable gets which value after an edit is decided in `graphsurgeon.values`.
+"""
 
 from __future__ import annotations
 
