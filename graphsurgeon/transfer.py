@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from .errors import PlanError, one_of
+from .graph.names import starred
 from .graph.reports import Transferred
 from .words import counted, few
 
@@ -126,17 +127,13 @@ def _by_names(give: Side, take: Side, names: Mapping[str, str], asked: str) -> l
     pairs: dict[str, tuple[Held, Held]] = {}
     for old, new in names.items():
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
-        head, star, tail = old.partition("*")
-        if star and ("*" in tail or new.count("*") != 1):
+        if "*" in old and (old.count("*") != 1 or new.count("*") != 1):
             wrong = f"{old!r}: {new!r} has not one * on both sides"
             raise PlanError(asked, wrong, "Type names={'old/*': 'new/*'}: * is the same text on both")
-        long = len(head) + len(tail)
-        hits = [n for n in sources if len(n) >= long and n.startswith(head) and n.endswith(tail)] if star else [old]
-        hits = [name for name in hits if name in sources]
+        hits = starred(old, new, sources) if "*" in old else {old: new} if old in sources else {}
         if not hits:
             raise PlanError(asked, f"{give.title} has no variable {old!r}", one_of(old, sources))
-        for name in hits:
-            target = new.replace("*", name[len(head) : len(name) - len(tail)]) if star else new
+        for name, target in hits.items():
             if target not in targets:
                 raise PlanError(asked, f"{take.title} has no variable {target!r}", one_of(target, targets))
             pairs[target] = (sources[name], targets[target])

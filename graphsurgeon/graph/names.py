@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -197,3 +197,16 @@ def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
         (True, False)
     """
     return names is first or list(names[: len(first)]) == list(first)
+
+
+def starred(old: str, new: str, known: Iterable[str]) -> dict[str, str]:
+    """Returns the names that `old` fits -> what they are by `new`: the one ``*`` of each is the same text.
+
+    Example:
+        >>> starred("a/*/w", "b/*/v", ["a/conv/w", "a/w"])
+        {'a/conv/w': 'b/conv/v'}
+    """
+    head, _, tail = old.partition("*")
+    least = len(head) + len(tail)
+    fits = (name for name in known if len(name) >= least and name.startswith(head) and name.endswith(tail))
+    return {name: new.replace("*", name[len(head) : len(name) - len(tail)]) for name in fits}

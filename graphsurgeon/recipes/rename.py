@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..editor import Editor
+from ..graph.names import starred
 from ..plan.plan import Plan
 from .subject import Subject, ends_now, subject, unread
 
@@ -40,12 +41,12 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
         if old.count("*") != 1 or to.count("*") != 1:
             raise found.refused(f"{old!r} -> {to!r} has not one * on both sides", "Type {'old/*': 'new/*'}")
         head, _, tail = old.partition("*")
-        fits = [n for n in known if n.startswith(head) and n.endswith(tail) and len(n) >= len(head) + len(tail)]
+        fits = starred(old, to, known)
         if not fits:
             raise found.refused(
                 f"no op is like {old!r}", f"ed.find({head.strip('/') or tail.strip('/')!r}) says what is"
             )
-        new |= {n: to.replace("*", n[len(head) : len(n) - len(tail)]) for n in fits}
+        new |= fits
     new = {old: to for old, to in new.items() if old != to}
     if not new:
         raise found.refused("it gives nothing another name", "Type names={'old': 'new'}")

@@ -181,22 +181,17 @@ def test_an_output_within_is_not_lost():
 
 @pytest.mark.parametrize("kind", ["If", "Case"])
 def test_a_branch_that_prepares_pictures_is_cut_off_too(kind):
-    was = tf1.control_flow_v2_enabled()
-    tf1.enable_control_flow_v2()
-    try:
-        with tf.Graph().as_default() as graph:
-            images = tf1.placeholder(tf.uint8, [2, None, None, 3], name="image_tensor")
-            pixels = tf.cast(images, tf.float32, name="ToFloat")
-            large = tf.shape(pixels)[1] > 8
-            ways = [
-                lambda: tf1.image.resize_bilinear(pixels, [8, 8]),
-                lambda: tf1.image.resize_nearest_neighbor(pixels, [8, 8]),
-            ]
-            small = tf.cond(large, *ways) if kind == "If" else tf.switch_case(tf.cast(large, tf.int32), ways)
-            small = tf.subtract(tf.reshape(small, [2, 8, 8, 3]) * (2.0 / 255.0), 1.0, name="scaled")
-            tf.nn.relu(tf.nn.conv2d(small, numbers(3, 3, 3, 8), 2, "SAME"), name="features")
-    finally:
-        (tf1.enable_control_flow_v2 if was else tf1.disable_control_flow_v2)()
+    with tf.Graph().as_default() as graph:
+        images = tf1.placeholder(tf.uint8, [2, None, None, 3], name="image_tensor")
+        pixels = tf.cast(images, tf.float32, name="ToFloat")
+        large = tf.shape(pixels)[1] > 8
+        ways = [
+            lambda: tf1.image.resize_bilinear(pixels, [8, 8]),
+            lambda: tf1.image.resize_nearest_neighbor(pixels, [8, 8]),
+        ]
+        small = tf.cond(large, *ways) if kind == "If" else tf.switch_case(tf.cast(large, tf.int32), ways)
+        small = tf.subtract(tf.reshape(small, [2, 8, 8, 3]) * (2.0 / 255.0), 1.0, name="scaled")
+        tf.nn.relu(tf.nn.conv2d(small, numbers(3, 3, 3, 8), 2, "SAME"), name="features")
     assert kind in {op.type.removeprefix("Stateless") for op in graph.get_operations()}
     ed = gs.open(graph)
     pixels = np.random.RandomState(0).randint(0, 255, (2, 12, 10, 3)).astype(np.uint8)

@@ -27,7 +27,7 @@ def test_the_sample_is_of_elements_at_equal_distances(size, known):
     assert noted.shape == (size,)
     every = step_of(size) if size > SAMPLE else 1
     assert len(noted.sample) == -(-size // every) <= 2 * SAMPLE
-    assert np.array_equal(noted.sample, values[:: step_of(size) if size > SAMPLE else 1])
+    assert np.array_equal(noted.sample, values[::every])
 
 
 def test_names_that_are_taken_are_left_alone():
