@@ -35,7 +35,6 @@ _QUIET = (
 
 #: What gradients and shapes leave over; shown after the answers.
 _HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
-#: Ops that write checkpoints and read them, of all formats.
 #: Ops with several results, each read through an Identity or Exit of its own.
 _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
            "StatefulPartitionedCall", "Switch")  # fmt: skip

@@ -127,10 +127,7 @@ def _by_names(give: Side, take: Side, names: Mapping[str, str], asked: str) -> l
     pairs: dict[str, tuple[Held, Held]] = {}
     for old, new in names.items():
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
-        if "*" in old and (old.count("*") != 1 or new.count("*") != 1):
-            wrong = f"{old!r}: {new!r} has not one * on both sides"
-            raise PlanError(asked, wrong, "Type names={'old/*': 'new/*'}: * is the same text on both")
-        hits = starred(old, new, sources) if "*" in old else {old: new} if old in sources else {}
+        hits = starred(old, new, sources, asked) if "*" in old else {old: new} if old in sources else {}
         if not hits:
             raise PlanError(asked, f"{give.title} has no variable {old!r}", one_of(old, sources))
         for name, target in hits.items():

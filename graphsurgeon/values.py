@@ -29,6 +29,7 @@ class Handover:
         carried: variable -> what it was called in the session that held it.
         planned: variables that got what a plan gave them.
         initial: variables that start from their initial values.
+        warnings: what to know of variables whose values are not there.
 
     Example:
         >>> print(Handover({"v": "w", "b": "b"}, ["t/w"], []))
@@ -38,6 +39,7 @@ class Handover:
     carried: dict[str, str] = field(default_factory=dict)
     planned: list[str] = field(default_factory=list)
     initial: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         renamed = [f"{old!r} as {new!r}" for new, old in self.carried.items() if old != new]
@@ -199,7 +201,9 @@ class Values:
                 "Give a session of that graph, or nothing. Values of another model of the same names are copied by "
                 "gs.transfer(session, ed), those of a file by ed.restore(checkpoint)",
             )
-        new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise, quiet)
+        new, handover = self._brought(timeline.live, own, config, timeline.log.now(), initialise)
+        for sentence in () if quiet else handover.warnings:
+            warn(sentence)
         timeline.log.tell(str(handover))
         timeline.log.sessions.add(new)
         if session is None or self._session is None or session is self._session:
@@ -291,7 +295,7 @@ class Values:
     # -- the parts --------------------------------------------------------------------------------
 
     def _brought(
-        self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True, quiet: bool = False
+        self, graph: Any, own: Any, config: Any, events: list[Event], initialise: bool = True
     ) -> tuple[Any, Handover]:
         """Returns a session of a graph in which every variable has the value that the rule gives it.
 
@@ -302,7 +306,6 @@ class Values:
             events: the steps that are in force.
             initialise: variables that `own` has never held start from their initial values, else they have none where
                 `own` is a session of the caller's.
-            quiet: nothing warns of values that are not there.
 
         Returns:
             `own` itself where it is a session of `graph`, else a new one; and where the values came from.
@@ -316,17 +319,20 @@ class Values:
         if own is None and self._source is not None and graph is not opened and self._stored() is None:
             # Only a session of the graph as it was opened can tell what its values were.
             there = [event for event in events if event.applied.graph is opened]
-            with closing(self._brought(opened, None, config, there, quiet=quiet)[0]) as first:
-                return self._brought(graph, first, config, events, quiet=quiet)
+            first, told = self._brought(opened, None, config, there)
+            with closing(first):
+                new, report = self._brought(graph, first, config, events)
+            report.warnings += told.warnings
+            return new, report
         initialise = initialise or own is None or own in self._made
         asked = "session()" if own is None or own.graph is graph else "session(old)"
         with placed(lambda: own if own is not None else new_session(None, config), asked):
             if own is not None and own.graph is graph:
-                return own, self._ruled(own, own, events, asked, initialise, quiet)
+                return own, self._ruled(own, own, events, asked, initialise)
             new = new_session(graph, config)
             self._made.add(new)
             try:
-                return new, self._ruled(new, own, events, asked, initialise, quiet)
+                return new, self._ruled(new, own, events, asked, initialise)
             except BaseException:
                 new.close()  # nobody has it yet: what it holds is given back at once
                 raise
@@ -345,39 +351,25 @@ class Values:
             why |= {name: old[was] for name, was in report.carried.items() if was in old}
         return why
 
-    def _tell_lacking(self, graph: TFGraph, initial: Iterable[str]) -> None:
-        """Warns of variables of the file that start anew, as its values are not there; not of those made since."""
+    def _lacking(self, graph: TFGraph, initial: Iterable[str]) -> list[str]:
+        """What to say of the variables of the file that start anew, as its values are not there."""
         if not self._filled:
-            return
+            return []
         opened = self._opened()
         ops = opened.get_operations()[: self._timeline.log.size] if opened is not None else []
         own = {self._id(opened, op.name) for op in ops if op.type in VARIABLE_TYPES}
         lacking = [name for name in initial if self._id(graph, name) in own]
-        if lacking:
-            (wrong,) = untrained_text(dict.fromkeys(lacking, self._lack))
-            how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
-            warn(str(PlanError("session()", wrong, how)))
+        how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
+        said = untrained_text(dict.fromkeys(lacking, self._lack))
+        return [str(PlanError("session()", wrong, how)) for wrong in said]
 
-    def _tell_lost(self, graph: TFGraph, empty: Iterable[VariableInfo]) -> None:
-        """Warns of variables that have no value, as the checkpoint that their initialisers read is not there."""
-        from .tf.values.initialization import lost_checkpoint
-
-        lost = {info.op: path for info in empty if info.initializer and (path := lost_checkpoint(graph, info))}
-        if lost:
-            have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"
-            paths = few(list(dict.fromkeys(map(repr, lost.values()))))
-            wrong = f"{counted(len(lost), 'variables')} {have} {paths}, which is not there: {few(list(lost))}"
-            warn(str(PlanError("session()", wrong, "Give them values: ed.restore(checkpoint)")))
-
-    def _ruled(
-        self, session: Any, own: Any, events: list[Event], asked: str, initialise: bool, quiet: bool
-    ) -> Handover:
+    def _ruled(self, session: Any, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
         """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
 
         Args:
             session: the session.
             own: the session to go on from: of another graph, or `session` itself; None for none.
-            events, initialise, quiet: as for `_brought`.
+            events, initialise: as for `_brought`.
             asked: the request, for messages.
         """
         from .tf.values.sessions import Due, fill_made, fill_tables, give, run_init_ops, set_bare
@@ -423,9 +415,9 @@ class Values:
         held |= due.names
         why = self._reasons(graph, report, events, own)
         why |= source.untrained() if filed else {}
-        if own is None and not quiet:
-            self._tell_lacking(graph, [name for name in report.initial if not infos[name].local])
-            self._tell_lost(graph, [info for info in wanted if info.op not in held])
+        if own is None:
+            report.warnings += self._lacking(graph, [name for name in report.initial if not infos[name].local])
+            report.warnings += _lost(graph, [info for info in wanted if info.op not in held])
         note_untrained(session, infos.values(), why)
         if new and own is not None:
             self._leave(own, before, {self._id(graph, name) for name in held})
@@ -542,3 +534,16 @@ class Values:
         if name not in ids:
             ids[name] = next(self._numbers)
         return ids[name]
+
+
+def _lost(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
+    """What to say of variables that have no value, as the checkpoint that their initialisers read is not there."""
+    from .tf.values.initialization import lost_checkpoint
+
+    lost = {info.op: path for info in empty if info.initializer and (path := lost_checkpoint(graph, info))}
+    if not lost:
+        return []
+    have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"
+    paths = few(list(dict.fromkeys(map(repr, lost.values()))))
+    wrong = f"{counted(len(lost), 'variables')} {have} {paths}, which is not there: {few(list(lost))}"
+    return [str(PlanError("session()", wrong, "Give them values: ed.restore(checkpoint)"))]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
+from ..errors import PlanError
+
 _ODD = re.compile(r"[^A-Za-z0-9_.\\\-/>]")
 _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-]*(/[A-Za-z0-9_.\\\->]+)*")
 
@@ -199,13 +201,19 @@ def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
     return names is first or list(names[: len(first)]) == list(first)
 
 
-def starred(old: str, new: str, known: Iterable[str]) -> dict[str, str]:
+def starred(old: str, new: str, known: Iterable[str], asked: str) -> dict[str, str]:
     """Returns the names that `old` fits -> what they are by `new`: the one ``*`` of each is the same text.
 
+    Raises:
+        PlanError: there is not one ``*`` on both sides.
+
     Example:
-        >>> starred("a/*/w", "b/*/v", ["a/conv/w", "a/w"])
+        >>> starred("a/*/w", "b/*/v", ["a/conv/w", "a/w"], "rename()")
         {'a/conv/w': 'b/conv/v'}
     """
+    if old.count("*") != 1 or new.count("*") != 1:
+        wrong = f"{old!r} and {new!r} do not have one * each"
+        raise PlanError(asked, wrong, "Type {'old/*': 'new/*'}: * is the same text on both")
     head, _, tail = old.partition("*")
     least = len(head) + len(tail)
     fits = (name for name in known if len(name) >= least and name.startswith(head) and name.endswith(tail))

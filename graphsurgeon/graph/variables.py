@@ -19,6 +19,9 @@ READING_TYPES = frozenset(
     }
 )  # fmt: skip
 
+#: Ops that tell whether a variable has a value.
+ASKING_TYPES = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
+
 #: Ops whose value comes from outside the graph: without an input there, a copy would ask to be fed again.
 FEED_TYPES = frozenset(
     {

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import SelectionError, one_of
 from ..graph.graph import Graph, Mask, value_info
-from ..graph.variables import VariableInfo
+from ..graph.variables import ASKING_TYPES, VariableInfo
 from ..words import few
 from .fault import Fault
 from .mismatch import axis_text, bare, fitting, shapes_differ
@@ -23,7 +23,6 @@ POLICIES = ("copy", "freeze", "initial", "share")
 #: Ops that read a resource variable, and the op that does the same with a plain tensor.
 READERS = {"ReadVariableOp": "Identity", "ResourceGather": "Gather", "ResourceGatherNd": "GatherNd",
            "VariableShape": "Shape"}  # fmt: skip
-_ASKS = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
 #: Ops that change a reference variable; everything else only reads it.
 REF_WRITERS = ("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo", "StridedSliceAssign", "Ref", "DestroyTemp")
 
@@ -85,7 +84,7 @@ def substituted(graph: Graph, mask: Mask, policy: Mapping[str, str]) -> tuple[li
         if not mask[me] and not users:
             continue
         info = graph.state.variables[name]
-        start = [me, *(i for i in users if graph.types[i] in _ASKS)]
+        start = [me, *(i for i in users if graph.types[i] in ASKING_TYPES)]
         if info.initializer in graph.index:
             start.append(graph.index[info.initializer])
         gone |= spare(graph, mask, start, name)

@@ -19,7 +19,7 @@ from ..plan.plan import Plan
 from ..words import few
 from .constants import constant
 from .sizes import MADE, SIZED, Shape, combined, kept_axes, regrouped, upscaled
-from .subject import Subject, ends_now, subject, tensors
+from .subject import Subject, answers, ends_now, subject, tensors
 
 #: Unknown sizes are tried as so many times the old one.
 _TRIED = (2, 3)
@@ -452,10 +452,7 @@ class _Proof:
         if plan is not None:
             ends = self.ends
             fed = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in fed.items()}
-        ran = self.ed.trace({**held, **fed}, self.wanted, random=0, ops=self.wanted, plan=plan)
-        if ran.stopped:
-            raise PlanError("trace()", ran.stopped, "Give what it can be run with: feeds={...}")
-        return ran
+        return answers(self.ed, {**held, **fed}, self.wanted, plan)
 
     def _mixes(self) -> bool:
         """Whether rows of a batch are not computed each by itself, by random numbers or by averages of the batch."""

@@ -38,11 +38,9 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
         if "*" not in old:
             new[old.removesuffix(":0")] = to.removesuffix(":0")
             continue
-        if old.count("*") != 1 or to.count("*") != 1:
-            raise found.refused(f"{old!r} -> {to!r} has not one * on both sides", "Type {'old/*': 'new/*'}")
-        head, _, tail = old.partition("*")
-        fits = starred(old, to, known)
+        fits = starred(old, to, known, found.asked)
         if not fits:
+            head, _, tail = old.partition("*")
             raise found.refused(
                 f"no op is like {old!r}", f"ed.find({head.strip('/') or tail.strip('/')!r}) says what is"
             )

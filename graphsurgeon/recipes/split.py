@@ -12,12 +12,11 @@ from ..errors import PlanError, TrustError
 from ..graph.boundary import entering
 from ..graph.graph import Mask
 from ..graph.selection import Selection
-from ..graph.trace import Trace
 from ..graph.traversal import backward, forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..words import few
 from .parts import Part, block, keys_of, part, placeholders
-from .subject import Subject, results, subject, tensors
+from .subject import Subject, answers, results, subject, tensors
 
 
 class Halves(NamedTuple):
@@ -129,22 +128,15 @@ def _reader(found: Subject, tensor: tuple[int, int], within: Mask) -> str:
 def _run(half: Part, fed: Mapping[str, Any]) -> dict[str, Any]:
     """What a half gives, by tensors of the whole; each op runs as it is drawn."""
     names = list(half.given.values())
-    ran = _ran(half.editor, {here: fed[there] for there, here in half.taken.items()}, names)
+    ran = answers(half.editor, {here: fed[there] for there, here in half.taken.items()}, names)
     return {there: ran.results[here] for there, here in half.given.items()}
-
-
-def _ran(ed: Editor, feeds: Any, wanted: list[str]) -> Trace:
-    ran = ed.trace(feeds, wanted, random=0, ops=wanted)
-    if ran.stopped:
-        raise PlanError("trace()", ran.stopped, "Give what it can be run with: feeds={...}")
-    return ran
 
 
 def _prove(found: Subject, ed: Editor, halves: tuple[Part, Part], wanted: list[str], feeds: Any) -> None:
     """Runs the model, and its halves one after the other: the numbers must be the same."""
     first, second = halves
     try:
-        whole = _ran(ed, feeds, wanted)
+        whole = answers(ed, feeds, wanted)
         between = _run(first, whole.feeds)
         got = between | _run(second, {**whole.feeds, **between})
     except TrustError:

@@ -12,6 +12,7 @@ from ..editor import Editor
 from ..errors import PlanError
 from ..graph.graph import Graph
 from ..graph.names import renamed_end, tensor_name
+from ..graph.trace import Trace
 from ..plan.plan import Plan
 from ..plan.resolve.remove import protected
 from ..words import few
@@ -67,6 +68,24 @@ class Subject:
     def after(self, plan: Plan) -> Subject:
         """Returns the same with more steps."""
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
+
+
+def answers(ed: Editor, feeds: Any, wanted: Any, plan: Plan | None = None) -> Trace:
+    """Runs a graph for some tensors, on random numbers where it is fed nothing.
+
+    Args:
+        ed: the editor of the graph.
+        feeds: tensor -> array.
+        wanted: the tensors.
+        plan: run the graph as this plan makes it.
+
+    Raises:
+        PlanError: it cannot be run to its end.
+    """
+    ran = ed.trace(feeds, wanted, random=0, ops=wanted, plan=plan)
+    if ran.stopped:
+        raise PlanError("trace()", ran.stopped, "Give what it can be run with: feeds={...}")
+    return ran
 
 
 #: Ops that give a variable another value; those of reference variables give the variable.

@@ -42,7 +42,7 @@ def test_the_table_has_ends_scopes_and_variables():
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        ({"block*": "stage"}, "'block*' -> 'stage' has not one * on both sides"),
+        ({"block*": "stage"}, "'block*' and 'stage' do not have one * each"),
         ({"part*/w": "*/w"}, "no op is like 'part*/w'"),
         ({"x": "x"}, "it gives nothing another name"),
         ({}, "it gives nothing another name"),

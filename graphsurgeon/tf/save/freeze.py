@@ -22,7 +22,7 @@ from ...graph.functions import reachable
 from ...graph.live import TFGraph
 from ...graph.names import op_name
 from ...graph.traversal import met_from
-from ...graph.variables import VARIABLE_TYPES
+from ...graph.variables import ASKING_TYPES, VARIABLE_TYPES
 from ...words import few
 from ..copy.attachments import keep_shapes
 from ..copy.resources import init_ops
@@ -36,7 +36,6 @@ tf1 = tf.compat.v1
 #: What hands a variable on as it is: the outputs at which it comes out again.
 _PASSES = {"Identity": (0,), "Switch": (0, 1), "Merge": (0,), "Enter": (0,), "Exit": (0,), "NextIteration": (0,),
            "PlaceholderWithDefault": (0,)}  # fmt: skip
-_ASKS = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
 _LOOPS = frozenset({"While", "StatelessWhile"})
 _HANDLES = frozenset({tf.resource.as_datatype_enum, tf.variant.as_datatype_enum})
 
@@ -245,7 +244,7 @@ class _Functions:
             _say(node, "T", taken)
         elif kind in _READS and list(taken) == [0]:
             return _READS[kind](node, dtype, bool(body.function))
-        elif node.op in _ASKS:
+        elif node.op in ASKING_TYPES:
             waits = [f"^{text.partition(':')[0]}" for text in texts] + [t for t in node.input if t.startswith("^")]
             _become(node, "Const", dtype=tf.bool.as_datatype_enum)
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))

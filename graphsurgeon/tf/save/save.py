@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,7 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     request.refuse(kind)
     refuse_taken(path, kind, request.overwrite, request.asked)
     with naming_memory(request.asked):
-        saved = _written(settled(base), orphans, uninitialized, values, request, kind, path)
+        saved = _written(settled(base), orphans, uninitialized, values, request, path)
     claim_saved(path, kind)
     return saved
 
@@ -198,20 +199,93 @@ def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> l
     return list(inputs) if needed else []
 
 
+@dataclass(frozen=True)
+class _Job:
+    """A request that is worked out: what the function of a format writes.
+
+    Args:
+        base: snapshot of the graph that is saved.
+        made: the part of it that goes into the file.
+        request: the request.
+        path: where the file goes.
+        values: as in `save`; where variables become constants, what they were taken from.
+        signatures: name -> (inputs, outputs), where the format has some.
+        calls: what is run to prove the file.
+        left: how many ops of the graph are not in it.
+        uninitialized: variables that nothing gives a value.
+    """
+
+    base: Graph
+    made: Exported
+    request: Request
+    path: str
+    values: Any
+    signatures: Mapping[str, Any]
+    calls: Any
+    left: int
+    uninitialized: frozenset[str]
+
+    @property
+    def asked(self) -> str:
+        """The request, for messages."""
+        return self.request.asked
+
+    @cached_property
+    def held(self) -> dict[str, VariableInfo]:
+        """The variables whose values go into the file, as they are in it; empty where they are constants."""
+        return {op: info for op, info in variable_infos(self.made.graph).items() if op not in self.uninitialized}
+
+    @cached_property
+    def infos(self) -> list[VariableInfo]:
+        """The same variables, as they are in the source."""
+        return [self.base.state.variables[op] for op in self.held]
+
+    @cached_property
+    def keys(self) -> dict[str, tuple[str, str]]:
+        """Variable -> the name and the slice of it in the checkpoint."""
+        parts = slices(self.made.graph)
+        return {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in self.held}
+
+    def saver(self) -> Any:
+        """Returns the SaverDef of the file; a saver is added where the graph has none that saves just this."""
+        return with_saver(self.made.graph, self.held, self.keys)
+
+    def write_values(self, prefix: str) -> None:
+        """Writes the checkpoint of the file, where it has variables."""
+        if self.held:
+            values = read(self.base, self.values, self.infos, self.asked)
+            write_checkpoint(prefix, values, self.keys, _total(self.infos), self.asked)
+
+    def first(self) -> list[str]:
+        """Returns the init ops of the file that the graph is from, of those that are in this one; a note names them."""
+        first = self.made.there(self.request.init_ops[0])
+        if first:
+            self.made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
+        return first
+
+    def source(self, needed: bool) -> Source:
+        """Returns the graph that is saved, as what can be run; a session is asked for only where it is needed."""
+        return _source(self.base, self.values, needed, self.asked)
+
+    def proof(self, file: Any, source: Source, kept: Iterable[str] | None = None) -> Proof:
+        """Opens what was written and runs it beside the source; `kept` are the variables whose values it has."""
+        return _proof(self.base, self.calls, file, source, self.request, kept)
+
+    def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
+        """Returns the report on the file."""
+        notes = [*self.made.notes, *proof.notes]
+        return Saved(path, self.request.kind, nodes, tuple(self.held), self.left, notes, proof.said)
+
+
 def _written(
-    base: Graph,
-    orphans: frozenset[str],
-    uninitialized: frozenset[str],
-    values: Any,
-    request: Request,
-    kind: str,
-    path: str,
+    base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], values: Any, request: Request, path: str
 ) -> Saved:
+    kind, asked = request.kind, request.asked
     signatures = request.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
     ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
     starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
     for name in (*request.feeds, *starts, *ends):
-        base.tensor(name, request.asked)
+        base.tensor(name, asked)
     if kind == "checkpoint":
         return _checkpoint(base, path, values, request, uninitialized | orphans)
     if kind == "saved_model_tf2":
@@ -220,58 +294,17 @@ def _written(
         cut = _cut_before(base, starts, ends) if len(signatures) == 1 else []  # else, one may give another its input
         starts, ends = cut, ends if cut else [*ends, *starts]
     if starts and not ends:
-        raise PlanError(request.asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
+        raise PlanError(asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
     if kind in ("saved_model", "tflite") and not signatures:
         what = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
-        raise PlanError(request.asked, what, "Name its tensors: inputs=..., outputs=...")
+        raise PlanError(asked, what, "Name its tensors: inputs=..., outputs=...")
     inside = _frozen_untrained(base, orphans, starts, ends, request) if request.constant else {}
-    frozen = _live(values) if request.constant else None
+    values = _live(values) if request.constant else values
     also = request.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
-    made = exported(base, orphans, starts, ends, frozen, request.device, request.asked, also)
-    left = made.left(base, orphans)
+    made = exported(base, orphans, starts, ends, values if request.constant else None, request.device, asked, also)
     calls = _calls(base, orphans, request, signatures)
-    if kind == "graph_def":
-        return replace(_graph_def(base, made, path, values, request, left, calls), untrained=inside)
-    if kind == "tflite":
-        return replace(_tflite(base, made, path, frozen, request, left, calls), untrained=inside)
-    kept = {op: info for op, info in variable_infos(made.graph).items() if op not in uninitialized}
-    parts = slices(made.graph)
-    keys = {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in kept}
-    saver = with_saver(made.graph, kept, keys)
-    infos = [base.state.variables[op] for op in kept]
-    asked = request.asked
-    with beside(path, asked, _total(infos)) as folder:
-        if kind == "meta_graph":
-            path = path.removesuffix(".meta")
-            new = os.path.join(folder, os.path.basename(path))
-            meta = meta_graph(made.graph, saver, asked)
-            if infos:
-                write_checkpoint(new, read(base, values, infos, asked), keys, _total(infos), asked)
-            Path(new + ".meta").write_bytes(encoded(meta))
-            first = made.there(request.init_ops[0])
-            if first:
-                made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
-            file = meta_graph_file(new + ".meta", base, calls, made.name, first, request.init_ops[1])
-        else:
-            new = os.path.join(folder, "model")
-            meta = write_saved_model(made, new, signatures, request.tags, saver, base, request.init_ops, asked)
-            if infos:
-                inner = os.path.join(new, "variables", "variables")
-                write_checkpoint(inner, read(base, values, infos, asked), keys, _total(infos), asked)
-            tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
-            file = saved_model_file(new, base, calls, made.name, tags)
-        source = Source(base, _live(values) if infos or request.freeze or not callable(values) else None, asked)
-        proof = _proof(base, calls, file, source, request, None if request.freeze else kept)
-        if kind == "meta_graph":
-            if infos:
-                put_checkpoint(new, path, (new + ".meta", path + ".meta"))
-            else:
-                put_file(new + ".meta", path + ".meta")
-            path += ".meta"
-        else:
-            put_folder(new, path, asked)
-    notes = [*made.notes, *proof.notes]
-    return Saved(path, kind, len(meta.graph_def.node), tuple(kept), left, notes, proof.said, inside)
+    job = _Job(base, made, request, path, values, signatures, calls, made.left(base, orphans), uninitialized)
+    return replace(_WRITERS[kind](job), untrained=inside)
 
 
 def _reads_tables(base: Graph, ends: list[str]) -> bool:
@@ -323,6 +356,10 @@ def _proof(
 
 def _live(values: Any) -> Any:
     return values() if callable(values) else values
+
+
+def _source(base: Graph, values: Any, needed: bool, asked: str) -> Source:
+    return Source(base, _live(values) if needed or not callable(values) else None, asked)
 
 
 def _total(infos: Iterable[VariableInfo]) -> int:
@@ -379,57 +416,86 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitial
     return Saved(prefix, "checkpoint", 0, tuple(wanted), 0, notes, "read again by TensorFlow" * request.verify)
 
 
-def _graph_def(base: Graph, made: Exported, path: str, values: Any, request: Request, left: int, calls: Any) -> Saved:
-    graph_def = nodes_of(made.graph, request.asked)
-    plain = path.removesuffix(".gz")
-    text = plain.endswith((".pbtxt", ".txt"))
+def _graph_def(job: _Job) -> Saved:
+    made, path = job.made, job.path
+    graph_def = nodes_of(made.graph, job.asked)
+    text = path.removesuffix(".gz").endswith((".pbtxt", ".txt"))
     data = text_format.MessageToString(graph_def).encode() if text else encoded(graph_def)
-    held = list(variable_infos(made.graph))
-    notes = list(made.notes)
+    held = variable_infos(made.graph)
     if held:
         whose = f"the values of {counted(len(held), 'variables')}"
-        notes.append(f"{whose} are not in it: freeze=True keeps them as constants")
+        made.notes.append(f"{whose} are not in it: freeze=True keeps them as constants")
     fills = filled_tables(made.graph)
     starts = [name for found in fills.values() for name in found]
     if fills:
-        notes.append(f"to be run first: {few(starts)}, to fill {few(list(fills))}")
-    first = made.there(request.init_ops[0])
-    if first:
-        notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
+        made.notes.append(f"to be run first: {few(starts)}, to fill {few(list(fills))}")
+    first = [*starts, *job.first()]
     data = gzip.compress(data) if path.endswith(".gz") else data
-    with beside(path, request.asked, len(data)) as folder:
+    with beside(path, job.asked, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
         # A GraphDef has no values: where none are given, both sides get the initial ones.
-        source = Source(base, _live(values) if request.freeze or not callable(values) else None, request.asked)
-        file = graph_def_file(
-            new, base, calls, made.name, [*starts, *first], request.init_ops[1], source if held else None
-        )
-        proof = _proof(base, calls, file, source, request)
+        source = job.source(needed=False)
+        fed, own = job.request.init_ops[1], source if held else None
+        proof = job.proof(graph_def_file(new, job.base, job.calls, made.name, first, fed, own), source)
         put_file(new, path)
-    return Saved(path, "graph_def", len(graph_def.node), (), left, [*notes, *proof.notes], proof.said)
+    return replace(job.saved(path, len(graph_def.node), proof), variables=())
 
 
-def _tflite(base: Graph, made: Exported, path: str, values: Any, request: Request, left: int, calls: Any) -> Saved:
-    refuse_untrusted(base.owner, request.asked)  # the converter folds constants: it runs ops
-    graph_def = nodes_of(made.graph, request.asked)
-    (_, outputs), asked = calls["serving_default"], request.asked
+def _tflite(job: _Job) -> Saved:
+    made, path, asked = job.made, job.path, job.asked
+    refuse_untrusted(job.base.owner, asked)  # the converter folds constants: it runs ops
+    graph_def = nodes_of(made.graph, asked)
+    (_, outputs), timeout = job.calls["serving_default"], job.request.timeout
     model = Ends(placeholders(graph_def), [made.name(tensor) for tensor in outputs.values()])
-    with lite(TIMEOUT if request.timeout is None else request.timeout) as ask:
+    with lite(TIMEOUT if timeout is None else timeout) as ask:
         done = converted(graph_def, model, ask)
         if not done.model:
-            found = blockers(base, done)
+            found = blockers(job.base, done)
             wrong = f"TensorFlow's converter refuses it: {few(map(str, found))}"
             raise Unconvertible(asked, wrong, "ed.check('tflite', outputs=...) says what to do about each", done)
         with beside(path, asked, len(done.model)) as folder:
             new = os.path.join(folder, os.path.basename(path))
             Path(new).write_bytes(done.model)
-            source = Source(base, values, asked)
-            proof = _proof(base, calls, tflite_file(new, model, calls, made.name, ask, asked), source, request)
+            proof = job.proof(tflite_file(new, model, job.calls, made.name, ask, asked), job.source(needed=True))
             put_file(new, path)
-    notes = [*made.notes, *proof.notes]
-    said = proof.said.replace("opened again by TensorFlow", "run by TFLite's interpreter")
-    return Saved(path, "tflite", len(graph_def.node), (), left, notes, said)
+    proof.said = proof.said.replace("opened again by TensorFlow", "run by TFLite's interpreter")
+    return job.saved(path, len(graph_def.node), proof)
+
+
+def _meta_graph(job: _Job) -> Saved:
+    path, saver = job.path.removesuffix(".meta"), job.saver()
+    with beside(path, job.asked, _total(job.infos)) as folder:
+        new = os.path.join(folder, os.path.basename(path))
+        meta = meta_graph(job.made.graph, saver, job.asked)
+        job.write_values(new)
+        Path(new + ".meta").write_bytes(encoded(meta))
+        first, fed = job.first(), job.request.init_ops[1]
+        file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, first, fed)
+        proof = job.proof(file, job.source(needed=bool(job.held)), job.held)
+        if job.held:
+            put_checkpoint(new, path, (new + ".meta", path + ".meta"))
+        else:
+            put_file(new + ".meta", path + ".meta")
+    return job.saved(path + ".meta", len(meta.graph_def.node), proof)
+
+
+def _saved_model(job: _Job) -> Saved:
+    request, path, saver = job.request, job.path, job.saver()
+    with beside(path, job.asked, _total(job.infos)) as folder:
+        new = os.path.join(folder, "model")
+        meta = write_saved_model(
+            job.made, new, job.signatures, request.tags, saver, job.base, request.init_ops, job.asked
+        )
+        job.write_values(os.path.join(new, "variables", "variables"))
+        tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
+        file = saved_model_file(new, job.base, job.calls, job.made.name, tags)
+        proof = job.proof(file, job.source(needed=bool(job.held)), None if request.freeze else job.held)
+        put_folder(new, path, job.asked)
+    return job.saved(path, len(meta.graph_def.node), proof)
+
+
+_WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_graph, "saved_model": _saved_model}
 
 
 def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:
@@ -440,7 +506,7 @@ def _module(base: Graph, path: str, values: Any, request: Request, signatures: A
         new = os.path.join(folder, "model")
         notes = _write_module(module, new, served, base, request.asked)
         calls = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
-        source = Source(base, _live(values) if module.variables or not callable(values) else None, request.asked)
+        source = _source(base, values, bool(module.variables), request.asked)
         proof = _proof(base, calls, served_file(new, calls), source, request)
         put_folder(new, path, request.asked)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...errors import PlanError, one_of
+from ...graph.names import starred
 from ...words import few
 from ..save.write import beside, claim_saved, put_checkpoint, read_back, refuse_taken, write_checkpoint
 from .checkpoints import Checkpoint, Stored
@@ -60,17 +61,15 @@ def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str,
         >>> renamed(["a/w/ema", "a/w"], {"*/ema": "*", "a/w": "raw"}, "")
         {'a/w/ema': 'a/w', 'a/w': 'raw'}
     """
-    unused = dict.fromkeys(names)
-    out: dict[str, str] = {}
-    for name in known:
-        fitting = [old for old in names if _meant(name, old)]
-        # The name itself says most; then a pattern, for slots lie under their variable as in a scope; then the scopes.
-        rule = max(fitting, key=lambda old: (old == name, "*" in old, len(old)), default=None)
-        out[name] = name if rule is None else _new_name(name, rule, names[rule])
-        for old in fitting:
-            unused.pop(old, None)
-    for old in unused:
-        raise PlanError(asked, f"the checkpoint has nothing called {old!r}", one_of(old, known))
+    rules = {old: _by_rule(old, new, known, asked) for old, new in names.items()}
+    for old, found in rules.items():
+        if not found:
+            raise PlanError(asked, f"the checkpoint has nothing called {old!r}", one_of(old, known))
+    # The name itself says most; then a pattern, for slots lie under their variable as in a scope; then the scopes.
+    meant = {old: new for old, new in names.items() if old in rules[old]}
+    for old in sorted(rules, key=lambda old: ("*" in old, len(old)), reverse=True):
+        meant = rules[old] | meant
+    out = {name: meant.get(name, name) for name in known}
     counts = Counter(out.values())
     twice = [name for name in known if counts[out[name]] > 1]
     if twice:
@@ -80,19 +79,13 @@ def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str,
     return out
 
 
-def _meant(name: str, rule: str) -> bool:
-    """Whether a rule is for a name: it is the name, a scope that it is in, or a pattern that it fits."""
-    head, star, tail = rule.partition("*")
-    if star:
-        return name.startswith(head) and name.endswith(tail) and len(name) >= len(head) + len(tail)
-    return name == rule or name.startswith(f"{rule.rstrip('/')}/")
-
-
-def _new_name(name: str, rule: str, new: str) -> str:
-    head, star, tail = rule.partition("*")
-    if star:
-        return new.replace("*", name[len(head) : len(name) - len(tail)], 1)
-    return new if name == rule else f"{new.rstrip('/')}/{name[len(rule.rstrip('/')) + 1 :]}".lstrip("/")
+def _by_rule(old: str, new: str, known: list[str], asked: str) -> dict[str, str]:
+    """What a rule is for, the name itself, a scope with all in it, or what a pattern fits -> its new name."""
+    if "*" in old or "*" in new:
+        return starred(old, new, known, asked)
+    lead, to = f"{old.rstrip('/')}/", new.rstrip("/")
+    inside = {name: f"{to}/{name.removeprefix(lead)}".lstrip("/") for name in known if name.startswith(lead)}
+    return inside | ({old: new} if old in known else {})
 
 
 def _batches(stored: Mapping[str, Stored]) -> Iterator[dict[str, Any]]:

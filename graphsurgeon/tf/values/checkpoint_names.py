@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import PlanError, one_of
 from ...graph.live import TFGraph
+from ...graph.names import starred
 from ...graph.names import under as under_scope
 from ...graph.variables import VariableInfo
 from ..private.variables import slice_of
@@ -38,7 +39,7 @@ def saved_names(
     """
     lead, parts = scope.strip("/"), slices(graph)
     out: dict[str, str] = {}
-    known = [info.op for info in infos]
+    known = dict.fromkeys(info.op for info in infos)
     for op in known:
         if lead and not op.startswith(lead + "/"):
             continue
@@ -47,26 +48,18 @@ def saved_names(
     if lead and not out:
         raise PlanError(asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known}))
     for old, new in names.items():
-        hits = _pattern_hits(old, new, known, lead)
+        hits = _meant(new, old, known, asked) or _meant(under_scope(lead, new), old, known, asked)
         if not hits:
             raise PlanError(asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, known))
         out.update(hits)
     return out
 
 
-def _pattern_hits(old: str, new: str, known: list[str], scope: str) -> dict[str, str]:
-    """Variables that a pair of names means, in full or without the scope, with their names in the checkpoint."""
-    out = {}
-    for target in (new, under_scope(scope, new)):
-        head, star, tail = target.partition("*")
-        for op in known:
-            if not star and op == target:
-                out[op] = old
-            elif star and op.startswith(head) and op.endswith(tail) and len(op) >= len(head) + len(tail):
-                out[op] = old.replace("*", op[len(head) : len(op) - len(tail)], 1)
-        if out:
-            break
-    return out
+def _meant(target: str, saved: str, known: Mapping[str, Any], asked: str) -> dict[str, str]:
+    """The variables that a name or a pattern means, each with its name in the checkpoint."""
+    if "*" in target or "*" in saved:
+        return starred(target, saved, known, asked)
+    return {target: saved} if target in known else {}
 
 
 def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -> tuple[dict[str, Stored], list[str]]:

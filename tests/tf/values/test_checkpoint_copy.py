@@ -29,3 +29,13 @@ def test_the_rule_that_says_most_is_the_one(rules, made):
 def test_two_values_have_two_names():
     with refuses(PlanError, "'a/w', 'b/c/w' would both be called 'w'", "Give them different names"):
         renamed(KNOWN, {"a/w": "w", "b/c/w": "w"}, "rename()")
+
+
+@pytest.mark.parametrize("rule", [{"a/*": "b"}, {"a": "b/*"}, {"*/*": "b/*"}])
+def test_a_pattern_has_one_star_on_both_sides(rule):
+    with refuses(PlanError, "do not have one * each", "Type {'old/*': 'new/*'}"):
+        renamed(KNOWN, rule, "rename()")
+
+
+def test_of_two_patterns_that_say_as_much_the_first_is_the_one():
+    assert renamed(["a/b"], {"a/*": "x/*", "*/b": "*/y"}, "") == {"a/b": "x/b"}
