@@ -246,7 +246,8 @@ def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
         raise PlanError(
             asked,
             f"variable {name!r} has no value in the session given",
-            f"Initialise or restore it there first: session.run(variable.initializer){else_}",
+            "Initialise or restore it there first: session.run(variable.initializer), or "
+            f"gs.open(session).restore(checkpoint){else_}",
         ) from error
 
 

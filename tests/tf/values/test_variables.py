@@ -327,7 +327,12 @@ def test_values_that_cannot_be_had(kind):
     refused(m, gs.open(tf.Graph()), "values is a session of another graph")
     refused(m, tf1.Session(graph=tf.Graph()), "values is a session of another graph", "the graph that is copied from")
     fresh = tf1.Session(graph=m.graph)
-    refused(m, fresh, "has no value in the session given", "Initialise or restore it there first")
+    refused(
+        m,
+        fresh,
+        "has no value in the session given",
+        "session.run(variable.initializer), or gs.open(session).restore(checkpoint)",
+    )
     refused(m, gs.open(fresh), "has no value in the session given", "Initialise or restore it there first")
 
 
