@@ -62,15 +62,13 @@ def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]
     if not _RAW_SHAPES:
         both = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
         return [(a, b) for a, b in both if not same_shape(a, b)]
-    pairs = list(pairs)
-    made = [tensor for _, new in pairs for tensor in new.outputs]
-    shapes = [tensor._shape for tensor in made]
     # A shape that is wholly known cannot have been made more so by hand.
-    loose = [i for i, (sizes, unknown) in enumerate(shapes) if unknown or None in sizes]
-    if not loose:
-        return []
-    given = [tensor for old, _ in pairs for tensor in old.outputs]
-    return [(given[i], made[i]) for i in loose if given[i]._shape != shapes[i]]
+    return [
+        (old.outputs[at], made)
+        for old, new in pairs
+        for at, made in enumerate(new.outputs)
+        if ((shape := made._shape)[1] or None in shape[0]) and old.outputs[at]._shape != shape
+    ]
 
 
 def is_composite(thing: Any) -> bool:
