@@ -8,9 +8,13 @@ from typing import Any
 from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
 from tensorflow.python.ops import variables as variables_module
 
+from .graphs import PLAIN
+
 
 def is_variable(item: Any) -> bool:
     """Returns whether this is a `tf.Variable` of either kind that can say what it is made of."""
+    if type(item) in PLAIN:  # most are: these classes ask their metaclass
+        return False
     return isinstance(item, (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable))
 
 

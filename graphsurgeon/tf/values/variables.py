@@ -18,7 +18,7 @@ from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.variables import VARIABLE_TYPES, VariableInfo, defined_by, variable_read_by
 from ...words import few
 from ..private.contexts import innermost_context
-from ..private.graphs import PLAIN, all_collections, collections_of
+from ..private.graphs import all_collections, collections_of
 from ..private.variables import from_proto, is_variable, take_scopes
 from .checkpoints import Stored, array_of
 
@@ -33,7 +33,7 @@ def variable_objects(graph: TFGraph) -> dict[str, TFVariable]:
     found: dict[str, TFVariable] = {}
     for items in collections_of(graph).values():
         for item in items:
-            if type(item) not in PLAIN and is_variable(item) and item.graph is graph:
+            if is_variable(item) and item.graph is graph:
                 found.setdefault(item.op.name, item)
     return found
 
@@ -44,7 +44,7 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
     inside: dict[str, list[str]] = {}
     for name, items in collections_of(graph).items():
         for item in items:
-            if type(item) not in PLAIN and is_variable(item):
+            if is_variable(item):
                 inside.setdefault(item.op.name, []).append(name)
     infos = {}
     with graph.as_default():  # elsewhere TensorFlow takes the call for an eager one and refuses
