@@ -18,7 +18,7 @@ from benchmarks.peak import can_measure, peak
 from benchmarks.rows import Row, in_turns, skipped
 
 PEER = "Saver.save + restore"
-TARGET = 0.5
+TARGET = 0.4
 MEMORY = 2.0
 #: (number of variables, MB of each, kind), 1 GB in all
 SHAPES = (

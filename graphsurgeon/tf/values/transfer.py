@@ -163,14 +163,23 @@ def transfer_values(
         target.setdefault(a.op, []).append(b)
     moved, known = 0, {b.op: b for _, b in pairs}
     with Progress("carrying values", sum(variable_bytes(a) for a, _ in pairs)) as bar:
-        rooms = Rooms()
+        rooms, waiting, held = Rooms(), dict[str, Any](), 0
         for got in stream(old, infos.values(), asked):
             size = sum(np.asarray(value).nbytes for value in got.values())
-            one = {b.op: value for name, value in got.items() for b in target[name]}
-            got.clear()
-            put(new, one, known, rooms)
+            large = min(np.asarray(value).nbytes for value in got.values()) >= _SMALL
+            # A large value in a room of its own is the memory of its variable already: several can share a run.
+            keeps = large and all(b.resource for name in got for b in target[name])
+            for name in list(got):
+                value = got.pop(name)
+                waiting |= {b.op: rooms.fit(value) if keeps else value for b in target[name]}
+            del value
+            held += size
+            if not keeps or held >= _MOST:
+                put(new, waiting, known, rooms)
+                held = 0
             moved += size
             bar.step(size)
+        put(new, waiting, known, rooms)
     return moved
 
 

@@ -166,3 +166,23 @@ def test_memory_above_both_sets_of_values():
         pytest.skip("this system does not tell a process its peak")
     above = peak_module.peak("benchmarks.bench_values", "carrying", 4, 50, "resource") - 200
     assert above < 2 * 50
+
+
+@pytest.mark.parametrize(("kind", "runs"), [("resource", 2), ("ref", 4)])
+def test_large_values_that_their_variables_keep_share_a_run(kind, runs, monkeypatch):
+    with tf.Graph().as_default() as graph:
+        for i in range(4):
+            tf1.get_variable(f"v{i}", initializer=tf.fill([3, 5], float(i)), use_resource=kind == "resource")
+    session = tf1.Session(graph=graph)
+    session.run([v.initializer for v in graph.get_collection("variables")])
+    monkeypatch.setattr(carrying, "batches", lambda sizes: ([name] for name in sizes))
+    monkeypatch.setattr(carrying, "_SMALL", 1)
+    monkeypatch.setattr(carrying, "_MOST", 100)  # bytes; a value has 60
+    real, made = carrying.set_values, []
+    monkeypatch.setattr(carrying, "set_values", lambda *a: made.append(len(a[1])) or real(*a))
+    ed = gs.open(session)
+    ed.rebuild()
+    new = ed.session()
+    assert len(made) == runs
+    for i, variable in enumerate(ed.graph.get_collection("variables")):
+        np.testing.assert_array_equal(new.run(variable), np.full([3, 5], float(i)))
