@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,19 +34,22 @@ class Told:
 
     Args:
         parts: the ops, part by part, in order.
-        known: op number -> its outputs, where they are others than the part says.
+        unshaped: ops of whose outputs only the dtypes are known.
 
     Example:
         >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
         >>> told = Told.of(Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])).longer(1, lambda i: [two])
         >>> told(0) == [one], told(1) == [two], told.cut(np.array([1], np.int32), 2)(0) == [two]
         (True, True, True)
+        >>> loose = told.without_shapes([1])
+        >>> loose(0) == [one], loose(1)[0], loose.cut(np.array([1], np.int32), 2)(0)[0].shape
+        (True, TensorInfo(dtype='int32', shape=None), None)
     """
 
-    def __init__(self, parts: Sequence[_Part], known: Mapping[int, Sequence[TensorInfo]] | None = None) -> None:
+    def __init__(self, parts: Sequence[_Part], unshaped: frozenset[int] = frozenset()) -> None:
         self._parts = parts
         self._firsts = [part.first for part in parts]
-        self._known = dict(known or {})
+        self._unshaped = unshaped
 
     @classmethod
     def of(cls, graph: Graph) -> Told:
@@ -55,13 +58,12 @@ class Told:
         return told if isinstance(told, Told) else cls([_Part(0, told, None)])
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
-        if number in self._known:
-            return self._known[number]
         at = bisect_right(self._firsts, number) - 1
         first, tell, numbers = self._parts[at]
         if tell is None:
             return None
-        return tell(number - first if numbers is None else int(numbers[number - first]))
+        found = tell(number - first if numbers is None else int(numbers[number - first]))
+        return [TensorInfo(t.dtype, None) for t in found] if found and number in self._unshaped else found
 
     def longer(self, first: int, *tell: Telling | None, firsts: Sequence[int] = ()) -> Told:
         """Returns the same with ops from number `first` on, which a call counts from 0.
@@ -72,7 +74,7 @@ class Told:
             firsts: these numbers.
         """
         more = [_Part(at, one, None) for at, one in zip(firsts or (first,), tell, strict=True)]
-        return Told([*self._parts, *more], self._known)
+        return Told([*self._parts, *more], self._unshaped)
 
     def cut(self, stay: NDArray[np.integer], size: int) -> Told:
         """Returns what is known of a graph that has only some of the ops.
@@ -88,9 +90,9 @@ class Told:
             mine = (stay[begin:until] - first).astype(np.int32)
             if len(mine):
                 parts.append(_Part(begin, tell, mine if numbers is None else numbers[mine]))
-        place = {int(old): new for new, old in enumerate(stay.tolist())} if self._known else {}
-        return Told(parts or [_Part(0, None, None)], {place[i]: t for i, t in self._known.items() if i in place})
+        unshaped = np.flatnonzero(np.isin(stay, list(self._unshaped))) if self._unshaped else stay[:0]
+        return Told(parts or [_Part(0, None, None)], frozenset(unshaped.tolist()))
 
-    def but(self, known: Mapping[int, Sequence[TensorInfo]]) -> Told:
-        """Returns the same, with other outputs of some ops."""
-        return Told(self._parts, {**self._known, **known})
+    def without_shapes(self, ops: Iterable[int]) -> Told:
+        """Returns the same, but that of the outputs of some ops only the dtypes are known."""
+        return Told(self._parts, self._unshaped.union(ops))

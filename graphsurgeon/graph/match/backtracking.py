@@ -247,7 +247,8 @@ class Search:
         if known is None:
             node, port = tensor
             edges = self.graph.consumers
-            found = self._likely(p, edges.row(node)[edges.ports(node) == port])
+            begin, end = edges.ptr[node], edges.ptr[node + 1]
+            found = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
             known = self._readers[p, tensor] = found[::-1]
         while known and self.taken[known[-1]]:
             known.pop()  # what another match has taken stays taken

@@ -11,7 +11,7 @@ from ...errors import PlanError
 from ...graph.boundary import Tensor
 from ...graph.downstream import Downstream, downstream, writers_of
 from ...graph.edges import Edges, stacked
-from ...graph.graph import Graph, Ints, Mask, TensorInfo
+from ...graph.graph import Graph, Ints, Mask
 from ...graph.known_outputs import Told
 from ...graph.rewired import reordered_many
 from ...graph.selection import listed
@@ -239,9 +239,8 @@ def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int,
     mine = Edges.of(rows, place[edited.control.node[at]], len(order))
     before = Edges(graph.control.ptr[: first + 1], graph.control.node[:lead], graph.control.port[:lead])
     after = replace(graph, control=stacked(before, mine))
-    loose = [int(place[i]) for i in np.flatnonzero(unlike[: len(copied.place)]).tolist()]
-    open_now = {i: [TensorInfo(t.dtype, None) for t in graph.outputs(i) or ()] for i in loose}
-    return replace(after, outputs_of=Told.of(graph).but(open_now)) if open_now and graph.outputs_of else after
+    loose = place[np.flatnonzero(unlike[: len(copied.place)])].tolist()
+    return replace(after, outputs_of=Told.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
 
 
 def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
