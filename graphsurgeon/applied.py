@@ -13,6 +13,7 @@ from .graph.reports import untrained_text
 from .graph.variables import VARIABLE_TYPES
 from .plan.copied import Copied
 from .plan.effect import Effect, Replaced
+from .plan.made import Made
 from .plan.plan import Plan
 from .plan.step_text import steps_text
 from .plan.steps import EditStep
@@ -38,7 +39,7 @@ class Applied:
 
     plan: Plan
     graph: TFGraph
-    made: Any
+    made: Made
     session: Callable[[], Any] = lambda: None
     scope: str | None = None
     notes: list[str] = field(default_factory=list)

@@ -21,6 +21,7 @@ from .graph.opened import Opened, OpenedFile
 from .graph.pending import made, pending
 from .graph.provenance import Origin
 from .plan.effect import Effect
+from .plan.made import Made
 from .plan.plan import Plan
 from .plan.step_text import steps_text
 from .plan.steps import CopyStep
@@ -527,7 +528,7 @@ class Timeline:
         """Notes ops that stay in a graph as orphans."""
         self._left[graph] = {**self._left.get(graph, {}), **dict.fromkeys(names, step)}
 
-    def _read_back(self, plan: Plan, made: Any) -> list[str]:
+    def _read_back(self, plan: Plan, made: Made) -> list[str]:
         """Reads what was made, and returns where it is not what the plan predicted."""
         from .tf.copy.append import differences
         from .tf.open.snapshot import confirmed

@@ -44,6 +44,7 @@ DOORS = {
     "plan/delta": "plan/resolve/test_resolve.py",
     "plan/fault": "plan/test_plan.py",
     "plan/kept_shapes": "tf/test_shapes.py",
+    "plan/made": "tf/copy/test_append.py",
     "plan/inlined_calls": "tf/test_opening.py",
     "plan/policies": "tf/test_substitutes.py",
     "plan/preflight": "tf/test_preflight.py",

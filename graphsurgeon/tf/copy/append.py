@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
-from ...graph.live import TFGraph, TFOp, TFVariable
+from ...graph.live import TFGraph
 from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.trust import hand_on, may_reach_out
@@ -20,6 +19,7 @@ from ...plan.copied import Copied
 from ...plan.effect import Effect
 from ...plan.fault import Fault
 from ...plan.kept_shapes import unsure
+from ...plan.made import Made
 from ...plan.plan import Plan
 from ...plan.step_text import steps_text
 from ...plan.steps import CopyStep
@@ -39,45 +39,6 @@ from .imports import import_stated
 from .node_defs import compiled, tell_shapes
 from .provenance import forget, keep
 from .rollback import all_or_nothing
-
-
-@dataclass
-class Made:
-    """What a plan has made in the live graph.
-
-    Args:
-        graph: the destination.
-        ops: names of the new ops.
-        nodes: the NodeDefs that were added; dropped once they are confirmed.
-        live: name -> new op; dropped once all that Python keeps is there.
-        variables: new variable op name -> `tf.Variable` object, where it could be built.
-        carried: the same for variables of the old graph, in a materialised one.
-        origins: in a graph built anew, variable -> the variable of the old graph that it is.
-        infos: new variable op name -> what it is made of, in names of the destination.
-        values: new variable op name -> the value it is to get: an array, or a `Stored` that is read when it is needed.
-        untrained: new variable op name, or constant -> why it has an initial value, though values were given.
-        frozen: name of a new constant -> the value of the variable it freezes; dropped once it is made.
-        initial: new variable op names that start from their initial value.
-        collections: (name, item) pairs added, in order.
-        init_ops: ops that the source runs once before use, as the init op of a SavedModel, and what they are fed.
-        missed: control-flow contexts of which the copy has only a part: gradients cannot go through these.
-    """
-
-    graph: TFGraph
-    ops: list[str] = field(default_factory=list)
-    nodes: Sequence[Any] = ()
-    live: Mapping[str, TFOp] = field(default_factory=dict)
-    variables: dict[str, TFVariable] = field(default_factory=dict)
-    carried: dict[str, TFVariable] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-    infos: dict[str, VariableInfo] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
-    untrained: dict[str, str] = field(default_factory=dict)
-    frozen: dict[str, Any] = field(default_factory=dict)
-    initial: list[str] = field(default_factory=list)
-    collections: list[tuple[str, Any]] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
-    init_ops: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
 
 def carry_out(effect: Effect, graph: TFGraph) -> Made:

@@ -12,6 +12,7 @@ from ...graph.graph import Mask
 from ...graph.live import TFGraph, TFOp
 from ...graph.traversal import met_from
 from ...plan.copied import Copied
+from ...plan.made import Made
 from ..functions import library as functions
 from ..private.contexts import innermost_context
 from ..private.graphs import (
@@ -29,7 +30,7 @@ from .contexts import keep_contexts
 _HANDLES = (tf.resource, tf.variant)
 
 
-def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None:
+def attach(copied: Copied, graph: TFGraph, made: Made, loose: Any = None) -> None:
     """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections.
 
     Args:
@@ -54,9 +55,9 @@ def attach(copied: Copied, graph: TFGraph, made: Any, loose: Any = None) -> None
     originals = variable_objects(source)
     with graph.as_default():
         for variable in copied.variables:
-            new = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to, copied.step.trainable)
-            if new is not None:
-                made.variables[variable.name] = new
+            built = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to, copied.step.trainable)
+            if built is not None:
+                made.variables[variable.name] = built
     take_slots(graph, made.variables)
     keep_collections(copied, graph, made, contexts, originals)
 

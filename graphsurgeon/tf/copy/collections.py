@@ -16,6 +16,7 @@ from ...graph.live import TFGraph, TFOp, TFVariable
 from ...graph.names import op_name
 from ...graph.variables import Entry
 from ...plan.copied import Copied
+from ...plan.made import Made
 from ..private.graphs import PLAIN, TENSOR, collections_of, is_composite
 from ..private.variables import from_parts, is_partitioned, is_variable
 from ..values.variables import join_collection
@@ -28,7 +29,7 @@ _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.gen
 
 
 def keep_collections(
-    copied: Copied, graph: TFGraph, made: Any, contexts: dict[int, Any], originals: dict[str, TFVariable]
+    copied: Copied, graph: TFGraph, made: Made, contexts: dict[int, Any], originals: dict[str, TFVariable]
 ) -> None:
     """Adds the copies of what the source's collections hold to collections of the destination, in their order.
 
@@ -69,7 +70,7 @@ def keep_collections(
 class _Copies:
     """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
 
-    def __init__(self, copied: Copied, made: Any, originals: dict[str, TFVariable]) -> None:
+    def __init__(self, copied: Copied, made: Made, originals: dict[str, TFVariable]) -> None:
         self._copied, self._live = copied, made.live
         self._variables = {v.was: made.variables.get(v.name) for v in copied.variables}
         self.variables = {id(old): self._variables[name] for name, old in originals.items() if name in self._variables}

@@ -11,11 +11,12 @@ from ...graph.graph import Graph
 from ...graph.selection import select
 from ...plan.copied import Copied, without
 from ...plan.effect import Effect
+from ...plan.made import Made
 from ...plan.plan import Plan
 from ...plan.resolve.rename import keys_renamed
 from ...plan.steps import INITIAL
 from ..fresh import fresh
-from .append import Made, carry_out, read_values
+from .append import carry_out, read_values
 
 
 def materialise(effect: Effect) -> Made:

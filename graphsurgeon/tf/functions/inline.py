@@ -17,8 +17,8 @@ from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import select
+from ...plan.made import Made
 from ...plan.plan import Plan
-from ..copy.append import Made
 from ..copy.attachments import attach
 from ..copy.imports import import_stated
 from ..copy.node_defs import setter_node

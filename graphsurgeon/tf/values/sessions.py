@@ -15,7 +15,7 @@ from ...errors import PlanError, warn
 from ...graph.live import TFGraph, TFSession
 from ...graph.names import op_name
 from ...graph.variables import VariableInfo
-from ..copy.append import Made
+from ...plan.made import Made
 from ..fresh import fresh
 from ..private.graphs import has_op
 from ..private.sessions import catch_up
