@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.traversal import met_from
 from .subject import Subject
 
 #: Constants larger than this are weights: nobody wants them computed to see whether they are a shape.
@@ -84,14 +85,7 @@ def constant(subject: Subject, tensor: tuple[int, int], given: Mapping[int, Any]
 
 def unknowns(subject: Subject, tensors: Iterable[tuple[int, int]]) -> set[int]:
     """Returns the ops that would have to be known for some tensors to be constants."""
-    graph, todo, out = subject.graph, [op for op, _ in tensors], set[int]()
-    seen = set(todo)
-    while todo:
-        op = todo.pop()
-        if graph.types[op] not in _COMPUTED:
-            out |= {op} if graph.types[op] != "Const" else set()
-            continue
-        ahead = set(graph.data.row(op).tolist()) - seen
-        seen |= ahead
-        todo += ahead
-    return out
+    types, data = subject.graph.types, subject.graph.data
+    start = (op for op, _ in tensors)
+    above = met_from(start, lambda op: data.row(op).tolist() if types[op] in _COMPUTED else ())
+    return {op for op in above if types[op] not in _COMPUTED and types[op] != "Const"}

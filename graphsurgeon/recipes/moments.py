@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import PlanError
 from ..graph.graph import Mask
 from ..graph.names import free_name
+from ..graph.traversal import backward, met_from
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..words import few
@@ -104,22 +105,19 @@ def averages_read(found: Subject, kept: set[int]) -> list[str]:
 def averaged(found: Subject) -> Averages:
     """Returns what is averaged into which variables, as the ops that assign to them say."""
     graph, out = found.graph, Averages()
+
+    def ahead(tensor: Tensor) -> list[Tensor]:
+        kept = found.reads(tensor[0]) if graph.types[tensor[0]] in _KEPT else []
+        return kept + [found.reads(one)[1] for one in _assigned(found, tensor[0])]  # an average without its bias
+
     for op in found.typed(*ASSIGNS):
         reads = found.reads(op)
         variable = reads[0][0]
         if graph.types[variable] not in VARIABLE_TYPES or len(reads) < 2:
             continue
-        between: set[int] = set()
-        todo, seen = [reads[1]], {reads[1]}
-        while todo:
-            tensor = todo.pop()
-            ahead = found.reads(tensor[0]) if graph.types[tensor[0]] in _KEPT else []
-            for one in _assigned(found, tensor[0]):  # an average without its bias
-                between.add(found.reads(one)[0][0])
-                ahead = [*ahead, found.reads(one)[1]]
-            todo += [one for one in ahead if one not in seen]
-            seen.update(ahead)
-        for tensor in seen:
+        above = met_from([reads[1]], ahead)
+        between = {found.reads(one)[0][0] for tensor in above for one in _assigned(found, tensor[0])}
+        for tensor in above:
             out.kept[tensor].add(variable)
             out.between[tensor] |= between - {variable}
     return out
@@ -238,12 +236,5 @@ def _over_batch(found: Subject, mean: int) -> bool:
 def _is_fed(found: Subject, op: int) -> bool:
     """Whether what an op gives depends on more than constants and variables."""
     graph = found.graph
-    todo, seen = [op], {op}
-    while todo:
-        one = todo.pop()
-        ahead = graph.data.row(one).tolist()
-        if not ahead and graph.types[one] != "Const" and graph.types[one] not in VARIABLE_TYPES:
-            return True
-        todo += [other for other in ahead if other not in seen]
-        seen.update(ahead)
-    return False
+    first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
+    return bool((first & ~graph.typed(("Const", *VARIABLE_TYPES))).any())

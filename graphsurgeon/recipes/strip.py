@@ -12,7 +12,7 @@ from ..graph.functions import CALLS, called_by, reachable
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
 from ..graph.selection import select
-from ..graph.traversal import end_of
+from ..graph.traversal import backward, end_of, met_from
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.closure import variable_ops, variable_parts
 from ..plan.plan import Plan
@@ -222,22 +222,8 @@ def _listed(things: Any) -> list[Any]:
 def _needed(found: Subject, wanted: Iterable[str], fed: Iterable[str]) -> Mask:
     """A mask of the ops that some tensors need, from those that are fed on."""
     graph = found.graph
-    return _above(found, [graph.index[name.partition(":")[0]] for name in wanted if name not in fed], fed)
-
-
-def _above(found: Subject, ops: Iterable[int], fed: Iterable[str]) -> Mask:
-    graph = found.graph
-    cut = {graph.tensor(name) for name in fed}
-    todo = list(ops)
-    seen = set(todo)
-    while todo:
-        op = todo.pop()
-        ahead = [tensor[0] for tensor in found.reads(op) if tensor not in cut]
-        for one in [*ahead, *graph.control.row(op).tolist()]:
-            if one not in seen:
-                seen.add(one)
-                todo.append(one)
-    return graph.mask(sorted(seen))
+    ends = graph.mask(graph.index[name.partition(":")[0]] for name in wanted if name not in fed)
+    return backward(graph, ends, frozenset(map(graph.tensor, fed)))
 
 
 def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan:
@@ -248,7 +234,8 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
         if graph.types[op] == "Placeholder":
             continue
         if needed[op]:
-            other = next(f"{graph.names[op]}:{at}" for _, at in _inner_reads(found, op, needed) if at != port)
+            read = [at for reader, at in graph.consumers.ends(op) if needed[reader]]
+            other = next(f"{graph.names[op]}:{at}" for at in read if at != port)
             wrong = f"{name!r} is to be fed, and the outputs need {other!r} of the same op"
             raise found.refused(wrong, f"Feed that too: inputs={[name, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
@@ -264,7 +251,8 @@ def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
     graph, state = found.graph, found.graph.state
     held, savers = needed.copy(), _savers(found)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
-    starts = {op: _above(found, [op], ()) for op in map(graph.index.__getitem__, found.first)}
+    starts = {op: backward(graph, graph.mask([op])) for op in map(graph.index.__getitem__, found.first)}
+    cuts = frozenset(map(graph.tensor, fed))
     while True:
         for variable in state.variables.values():
             if variable.op in graph.index and held[graph.index[variable.op]]:
@@ -277,7 +265,7 @@ def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
                 held[[graph.index[name] for name in names if name in graph.index]] = True
         for op, run in starts.items():  # what is run first, where it fills one of these tables
             held[op] |= bool((held & fills & run).any())
-        wider = _above(found, np.flatnonzero(held).tolist(), fed)
+        wider = backward(graph, held, cuts)
         if (wider == needed).all():
             return wider
         held, needed = wider.copy(), wider
@@ -321,11 +309,6 @@ def _contexts(found: Subject) -> list[set[int]]:
 
 #: Ops without which there is no loop and no cond.
 _TURNS = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefMerge", "RefSwitch", "Switch"})
-
-
-def _inner_reads(found: Subject, op: int, needed: Mask) -> list[tuple[int, int]]:
-    graph = found.graph
-    return [(reader, port) for reader, port in graph.consumers.ends(op) if needed[reader]]
 
 
 # -- checks ---------------------------------------------------------------------------------------
@@ -423,7 +406,8 @@ def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
         return tensor
 
     moved = {graph.name((op, 0)): graph.name(kept(source)) for op, source in pairs.items() if found.readers(op)}
-    ends = {op: graph.name(kept(source)) for op, source in pairs.items() if _named(found, op)}
+    named = [op for op in pairs if graph.names[op] in found.ends or not found.readers(op)]
+    ends = {op: graph.name(kept(pairs[op])) for op in named}
     for op, end in ends.items():  # an identity under its name
         reader = graph.names[found.readers(*graph.tensor(end))[0][0]]
         wish = free_name(f"{graph.names[op]}_kept", plan.after().taken)
@@ -441,10 +425,6 @@ def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
     names = [graph.names[op] for op in pairs if op not in ends]
     names += [graph.names[one] for op in ends for one in graph.data.row(op).tolist()]
     return loosened(plan, graph, names, found.ends)
-
-
-def _named(found: Subject, op: int) -> bool:
-    return found.graph.names[op] in found.ends or not found.readers(op)
 
 
 def _masked(found: Subject, random: int) -> list[tuple[int, int]]:
@@ -518,13 +498,6 @@ def _share(found: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Call
 
 
 def _is_random(found: Subject, op: int) -> bool:
-    seen, todo = {op}, [op]
-    while todo:
-        one = todo.pop()
-        if found.graph.types[one] in _RANDOM:
-            return True
-        for ahead in found.graph.data.row(one).tolist() if found.graph.types[one] in _SCALED else ():
-            if ahead not in seen:
-                seen.add(ahead)
-                todo.append(ahead)
-    return False
+    types, data = found.graph.types, found.graph.data
+    above = met_from([op], lambda one: data.row(one).tolist() if types[one] in _SCALED else ())
+    return any(types[one] in _RANDOM for one in above)
