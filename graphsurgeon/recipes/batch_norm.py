@@ -252,8 +252,7 @@ def _chain(found: Subject, op: int) -> _Chain | None:
     if kind == "MatMul" and held["transpose_b"].b:
         axis = 0
     channels = weights.shape[2] * weights.shape[3] if kind == "DepthwiseConv2dNative" else weights.shape[axis]
-    first = held["data_format"].s.startswith(b"NC") if "data_format" in held else False
-    shape = (channels, *[1] * (weights.ndim - 2)) if first else (channels,)
+    shape = (channels, *[1] * (weights.ndim - 2)) if _first(held) else (channels,)
     scale, offset, rest, pays = np.ones(channels), np.zeros(channels), [], False
     last = op
     while graph.names[last] not in found.ends and not len(graph.control_consumers.row(last)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import one_of
 from ..graph.boundary import Tensor, entering
-from ..graph.functions import BRANCHING, CALLS, called_by, reachable
+from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.selection import select
@@ -269,8 +269,7 @@ def _typed(found: Subject, kinds: tuple[str, ...]) -> Mask:
     fits: Callable[[str], bool] = lambda one: any(fnmatchcase(one, kind) for kind in kinds)  # noqa: E731
     out = graph.typed(tuple(one for one in dict.fromkeys(graph.types) if fits(one)))
     for op in found.typed(*_CALLING):
-        called = [one.function for one in called_by(graph.nodes[op], graph.functions)]
-        inner = {node.op for name in reachable(called, graph.functions) for node in graph.functions[name].node_def}
+        inner = found.inside(op)
         whole = "Const" in kinds  # what may be there: all of it; what is looked for: some of it
         out[op] = all(map(fits, inner)) if whole else any(map(fits, inner))
     return out

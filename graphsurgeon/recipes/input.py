@@ -84,7 +84,8 @@ def set_input(
     said = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in (sizes or {}).items()}
     for op in said:
         found.graph.find(op, asked)
-    plan = _resized(found, wishes, _repaired(found, wishes, said))
+    shapes = {wish.op: wish.shape for wish in wishes if wish.reshaped}
+    plan = _resized(found, shapes, _repaired(found, wishes, said))
     for wish in wishes:
         plan = _cast(plan, wish)
     for fault in plan.check():
@@ -227,9 +228,7 @@ class _Trial:
     def _inferred(self, left: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
         """The shapes that TensorFlow infers with what is repaired so far, the ops that are left apart."""
         graph = self._found.graph
-        plan = _reshaped(self._found.plan, self._found, self._sizes)
-        for op, numbers in {**self._said, **self._repaired}.items():
-            plan = _says(plan, self._found, op, numbers)
+        plan = _resized(self._found, self._sizes, {**self._said, **self._repaired})
         plan = plan.detach([graph.names[op] for op in left], side="inputs")
         verdict = plan.effect.verdict
         for fault in verdict.faults:
@@ -291,18 +290,15 @@ def _ends_there(found: Subject, op: int, was: Shape, now: Shape, numbers: list[i
 # -- the plan ---------------------------------------------------------------------------------------
 
 
-def _resized(found: Subject, wishes: list[_Wish], repaired: Mapping[int, Shape]) -> Plan:
-    plan = _reshaped(found.plan, found, {wish.op: wish.shape for wish in wishes if wish.reshaped})
-    for op, numbers in repaired.items():
+def _resized(found: Subject, shapes: Mapping[str, Any], said: Mapping[int, Shape]) -> Plan:
+    """Gives placeholders other shapes, and lets ops that say a size say another."""
+    plan = found.plan
+    for name, shape in shapes.items():
+        plan = plan.set_attr(name, "shape", None if shape is None else list(shape))
+        if "_output_shapes" in found.graph.nodes[found.graph.index[name]].attr:
+            plan = plan.set_attr(name, "_output_shapes", None)
+    for op, numbers in said.items():
         plan = _says(plan, found, op, numbers)
-    return plan
-
-
-def _reshaped(plan: Plan, found: Subject, shapes: Mapping[str, Any]) -> Plan:
-    for op, shape in shapes.items():
-        plan = plan.set_attr(op, "shape", None if shape is None else list(shape))
-        if "_output_shapes" in found.graph.nodes[found.graph.index[op]].attr:
-            plan = plan.set_attr(op, "_output_shapes", None)
     return plan
 
 

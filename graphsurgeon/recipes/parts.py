@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..editor import Editor
 from ..errors import PlanError
 from ..graph.boundary import entering
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
-from ..graph.selection import Query, Selection
+from ..graph.selection import Selection, listed
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..open import open
 from .subject import ends_now
@@ -36,10 +34,9 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
         inputs: tensors that are fed; those that the ops do not read are left out.
         outputs: the tensors that they are for.
     """
-    names = tuple(graph.names[op] for op in np.flatnonzero(mask).tolist())
     read = entering(graph, mask, frozenset(inputs))
     ends = tuple(graph.tensor(name) for name in outputs)
-    return Selection(graph, mask, Query("names", names), tuple(one for one in inputs if one in read), ends)
+    return replace(listed(graph, mask), inputs=tuple(one for one in inputs if one in read), outputs=ends)
 
 
 def placeholders(chosen: Selection) -> list[str]:

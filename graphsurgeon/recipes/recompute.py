@@ -17,7 +17,7 @@ from ..graph.boundary import Tensor
 from ..graph.contexts import EXITS, FLOW_TYPES, loops_of
 from ..graph.frames import order
 from ..graph.graph import Graph, Ints, Mask
-from ..graph.selection import Query, Selection, select
+from ..graph.selection import Selection, listed, select
 from ..graph.traversal import backward, followed, forward, reached
 from ..graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ..plan.plan import Plan
@@ -86,8 +86,7 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
     if not copied.any():
         wrong = "no gradient reads anything that could be computed again"
         raise found.refused(wrong, "Name blocks=[...] of ops between the inputs and the loss")
-    names = tuple(graph.names[op] for op in np.flatnonzero(copied).tolist())
-    chosen = Selection(graph, copied, Query("names", names))
+    chosen = listed(graph, copied)
     plan = found.plan.copy(
         chosen, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
     )

@@ -10,10 +10,9 @@ from ..editor import Editor
 from ..errors import PlanError
 from ..graph.names import free_name, tensor_name, valid_scope
 from ..graph.traversal import backward
-from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from ..words import few
-from .parts import block, keys_of, part
+from .parts import block, keys_of, part, placeholders
 from .subject import ends_now, results, subject, tensors
 
 
@@ -101,9 +100,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
         more = few([repr(f"{name}:0") for name in lost])
         wrong = f"what computes {few(map(repr, wanted))} also reads {more}, which nothing would feed"
         raise found.refused(wrong, f"Take it in: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
-    read = {graph.name(one) for one in chosen.inputs} | {
-        f"{graph.names[op]}:0" for op in chosen.numbers if graph.types[op] in PLACEHOLDER_TYPES
-    }
+    read = {*map(graph.name, chosen.inputs), *placeholders(chosen)}
     unread = [name for name in fed if name not in read]
     if unread:
         wrong = f"no output needs {few(map(repr, unread))}"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PlanError
-from ..graph.functions import CALLS, called_by, reachable
-from ..graph.graph import Graph, Mask
+from ..graph.functions import CALLS
+from ..graph.graph import Mask
 from ..graph.names import free_name
 from ..graph.selection import select
 from ..graph.traversal import backward, end_of, met_from
@@ -280,7 +280,7 @@ def _savers(found: Subject) -> dict[int, list[int]]:
     graph = found.graph
     variables = graph.state.variables.values()
     mute = {graph.index[v.op] for v in variables if v.op in graph.index and v.initializer not in graph.index}
-    inner = {op: _inner(graph, op) for op in found.typed(*CALLS)} if mute else {}
+    inner = {op: found.inside(op) for op in found.typed(*CALLS)} if mute else {}
     savers: dict[int, list[int]] = {one: [] for one in mute}
     for op, kinds in inner.items():
         if kinds >= {"RestoreV2", "AssignVariableOp"}:
@@ -291,13 +291,6 @@ def _savers(found: Subject) -> dict[int, list[int]]:
             for one in mute.intersection(read):
                 savers[one] += [op, *saves]
     return savers
-
-
-def _inner(graph: Graph, op: int) -> set[str]:
-    """The op types in the functions that an op calls, at any depth."""
-    node, known = graph.nodes[op], graph.functions
-    called = [one.function for one in called_by(node, known) if one.function in known] if node is not None else []
-    return {inner.op for name in reachable(called, known) for inner in known[name].node_def}
 
 
 def _contexts(found: Subject) -> list[set[int]]:
@@ -341,7 +334,7 @@ def _is_guard(found: Subject, op: int) -> bool:
     for reader in graph.consumers.row(op).tolist():
         if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in found.ends:
             return False
-    inner = _inner(graph, op)
+    inner = found.inside(op)
     return "Assert" in inner and inner <= {"Assert", "Const", "Identity", "NoOp"}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..editor import Editor
 from ..errors import PlanError
+from ..graph.functions import called_by, reachable
 from ..graph.graph import Graph
 from ..graph.names import renamed_end, tensor_name
 from ..graph.trace import Trace
@@ -60,6 +61,12 @@ class Subject:
     def typed(self, *types: str) -> list[int]:
         """Returns the numbers of the ops of some types, in graph order."""
         return np.flatnonzero(self.graph.typed(types)).tolist()
+
+    def inside(self, op: int) -> set[str]:
+        """Returns the op types in the functions that an op calls, at any depth."""
+        node, known = self.graph.nodes[op], self.graph.functions
+        called = [one.function for one in called_by(node, known) if one.function in known] if node is not None else []
+        return {inner.op for name in reachable(called, known) for inner in known[name].node_def}
 
     def refused(self, wrong: str, instead: str) -> PlanError:
         """Returns the error that a precondition does not hold."""
