@@ -9,13 +9,12 @@ import numpy as np
 
 from ..graph.graph import Mask
 from ..graph.names import free_name
-from ..graph.selection import select
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..words import few
 from .constants import constant, unknowns
 from .moments import Averages, averaged, averages_read, settle_moments
-from .subject import Subject, loosened, subject
+from .subject import Subject, below, loosened, subject
 
 _NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 #: Ops with weights as their second input -> the axis of these that is the channel of the result.
@@ -232,7 +231,7 @@ def fold(found: Subject) -> Plan:
         plan = plan.insert(more, on=f"{op}:0", name=made, only=first)
         moved |= {f"{last}:0": f"{made}/add:0"} if found.readers(chain.rest[-1]) else {}
         old = free_name(f"{last}_unfolded", graph.taken)
-        renames |= {name: name for name in select(graph, scope=last).names} if last in graph.scopes.index else {}
+        renames |= below(graph, last)
         renames |= {last: old, f"{made}/add": last, f"{made}/add/y": free_name(f"{last}/offset", graph.taken)}
         gone += [graph.names[one] for one in chain.rest[:-1]] + [old]
     plan = plan.reroute(moved) if moved else plan

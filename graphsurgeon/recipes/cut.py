@@ -13,13 +13,12 @@ from ..graph.boundary import Tensor, entering
 from ..graph.functions import BRANCHING, CALLS
 from ..graph.graph import Mask
 from ..graph.names import free_name
-from ..graph.selection import select
 from ..graph.traversal import backward, forward
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.plan import Plan
 from ..words import few
 from .constants import constant
-from .subject import Subject, loosened, subject
+from .subject import Subject, below, loosened, subject
 
 _SUMS = ("Add", "AddV2", "Div", "Mul", "RealDiv", "Sub")
 #: What is done before a model: name of the pattern -> op types.
@@ -145,8 +144,7 @@ def named_anew(plan: Plan, found: Subject, fed: Iterable[str]) -> tuple[Plan, di
     for name in fed:
         old, _, port = name.partition(":")
         if port == "0" and (new := f"{old}_0_detached") in graph.index:
-            inner = select(found.graph, scope=old).names if old in found.graph.scopes.index else ()
-            names |= {**{one: one for one in inner}, old: free_name(f"{old}_before", graph.taken), new: old}
+            names |= {**below(found.graph, old), old: free_name(f"{old}_before", graph.taken), new: old}
     return (plan.rename(names) if names else plan), {old: new for old, new in names.items() if old != new}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..editor import Editor
-from ..errors import PlanError, TrustError
+from ..errors import PlanError
 from ..graph.graph import TensorInfo
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import select
@@ -19,7 +19,7 @@ from ..plan.plan import Plan
 from ..words import few
 from .constants import constant
 from .sizes import MADE, SIZED, Shape, combined, kept_axes, regrouped, upscaled
-from .subject import Subject, answers, ends_now, subject, tensors
+from .subject import Subject, answers, ends_now, proving, subject, tensors
 
 #: Unknown sizes are tried as so many times the old one.
 _TRIED = (2, 3)
@@ -392,17 +392,10 @@ class _Proof:
         Raises:
             PlanError: they do, or one of them cannot be made.
         """
-        try:
+        with proving(self.found):
             whole = self._ran(self._fed(0), None)
             proof = replace(self, wanted=list(whole.results), known={**whole.feeds, **self.known})
             proof.compare(whole.results)
-        except TrustError:
-            raise
-        except PlanError as error:
-            if error.asked == self.found.asked:
-                raise
-            wrong = f"the proof cannot run: {error.wrong}"
-            raise self.found.refused(wrong, f"{error.instead}; or verify=False") from error
 
     def compare(self, whole: Mapping[str, Any]) -> None:
         """Refuses a plan whose runs differ from those of the graph, where they can be compared."""

@@ -9,11 +9,11 @@ from ..errors import did_you_mean
 from ..graph.graph import Mask
 from ..graph.match.match import Match, Matches
 from ..graph.names import free_name
-from ..graph.selection import Selection, select
+from ..graph.selection import Selection
 from ..graph.variables import VARIABLE_TYPES
 from ..plan.plan import Plan
 from ..words import few
-from .subject import ASSIGNS, Subject, loosened, subject
+from .subject import ASSIGNS, Subject, loosened, replaced, subject
 
 _QUANTIZED = (
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel",
@@ -49,12 +49,7 @@ def strip_quantization(thing: Any) -> Plan:
         raise found.refused(wrong, "There is nothing to take out; ed.select(op='Quantize*') lists real quantization")
     ends = [op for op in rounds if graph.names[op] in found.ends or not found.readers(op)]
     for op in ends:  # an identity under its name
-        name, source = graph.names[op], graph.name(found.reads(op)[0])
-        new, old = (free_name(f"{name}_{word}", plan.after().taken) for word in ("kept", "rounded"))
-        plan = plan.insert("Identity", on=source, name=new, only=name)
-        plan = plan.reroute(f"{name}:0", to=f"{new}:0") if found.readers(op) else plan
-        inner = select(graph, scope=name).names if name in graph.scopes.index else ()
-        plan = plan.rename({**{one: one for one in inner}, name: old, new: name}).remove(old)
+        plan = replaced(plan, found, op, graph.name(found.reads(op)[0]), graph.names[op], "rounded")
     inside = [graph.names[op] for op in rounds if op not in ends]
     plan = plan.remove(inside, stitch=True) if inside else plan
     ranges = {op for one in rounds for op, _ in found.reads(one)[1:]}

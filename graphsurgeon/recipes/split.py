@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..editor import Editor
-from ..errors import PlanError, TrustError
 from ..graph.boundary import entering
 from ..graph.graph import Mask
 from ..graph.selection import Selection
@@ -16,7 +15,7 @@ from ..graph.traversal import backward, forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..words import few
 from .parts import Part, block, keys_of, part, placeholders
-from .subject import Subject, answers, results, subject, tensors
+from .subject import Subject, answers, proving, results, subject, tensors
 
 
 class Halves(NamedTuple):
@@ -135,14 +134,10 @@ def _run(half: Part, fed: Mapping[str, Any]) -> dict[str, Any]:
 def _prove(found: Subject, ed: Editor, halves: tuple[Part, Part], wanted: list[str], feeds: Any) -> None:
     """Runs the model, and its halves one after the other: the numbers must be the same."""
     first, second = halves
-    try:
+    with proving(found):
         whole = answers(ed, feeds, wanted)
         between = _run(first, whole.feeds)
         got = between | _run(second, {**whole.feeds, **between})
-    except TrustError:
-        raise
-    except PlanError as error:
-        raise found.refused(f"the proof cannot run: {error.wrong}", f"{error.instead}; or verify=False") from error
     for tensor in wanted:
         one, other = np.asarray(whole.results[tensor]), np.asarray(got[tensor])
         if not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):

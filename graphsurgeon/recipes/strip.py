@@ -10,8 +10,6 @@ import numpy as np
 from ..errors import PlanError
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
-from ..graph.names import free_name
-from ..graph.selection import select
 from ..graph.traversal import backward, end_of, met_from
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.closure import variable_ops, variable_parts
@@ -21,7 +19,7 @@ from .batch_norm import fold, settle
 from .constants import constant, unknowns
 from .cut import named_anew
 from .quantization import settle_ranges
-from .subject import Subject, loosened, results, subject, tensors
+from .subject import Subject, loosened, replaced, results, subject, tensors
 
 #: Ops that hand on what they read, and look at it.
 _LOOKING = ("CheckNumerics", "CheckNumericsV2", "Print")
@@ -403,14 +401,8 @@ def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
     ends = {op: graph.name(kept(pairs[op])) for op in named}
     for op, end in ends.items():  # an identity under its name
         reader = graph.names[found.readers(*graph.tensor(end))[0][0]]
-        wish = free_name(f"{graph.names[op]}_kept", plan.after().taken)
-        plan = plan.insert("Identity", on=end, name=wish, only=reader)
-        old = free_name(f"{graph.names[op]}_dropped", plan.after().taken)
-        if found.readers(op):
-            plan = plan.reroute(moved_name := graph.name((op, 0)), to=f"{wish}:0")
-            moved.pop(moved_name)
-        inner = select(graph, scope=graph.names[op]).names if graph.names[op] in graph.scopes.index else ()
-        plan = plan.rename({**{n: n for n in inner}, graph.names[op]: old, wish: graph.names[op]}).remove(old)
+        plan = replaced(plan, found, op, end, reader, "dropped")
+        moved.pop(graph.name((op, 0)), None)
     plan = plan.reroute(moved) if moved else plan
     for op, source in pairs.items():
         if len(graph.control_consumers.row(op)) and op not in ends:

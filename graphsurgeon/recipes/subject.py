@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..editor import Editor
-from ..errors import PlanError
+from ..errors import PlanError, TrustError
 from ..graph.functions import called_by, reachable
 from ..graph.graph import Graph
-from ..graph.names import renamed_end, tensor_name
+from ..graph.names import free_name, renamed_end, tensor_name
+from ..graph.selection import select
 from ..graph.trace import Trace
 from ..plan.plan import Plan
 from ..plan.resolve.remove import protected
@@ -93,6 +95,23 @@ def answers(ed: Editor, feeds: Any, wanted: Any, plan: Plan | None = None) -> Tr
     if ran.stopped:
         raise PlanError("trace()", ran.stopped, "Give what it can be run with: feeds={...}")
     return ran
+
+
+@contextmanager
+def proving(found: Subject) -> Iterator[None]:
+    """Says of a proof that cannot run how to leave it out; what the proof itself has found wrong is said as it is.
+
+    Raises:
+        PlanError: it cannot run, or has found something.
+    """
+    try:
+        yield
+    except TrustError:
+        raise
+    except PlanError as error:
+        if error.asked == found.asked:
+            raise
+        raise found.refused(f"the proof cannot run: {error.wrong}", f"{error.instead}; or verify=False") from error
 
 
 #: Ops that give a variable another value; those of reference variables give the variable.
@@ -197,6 +216,29 @@ def unread(graph: Graph) -> list[str]:
 
 #: Nobody wants these for what they give, though nothing reads them.
 _NO_RESULTS = ("Assert", "Const", "NoOp", "Placeholder", "RestoreV2", "SaveV2", "VarIsInitializedOp")
+
+
+def below(graph: Graph, name: str) -> dict[str, str]:
+    """Returns the ops in the scope that an op gives its name to, each with its own name: they do not move with it."""
+    return {one: one for one in select(graph, scope=name).names} if name in graph.scopes.index else {}
+
+
+def replaced(plan: Plan, found: Subject, op: int, tensor: str, only: str, word: str) -> Plan:
+    """Returns the plan that puts an identity in the place of an op, under its name.
+
+    Args:
+        plan: the steps so far.
+        found: what the recipe works on.
+        op: the op, which goes.
+        tensor: what the identity reads.
+        only: the op that reads the identity, of those that read the tensor.
+        word: what the op is called behind its name until it goes.
+    """
+    name = found.graph.names[op]
+    new, old = (free_name(f"{name}_{ending}", plan.after().taken) for ending in ("kept", word))
+    plan = plan.insert("Identity", on=tensor, name=new, only=only)
+    plan = plan.reroute(f"{name}:0", to=f"{new}:0") if found.readers(op) else plan
+    return plan.rename({**below(found.graph, name), name: old, new: name}).remove(old)
 
 
 def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
