@@ -17,6 +17,7 @@ from ...graph.live import TFSession
 from ...graph.noted import SAMPLE, Watch
 from ..functions.calls import Calls
 from ..private.graphs import op_definition
+from ..values.transfer import bounded
 from .probes import Probed
 from .watched_run import Ran, watched_run
 
@@ -70,14 +71,9 @@ def passes(
         else known[number] or _NOTE
         for number in range(len(ends))
     ]
-    while left and not whole.ended:
-        here, total = [], 0
-        for number in left:
-            if here and total + sizes[number] > memory:
-                break
-            here.append(number)
-            total += sizes[number]
-        left = left[len(here) :]
+    for here in bounded({number: sizes[number] for number in left}, memory):
+        if whole.ended:
+            break
         if again is not None:
             session = again()
         ran = run(here, fetch=False, dead=whole.dead)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import PlanError, one_of
 from ...graph.names import starred
 from ...words import few
 from ..save.write import beside, claim_saved, put_checkpoint, read_back, refuse_taken, write_checkpoint
-from .checkpoints import Checkpoint, Stored
+from .checkpoints import Checkpoint
+from .transfer import bounded
 
 #: So many bytes are held at once, or one value.
 _BATCH = 64 << 20
@@ -39,10 +40,12 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str,
     written = renamed(known, names, asked)
     keys = {name: (written[name], "") for name in known}
     stored = {name: checkpoint.stored(name) for name in known}
-    total = sum(one.nbytes for one in stored.values())
+    sizes = {name: one.nbytes for name, one in stored.items()}
+    total = sum(sizes.values())
+    values = ({name: stored[name].read() for name in names} for names in bounded(sizes, _BATCH))
     with beside(prefix, asked, total) as folder:
         new = os.path.join(folder, "values")
-        write_checkpoint(new, _batches(stored), keys, total, asked)
+        write_checkpoint(new, values, keys, total, asked)
         read_back(new, written.values(), asked)
         put_checkpoint(new, prefix)
     claim_saved(prefix, "checkpoint")
@@ -86,20 +89,6 @@ def _by_rule(old: str, new: str, known: list[str], asked: str) -> dict[str, str]
     lead, to = f"{old.rstrip('/')}/", new.rstrip("/")
     inside = {name: f"{to}/{name.removeprefix(lead)}".lstrip("/") for name in known if name.startswith(lead)}
     return inside | ({old: new} if old in known else {})
-
-
-def _batches(stored: Mapping[str, Stored]) -> Iterator[dict[str, Any]]:
-    """Yields values, so many at a time as are to be held at once."""
-    batch: dict[str, Any] = {}
-    held = 0
-    for name, one in stored.items():
-        if batch and held + one.nbytes > _BATCH:
-            yield batch
-            batch, held = {}, 0
-        batch[name] = one.read()
-        held += one.nbytes
-    if batch:
-        yield batch
 
 
 def stored_names(place: Any, asked: str) -> frozenset[str]:

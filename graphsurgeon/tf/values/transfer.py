@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -25,6 +25,7 @@ from .memory import Rooms, give_back
 from .variables import as_arrays, assigned, told_empty, value_of
 
 tf1 = tf.compat.v1
+Thing = TypeVar("Thing")
 
 #: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
 _RUNS, _SMALL_RUNS = 128, 8
@@ -34,8 +35,27 @@ _SMALL, _MOST = 16 << 20, 128 << 20
 _LITTLE = 4 << 20
 
 
+def bounded(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
+    """Yields things in order, together no larger than a limit; one that is larger comes alone.
+
+    Args:
+        sizes: thing -> bytes.
+        limit: how many bytes.
+    """
+    batch: list[Thing] = []
+    held = 0
+    for thing, size in sizes.items():
+        if batch and held + size > limit:
+            yield batch
+            batch, held = [], 0
+        batch.append(thing)
+        held += size
+    if batch:
+        yield batch
+
+
 def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yields names in order, together no larger than the largest; where all are small, a share of all.
+    """Returns names in order, together no larger than the largest; where all are small, a share of all.
 
     Args:
         sizes: name -> bytes.
@@ -48,16 +68,7 @@ def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     limit = max(largest, total // _RUNS)
     if largest < _SMALL:
         limit = max(_SMALL, min(total // _SMALL_RUNS, _MOST))
-    batch: list[str] = []
-    held = 0
-    for name, size in sizes.items():
-        if batch and held + size > limit:
-            yield batch
-            batch, held = [], 0
-        batch.append(name)
-        held += size
-    if batch:
-        yield batch
+    return bounded(sizes, limit)
 
 
 def stream(session: TFSession, infos: Iterable[VariableInfo], asked: str) -> Iterator[dict[str, Any]]:
