@@ -138,7 +138,7 @@ def test_who_runs_the_session_past_the_duplicate_sees_one_version_too(same, prot
         session, both = replica.session, [replica["net/w"], replica["net/b"]]
         real = replica_values.feed
 
-        def slow(session, values, pairs, options=None):
+        def slow(session, values, pairs):
             for name, value in values.items():
                 real(session, {name: value}, pairs)
                 if not threads:

@@ -198,7 +198,7 @@ def test_the_threads_would_see_a_mix_without_the_door(monkeypatch):
     replica = gs.duplicate(net(m), values=m.session)
     real, seen = replica_values.feed, []
 
-    def slow(session, values, pairs, options=None):
+    def slow(session, values, pairs):
         for name, value in values.items():
             real(session, {name: value}, pairs)
             replica._state.torn = False
@@ -219,7 +219,7 @@ def test_an_update_that_fails_half_way_keeps_readers_out_until_the_next(monkeypa
     replica = gs.duplicate(net(m), values=m.session)
     real = replica_values.feed
 
-    def breaks(session, values, pairs, options=None):
+    def breaks(session, values, pairs):
         real(session, {"net/w": values["net/w"]}, pairs)
         raise RuntimeError("the line is cut")
 

@@ -297,9 +297,9 @@ def mixed(old: Any, new: Any, tau: float) -> Any:
     return np.asarray(old + np.asarray(tau, old.dtype) * (new - old), old.dtype)
 
 
-def feed(session: TFSession, values: Mapping[str, Any], pairs: Mapping[str, Pair], options: Any = None) -> None:
+def feed(session: TFSession, values: Mapping[str, Any], pairs: Mapping[str, Pair]) -> None:
     """Sets copies through their own initialisers; see `put`."""
-    put(session, dict(values), {name: pair.new for name, pair in pairs.items()}, options=options)
+    put(session, dict(values), {name: pair.new for name, pair in pairs.items()})
 
 
 def setters(session: TFSession, pairs: Mapping[str, Pair]) -> list[Any]:

@@ -119,7 +119,6 @@ def put(
     values: dict[str, Any],
     variables: Mapping[str, VariableInfo],
     rooms: Rooms | None = None,
-    options: Any = None,
 ) -> None:
     """Sets variables and drops the values: one run, where no two share the tensor of their initial value.
 
@@ -128,7 +127,6 @@ def put(
         values: variable op name -> array; it is emptied.
         variables: what each is made of.
         rooms: memory of our own for the values; None: TensorFlow may keep the arrays that are given.
-        options: as for `Session.run`.
     """
     while values:
         feeds: dict[str, Any] = {}
@@ -143,7 +141,7 @@ def put(
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         if rooms is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
             give_back()
-        set_values(session, ops, feeds, options)
+        set_values(session, ops, feeds)
 
 
 def transfer_values(
@@ -203,7 +201,7 @@ def unsettable(names: Sequence[str], asked: str) -> PlanError:
     )
 
 
-def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[str, Any], options: Any = None) -> None:
+def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[str, Any]) -> None:
     """Runs initialisers in one run, each with a value in the place of its initial one.
 
     A variable of an unknown shape may get a value of another shape than it began with, and what TensorFlow has once
@@ -213,18 +211,15 @@ def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[
         session: the session.
         initializers: the ops.
         feeds: name of the tensor that an initialiser assigns -> value.
-        options: as for `Session.run`.
     """
     graph = session.graph
     fed = {name: graph.get_tensor_by_name(name) for name in feeds}
     odd = {name for name, value in feeds.items()
            if not (fed[name].shape.is_compatible_with(np.shape(value)) and graph.is_feedable(fed[name]))}  # fmt: skip
     if not odd:
-        session.run(list(initializers), feeds, options=options)
+        session.run(list(initializers), feeds)
         return
     request = config_pb2.CallableOptions(feed=list(feeds), target=[op.name for op in initializers])
-    if options is not None:
-        request.run_options.CopyFrom(options)
     run = callable_of(session, request)
     if run is not None:
         run(*(np.asarray(value, graph.get_tensor_by_name(name).dtype.as_numpy_dtype) for name, value in feeds.items()))
@@ -234,7 +229,7 @@ def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[
         name = op.inputs[1].name
         ops.append(_any_shape(op) if name in odd else op)
         again[ops[-1].inputs[1]] = feeds[name]
-    session.run(ops, again, options=options)
+    session.run(ops, again)
 
 
 def _any_shape(initializer: TFOp) -> TFOp:
