@@ -38,13 +38,14 @@ class Values(Protocol):
         """Returns the names of the variable ops that `fill` sets."""
 
     def untrained(self) -> dict[str, str]:
-        """Returns which of these hold initial values only, each with the reason."""
+        """Returns which of these hold initial values only, each with the reason: none of a checkpoint."""
+        return {}
 
     def start(self, session: TFSession) -> None:
         """Fills the tables, where the source says how."""
 
 
-class CheckpointValues:
+class CheckpointValues(Values):
     """The checkpoint that belongs to a MetaGraph or SavedModel, restored through the graph's own saver.
 
     Args:
@@ -112,10 +113,6 @@ class CheckpointValues:
         start: Any = _named(self._graph, self._saver.restore_op_name)
         ops = met_from([start], lambda op: op.control_inputs)
         return frozenset(t.op.name for op in ops for t in op.inputs if t.op.type in VARIABLE_TYPES)
-
-    def untrained(self) -> dict[str, str]:
-        """Returns none: what a checkpoint holds was put there."""
-        return {}
 
     def stored(self) -> dict[str, Stored] | None:
         """Returns variable op -> its value in the checkpoint, unread; None where the saver sets more than variables.
@@ -221,7 +218,7 @@ class CheckpointValues:
         return []
 
 
-class KeyedValues:
+class KeyedValues(Values):
     """Values of a checkpoint by their keys, for variables that no saver of their graph restores.
 
     Args:
@@ -249,10 +246,6 @@ class KeyedValues:
         """Returns the names of the variable ops that have a key."""
         return frozenset(self._keys)
 
-    def untrained(self) -> dict[str, str]:
-        """Returns none: what a checkpoint holds was put there."""
-        return {}
-
     def stored(self) -> dict[str, Stored]:
         """Returns variable op -> its value in the checkpoint, unread.
 
@@ -277,14 +270,9 @@ def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
 
     None where it does anything else.
     """
-    todo, seen, found = [restore], set(), {}
-    while todo:
-        op = todo.pop()
-        if op in seen:
-            continue
-        seen.add(op)
+    found = {}
+    for op in met_from([restore], lambda op: op.control_inputs if op.type == "NoOp" else ()):
         if op.type == "NoOp":
-            todo.extend(op.control_inputs)
             continue
         if op.type not in ("Assign", "AssignVariableOp") or op.inputs[0].op.type not in VARIABLE_TYPES:
             return None

@@ -20,7 +20,7 @@ from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
 from .givers import giver_of, values_of
 from .transfer import assign, batches, stream, unsettable
-from .variables import dims_of, variable_infos
+from .variables import dims_of, shape_of, variable_infos
 
 tf1 = tf.compat.v1
 
@@ -123,36 +123,16 @@ class EagerSide(Side):
                 self._held[name].assign(value)
 
 
-class FiledSide(Side):
-    """The variables of a graph whose file has all their values: they are read from there, and nothing is run."""
+class StoredSide(Side):
+    """Values that lie in a checkpoint or in the file of a graph: they are read from there, and nothing is run."""
 
-    title = "the file"
-
-    def __init__(self, graph: TFGraph, stored: Mapping[str, Any]) -> None:
-        self._stored = stored
-        self.variables = _held_by(graph, variable_infos(graph))
+    def __init__(self, title: str, variables: Sequence[Held], stored: Mapping[str, Any]) -> None:
+        self.title, self.variables, self._stored = title, variables, stored
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yields values by name, one by one."""
         for name in names:
             yield {name: self._stored[name].read()}
-
-
-class StoredSide(Side):
-    """The values of a checkpoint: these can only be read."""
-
-    def __init__(self, place: Any, asked: str) -> None:
-        self._checkpoint = Checkpoint(place, asked)
-        self.title, known = self._checkpoint.prefix, self._checkpoint
-        self.variables = [
-            Held(name, known.dtypes[key], known.shapes[key], name.rpartition("/")[0])
-            for name, key in known.names.items()
-        ]
-
-    def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields values by name, one by one."""
-        for name in names:
-            yield {name: self._checkpoint.stored(name).read()}
 
 
 class ArraySide(Side):
@@ -188,7 +168,10 @@ def side_of(thing: Any, asked: str) -> Side:
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
         return SessionSide(thing, asked)
     if isinstance(thing, (str, os.PathLike)):
-        return StoredSide(thing, asked)
+        known = Checkpoint(thing, asked)
+        stored = {name: known.stored(name) for name in known.names}
+        held = [Held(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
+        return StoredSide(known.prefix, held, stored)
     if isinstance(thing, Mapping):
         return ArraySide(thing)
     if is_keras(thing):
@@ -211,19 +194,17 @@ def giving_side(thing: Any, asked: str) -> Side:
     """
     giver = giver_of(thing)
     stored = None if giver is None else giver.stored()
-    if giver is not None and stored is not None and variable_infos(giver.graph).keys() <= stored.keys():
-        return FiledSide(giver.graph, stored)
+    if giver is not None and stored is not None:
+        infos = variable_infos(giver.graph)
+        if infos.keys() <= stored.keys():
+            return StoredSide("the file", _held_by(giver.graph, infos), stored)
     return side_of(values_of(thing), asked)
 
 
 def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Held]:
     layers = _layers(infos.values())
-    return [Held(op, info.dtype, _dims(graph, info), layers.get(op, "")) for op, info in infos.items()]
-
-
-def _dims(graph: TFGraph, info: VariableInfo) -> tuple[int | None, ...] | None:
-    op = graph.get_operation_by_name(info.op)
-    return dims_of(tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape")))
+    shapes = {op: dims_of(shape_of(graph, info)) for op, info in infos.items()}
+    return [Held(op, info.dtype, shapes[op], layers.get(op, "")) for op, info in infos.items()]
 
 
 def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:

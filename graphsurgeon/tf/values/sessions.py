@@ -114,13 +114,11 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
     def put(infos: list[VariableInfo]) -> None:
         wanted = {info.op for info in infos}
         pairs = [pair for pair in due.pairs if pair[1].op in wanted]
-        arrays = {info: value for info, value in due.arrays.items() if info.op in wanted}
+        arrays = {info.op: value for info, value in due.arrays.items() if info.op in wanted}
         if pairs:
             transfer_values(due.old, due.session, pairs, due.asked)
         if arrays:
-            known = {info.op: info for info in arrays}
-            values = {info.op: value for info, value in arrays.items()}
-            assign(due.session, values, known)
+            assign(due.session, arrays, {info.op: info for info in infos})
 
     given = [*(new for _, new in due.pairs), *due.arrays]
     start(due.session, due.initial, given, put, due.asked, helped)

@@ -27,8 +27,6 @@ from .variables import Place, closed_told, place_of, stands_alone, value_of, var
 
 tf1 = tf.compat.v1
 
-_Place = Place
-
 
 def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
     """Returns the names of the variables that hold a value in a session; those of which no op tells may hold one.
@@ -85,7 +83,7 @@ def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
     }
 
 
-def _empty_places(session: TFSession, wanted: Iterable[_Place]) -> frozenset[_Place]:
+def _empty_places(session: TFSession, wanted: Iterable[Place]) -> frozenset[Place]:
     """Returns at which of these places of variables a session holds nothing, as nothing it ran can have set them.
 
     Either no op of its graph sets them, or it knows no op for them. A session of a server shares its variables with

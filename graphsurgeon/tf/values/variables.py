@@ -66,6 +66,12 @@ def dims_of(shape: Any) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
+def shape_of(graph: TFGraph, info: VariableInfo) -> tf.TensorShape:
+    """Returns the static shape of a variable; the oldest kind writes an unknown one as that of a scalar."""
+    op = graph.get_operation_by_name(info.op)
+    return tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape"))
+
+
 def assigned(graph: TFGraph, initializer: str) -> str:
     """Returns the tensor an initialiser assigns, which its `VariableDef` may not name, or no longer; empty for none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
@@ -344,9 +350,7 @@ def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str, make: C
         array = make(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
     except (TypeError, ValueError) as error:
         raise PlanError(asked, f"the value of {info.op!r} is not an array of {info.dtype}", instead) from error
-    op = graph.get_operation_by_name(info.op)
-    # The oldest kind of variable writes an unknown shape as that of a scalar.
-    if op.type != "Variable" and not tf.TensorShape(op.get_attr("shape")).is_compatible_with(array.shape):
+    if not shape_of(graph, info).is_compatible_with(array.shape):
         raise PlanError(
             asked,
             f"the value of {info.op!r} has shape {shape_text(array.shape)}, but the variable has {info.shape}",
@@ -361,9 +365,8 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: st
     Raises:
         PlanError: it does not fit; both are named.
     """
-    op = graph.get_operation_by_name(info.op)
     same = stored.dtype == tf.as_dtype(info.dtype).name
-    if same and (op.type == "Variable" or tf.TensorShape(op.get_attr("shape")).is_compatible_with(stored.shape)):
+    if same and shape_of(graph, info).is_compatible_with(stored.shape):
         return
     has = f"{stored.dtype} {shape_text(stored.shape)}"
     raise PlanError(
