@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import PlanError, SelectionError, SurgeryError
+from ..errors import PlanError, SelectionError, StalePlanError, SurgeryError
 
 
 class WrongType(SurgeryError, TypeError):
@@ -44,10 +44,10 @@ def expected(asked: str, what: str, got: Any, kind: Callable[[str, str, str], An
 
 @contextmanager
 def as_values() -> Iterator[None]:
-    """Turns what the engine refuses into a `ValueError`, as old code expects."""
+    """Turns what the engine refuses into a `ValueError`, as old code expects; a stale plan can be made again."""
     try:
         yield
-    except WrongValue:
+    except (WrongValue, StalePlanError):
         raise
     except (PlanError, SelectionError) as error:
         raise WrongValue(error.asked, error.wrong, error.instead) from error

@@ -176,17 +176,7 @@ def _apply(
             collections="none" if quiet else "rename",
             names=names,
         )
-    return _carry(destination, plan)
-
-
-def _carry(destination: Any, plan: Any) -> tuple[Any, Any]:
-    try:
-        with as_values():
-            applied = destination.apply(plan, record=False)
-    except ValueError as error:
-        if isinstance(error.__cause__, StalePlanError):
-            raise error.__cause__ from None
-        raise
+        applied = destination.apply(plan, record=False)
     return applied, applied.effect.copies[0]
 
 

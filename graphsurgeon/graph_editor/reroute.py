@@ -90,7 +90,16 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
     for t0, t1 in zip(ts0, ts1, strict=True):
         for op, at, new in (*_ends(t1, t0, may), *(_ends(t0, t1, may) if swap else ())):
             changes.setdefault((op, at), new)
-    return apply_changes([(op, at, new) for (op, at), new in changes.items()], asked)
+    with as_values():
+        count = rewiring.connect([(op, at, new) for (op, at), new in changes.items()], asked)
+    if count:
+        graph = ts0[0].graph
+        _tell_sessions(graph)
+        unsure = rewiring.journal(graph).unsure
+        if unsure:
+            kept = "static shapes that TensorFlow keeps, but that are not sure any more"
+            tell(f"{asked}: {kept}: {few(map(repr, unsure))}")
+    return count
 
 
 def check_fit(asked: str, ts0: list[Any], ts1: list[Any]) -> None:
@@ -108,20 +117,6 @@ def _ends(old: Any, new: Any, may: Callable[[Any], bool]) -> list[tuple[Any, int
         return []
     ops = [op for op in dict.fromkeys(old.consumers()) if may(op)]
     return [(op, at, new) for op in ops for at, t in enumerate(op.inputs) if t is old]
-
-
-def apply_changes(changes: list[tuple[Any, int, Any]], asked: str) -> int:
-    """Changes inputs of ops, all or none, and says which sessions do not see it."""
-    with as_values():
-        count = rewiring.connect(changes, asked)
-    if count:
-        graph = changes[0][0].graph
-        _tell_sessions(graph)
-        unsure = rewiring.journal(graph).unsure
-        if unsure:
-            kept = "static shapes that TensorFlow keeps, but that are not sure any more"
-            tell(f"{asked}: {kept}: {few(map(repr, unsure))}")
-    return count
 
 
 def _tell_sessions(graph: TFGraph) -> None:

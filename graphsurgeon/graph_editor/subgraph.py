@@ -79,8 +79,7 @@ class SubGraphView:
             self._seen, self._edge = count, now
 
     def __copy__(self) -> SubGraphView:
-        inputs, outputs = self.inputs, self.outputs
-        return type(self)().reset(self._graph, list(self._ops), inputs, outputs, self._passthrough_ts, self._edge)
+        return self.with_ends(self.inputs, self._passthrough_ts)
 
     def assign_from(self, other: Any) -> None:
         """Makes this view show what another shows.

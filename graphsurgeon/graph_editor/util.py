@@ -67,7 +67,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
     graph = None
     for top in tops:
         if not isinstance(top, types):
-            raise expected("get_unique_graph(...)", " or ".join(f"a tf.{_kind(t)}" for t in types), top)
+            raise expected("get_unique_graph(...)", " or ".join(f"a tf.{kind.__name__}" for kind in types), top)
         if graph is None:
             graph = top.graph
         elif graph is not top.graph:
@@ -85,10 +85,6 @@ _GRAPH = attrgetter("graph")
 def all_are(things: Sequence[Any], types: tuple[Any, ...]) -> bool:
     """Returns whether all things are of these types; their own types are asked once each."""
     return all(issubclass(kind, types) for kind in set(map(type, things)))
-
-
-def _kind(kind: Any) -> str:
-    return str(kind.__name__)
 
 
 def make_list_of_op(ops: Any, check_graph: bool = True, allow_graph: bool = True, ignore_ts: bool = False) -> list[Any]:
