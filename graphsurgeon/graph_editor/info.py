@@ -73,15 +73,14 @@ class Names(Mapping[str, str]):
 
     Args:
         info: the `TmpInfo`.
-        fresh: nothing is in the destination scope yet.
     """
 
-    def __init__(self, info: Any, fresh: bool) -> None:
-        self._info, self._fresh = info, fresh
+    def __init__(self, info: Any) -> None:
+        self._info = info
         self._known: dict[str, str] = {}
         self._given: set[str] = set()
         ops = sorted(info.sgv.ops, key=elements.number_of)
-        if fresh and not info.scope:  # as unique as they are in the source
+        if info.fresh and not info.scope:  # as unique as they are in the source
             self._known = {op.name: info.scope_ + op.name for op in ops}
             self._given = set(map(str.lower, self._known.values()))
             return
@@ -90,7 +89,7 @@ class Names(Mapping[str, str]):
 
     def _unique(self, wish: str) -> str:
         def taken(name: str) -> bool:
-            there = not self._fresh and elements.is_name_taken(self._info.graph_, name)
+            there = not self._info.fresh and elements.is_name_taken(self._info.graph_, name)
             return name.lower() in self._given or there
 
         name = free_name(wish, taken, as_tensorflow=True)
@@ -123,16 +122,18 @@ class TmpInfo:
         sgv: the view that is transformed.
         dst_graph: where to.
         dst_scope, src_scope: final scopes, with a slash or empty.
+        fresh: nothing is in the destination scope yet.
 
     It has `sgv`, `ops`, `sgv_inputs_set`, `graph`, `scope` of the source, `graph_`, `scope_` of the destination, and
     `transformed_ops`, `transformed_ts`: what was transformed so far.
     """
 
-    def __init__(self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str) -> None:
-        self.sgv = sgv
+    def __init__(self, sgv: Any, dst_graph: Any, dst_scope: str, src_scope: str, fresh: bool) -> None:
+        self.sgv, self.fresh = sgv, fresh
         self.graph, self.scope, self.graph_, self.scope_ = sgv.graph, src_scope, dst_graph, dst_scope
         self.transformed_ops: dict[Any, Any] = {}
         self.transformed_ts: Any = TensorMap()
+        self.given = TensorMap()
         self.placeholders: MutableMapping[Any, Any] = TensorMap()
         self.tmp_cyclic_ts: list[tuple[Any, Any, Any]] = []
 
@@ -198,7 +199,7 @@ class TransformerInfo:
     def __init__(self, info: Any) -> None:
         self._graph, self._scope, self._graph_, self._scope_ = info.graph, info.scope, info.graph_, info.scope_
         self._transformed_ops, self._transformed_ts = info.transformed_ops, info.transformed_ts
-        self._given = getattr(info, "given", TensorMap())
+        self._given = info.given
         self._back: dict[int, Any] | None = None
 
     def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:

@@ -35,9 +35,7 @@ from .info import Names, OutputMap, TensorMap
 SHARE = 8
 
 
-def run(
-    info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any], fresh: bool
-) -> list[Any]:
+def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]) -> list[Any]:
     """Copies the view of an info, and notes in it where each op and tensor went.
 
     Args:
@@ -45,7 +43,6 @@ def run(
         transformer: for its handlers of tensors from outside, of collections and of original ops.
         replaced: tensors of the source -> tensors of the destination; those inside the view count too.
         variables: name of a variable's op -> tensor that replaces the variable.
-        fresh: nothing is in the destination scope yet.
 
     Returns:
         the ops of the copy in order.
@@ -54,15 +51,15 @@ def run(
         ValueError: the engine refuses; the destination is as it was.
     """
     inputs, stand_ins = _from_outside(info, transformer, replaced, variables)
-    few = None if variables else copied_plainly(info, inputs, fresh)
+    few = None if variables else copied_plainly(info, inputs)
     if few is not None:
         _keep(info, inputs, few)
         note_originals(info, transformer, few)
         place(info, transformer, few)
         return [new for _, new in few]
     # Where all names are the old ones under a new scope, the engine needs no table of them.
-    plain = fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
-    names = None if plain else Names(info, fresh)
+    plain = info.fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
+    names = None if plain else Names(info)
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
     try:
         done, copied = _apply(info, inputs, variables, names, quiet)
@@ -85,13 +82,12 @@ def run(
     return [new for _, new in pairs]
 
 
-def copied_plainly(info: Any, inputs: Mapping[Any, Any], fresh: bool) -> list[tuple[Any, Any]] | None:
+def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]] | None:
     """Copies a view of a few plain ops within a large graph in one import, without reading the graph: all or nothing.
 
     Args:
         info: the `TmpInfo`.
         inputs: tensor from outside -> tensor that is read in its place.
-        fresh: nothing is in the destination scope yet.
 
     Returns:
         (op, its copy) in order; None where the engine is to do it, as it must where TensorFlow refuses: it knows why.
@@ -106,7 +102,7 @@ def copied_plainly(info: Any, inputs: Mapping[Any, Any], fresh: bool) -> list[tu
         return None
     if any(new is not t and (elements.is_held(t) or new.dtype != t.dtype) for t, new in inputs.items()):
         return None
-    names = dict(Names(info, fresh))
+    names = dict(Names(info))
     # What waits for a replaced tensor waits for the new one.
     instead = {t.op: new.op for t, new in inputs.items()}
     made = elements.copied_plainly(info.graph, ops, names, inputs, instead, info.scope_.rstrip("/"))

@@ -108,8 +108,7 @@ class Transformer:
         fresh = bool(scope) and not (reuse_dst_scope and elements.is_name_taken(dst_graph, scope))
         if fresh:
             scope = unique_name(dst_graph, scope)
-        info: Any = TmpInfo(sgv, dst_graph, util.scope_finalize(scope), util.scope_finalize(src_scope))
-        info.fresh = fresh
+        info: Any = TmpInfo(sgv, dst_graph, util.scope_finalize(scope), util.scope_finalize(src_scope), fresh)
         if not sgv.ops:
             return subgraph.SubGraphView(), TransformerInfo(info)
         plain = (
@@ -119,7 +118,7 @@ class Transformer:
         info.moved_as_it_is = plain
         with gc_paused():
             if plain:
-                new = planned.run(info, self, replaced, variables, fresh)
+                new = planned.run(info, self, replaced, variables)
             else:
                 new = protocol.run(info, self, replaced)
             return _view_of(info, new), TransformerInfo(info)
