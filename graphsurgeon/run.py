@@ -407,11 +407,11 @@ def _scratch(
         stand_ins: tensor that is fed, though an op computes it -> the placeholder in its place.
         session: whose values are taken; None for those of the editor.
     """
-    from .tf.run.watched_run import empty
+    from .tf.fresh import fresh
 
     outputs = {name: name for name in wanted if ":" in name}
     make: Any = type(editor)
-    scratch: Traceable = make(Opened(empty(), f"a run of {editor.title}", outputs=outputs))
+    scratch: Traceable = make(Opened(fresh(), f"a run of {editor.title}", outputs=outputs))
     names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}

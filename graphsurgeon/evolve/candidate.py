@@ -128,7 +128,7 @@ class Candidate:
         said: dict[str, str] = {name: name for name in self.inputs}
         for name in self.needed:
             number = graph.index[name]
-            args = [said.get(op_name(t), "…") for t in graph.input_names(number) if not t.startswith("^")]
+            args = [said.get(op_name(t), "…") for t in graph.input_names(number)]
             said[name] = _said(graph.types[number], args, graph.nodes[number])[:_MOST_TEXT]
         text = said.get(op_name(self.output), self.output)
         return text[1:-1] if _wrapped(text) else text
@@ -244,17 +244,18 @@ class Assembly:
         Raises:
             PlanError: the pieces do not fit: TensorFlow says another shape, or a loop was cut through.
         """
-        from ..tf.run.growth import empty
+        from ..tf.elements import graph_with_placeholders
 
         # An editor remembers its plans, a plan the graph it copies from, and the graph where each op was before: all
         # ancestors would be kept for good, and described at greater length with each generation. So its editor goes.
-        editor = Editor(Opened(empty(self._like.graph, self._like.inputs), "candidate"))
+        tensors = {name: self._like.graph.get_tensor_by_name(f"{name}:0") for name in self._like.inputs}
+        editor = Editor(Opened(graph_with_placeholders(tensors, "made(...)"), "candidate"))
         plan = editor.plan()
         for number, (piece, names) in enumerate(self._pieces):
             if not piece.ops:
                 continue
             graph = piece.of.editor.snapshot
-            outside = {t for op in piece.ops for t in graph.input_names(graph.index[op]) if not t.startswith("^")}
+            outside = {t for op in piece.ops for t in graph.input_names(graph.index[op])}
             known = {**{f"{name}:0": f"{name}:0" for name in piece.of.inputs}, **piece.reads}
             plan = plan.copy(
                 piece.of.editor.select(name=piece.ops), to=f"with_{number}", names=names, variables="initial",

@@ -93,7 +93,7 @@ def _replaced(
 def _reads_another(one: Candidate, ops: Sequence[str], cut: str) -> bool:
     graph, at = one.editor.snapshot, op_name(cut)
     read = {t for name in ops for t in (*graph.input_names(graph.index[name]), *graph.control_names(graph.index[name]))}
-    return any(op_name(t.lstrip("^")) == at and (t.startswith("^") or tensor_name(t) != cut) for t in read)
+    return any(op_name(t) == at and tensor_name(t) != cut for t in read)
 
 
 def jitter(one: Candidate, rng: Any) -> Candidate | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...graph.names import free_name
 from ...plan.adapters import Adapter, Cast, Dense, Pad, Part, Pool, Reshape, Resize, Transpose, kind_of
 
 tf1 = tf.compat.v1
@@ -88,11 +89,9 @@ def _dense(part: Dense, x: Any, name: str) -> Any:
 
 def _free(name: str) -> str:
     """A name for a variable that none has yet: an adapter may have two dense layers."""
-    there = {variable.op.name for variable in tf1.global_variables(f"{tf1.get_variable_scope().name}/")}
-    lead, number = f"{tf1.get_variable_scope().name}/", 0
-    while lead + (free := f"{name}_{number}" if number else name) in there:
-        number += 1
-    return free
+    lead = f"{tf1.get_variable_scope().name}/"
+    there = {variable.op.name for variable in tf1.global_variables(lead)}
+    return free_name(name, lambda wish: lead + wish in there, as_tensorflow=True)
 
 
 def _sizes(part: Reshape, x: Any) -> Any:

@@ -124,11 +124,6 @@ def array_of(node: Any, most: float = inf) -> Any:
     return None if array is None else np.asarray(array)
 
 
-def is_pattern_function(thing: Any) -> bool:
-    """Returns whether a thing is a plain function to make a pattern of."""
-    return callable(thing) and not isinstance(thing, (Graph, Pattern, type))
-
-
 def as_pattern(
     thing: Any,
     *,
@@ -165,7 +160,7 @@ def _made(
         small = snapshot(thing)
     if isinstance(small, Graph):
         return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)
-    if is_pattern_function(thing):
+    if callable(thing) and not isinstance(thing, type):
         return pattern_of(thing, inputs, attributes=attributes, constants=constants)
     raise SelectionError(
         f"{asked}({thing!r})",

@@ -1,4 +1,4 @@
-"""Growing: graphs made of functions chosen by chance, and graphs that only have their inputs yet."""
+"""Growing: graphs made of functions chosen by chance."""
 
 from __future__ import annotations
 
@@ -16,16 +16,6 @@ from ..fresh import fresh
 from .errors import told
 
 tf1 = tf.compat.v1
-
-
-def empty(graph: TFGraph, inputs: Sequence[str]) -> TFGraph:
-    """Returns a new graph that has the same placeholders as another one, and nothing else."""
-    new = fresh()
-    with new.as_default():
-        for name in inputs:
-            tensor = graph.get_tensor_by_name(f"{name}:0")
-            tf1.placeholder(tensor.dtype, tensor.shape, name=name)
-    return new
 
 
 def arity(function: Callable[..., Any]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,12 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from ...graph.graph import Graph, Mask
-from ...graph.live import TFGraph, TFSession
+from ...graph.live import TFSession
 from ...graph.noted import Cost, Noted, Watch
 from ...graph.traversal import forward
-from ..fresh import fresh
 from ..private.graphs import has_op
-from ..values.sessions import placed
+from ..values.sessions import placed, run_once
 from .costs import costs_of, sizes_of
 from .errors import out_of_memory, words_of
 from .probes import Probed
@@ -58,11 +56,6 @@ class Ran:
     ended: bool = False
 
 
-def empty() -> TFGraph:
-    """Returns a new graph."""
-    return fresh()
-
-
 def unoptimised() -> Any:
     """Returns a session's config with which each op runs as it stands: nothing is folded, fused or left out."""
     config = tf1.ConfigProto(allow_soft_placement=True)
@@ -80,13 +73,9 @@ def fill(session: TFSession, init_ops: Iterable[str], feeds: Mapping[str, Any]) 
         feeds: what they are fed there.
     """
     graph = session.graph
-    for name in init_ops:
-        if has_op(graph, name):
-            given = {tensor: value for tensor, value in feeds.items() if has_op(graph, tensor.partition(":")[0])}
-            op = graph.get_operation_by_name(name)
-            for one in [*op.control_inputs, op]:
-                with placed(lambda: session, "trace()"), suppress(tf.errors.FailedPreconditionError):  # filled already
-                    session.run(one, given)
+    ops = [graph.get_operation_by_name(name) for name in init_ops if has_op(graph, name)]
+    with placed(lambda: session, "trace()"):
+        run_once(session, [one.name for op in ops for one in [*op.control_inputs, op]], feeds)
 
 
 def watched_run(

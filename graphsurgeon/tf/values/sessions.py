@@ -176,7 +176,7 @@ class SessionValues:
             self._inner.start(session)
         else:
             fill_tables(session)
-        _run_once(session, *self._copied)
+        run_once(session, *self._copied)
 
     @property
     def init_ops(self) -> list[str]:
@@ -207,11 +207,17 @@ def fill_made(session: TFSession, made: Made) -> None:
     graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
     fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name in names])
     for name, feeds in made.init_ops:
-        _run_once(session, [name], feeds)
+        run_once(session, [name], feeds)
 
 
-def _run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any]) -> None:
-    """Runs ops that fill tables, by name."""
+def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any]) -> None:
+    """Runs ops that fill tables, by name, as far as they are there; what was filled already stays as it is.
+
+    Args:
+        session: the session.
+        names: the ops.
+        feeds: tensor -> what it is fed, where the graph has it.
+    """
     for name in names:
         with suppress(KeyError, tf.errors.FailedPreconditionError):  # taken out, or filled already
             op = session.graph.get_operation_by_name(name)

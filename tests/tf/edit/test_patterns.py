@@ -10,7 +10,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.match.match import match
 from graphsurgeon.graph.match.pattern import Pattern
-from graphsurgeon.tf.edit.patterns import array_of, is_pattern_function, pattern_of
+from graphsurgeon.tf.edit.patterns import array_of, as_pattern, pattern_of
 from tests.graphs import look
 from tests.refusal import refuses
 
@@ -145,8 +145,9 @@ def test_arguments_by_default_values():
 
 
 def test_what_is_no_pattern_function():
-    assert is_pattern_function(dense)
-    assert not is_pattern_function(tf.Graph)
+    assert as_pattern(dense).made_of == (dense, ())
+    with refuses(SelectionError, "type is not a pattern", "Give a function of tensors"):
+        as_pattern(int)
     with refuses(SelectionError, "pattern(<lambda>)", "it returns float", "Return the tensors meant"):
         pattern_of(lambda x: 1.0)
     with refuses(SelectionError, "it returns nothing, not a tensor"):
