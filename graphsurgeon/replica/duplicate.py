@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from ..applied import Applied
@@ -23,7 +24,6 @@ from .update import part, times
 class _Asked:
     """What was asked of `duplicate`."""
 
-    device: Any
     to: str | None
     every: int
     tau: float
@@ -103,9 +103,10 @@ def duplicate(
     _refuse_shared(block, inputs, variables)
     same = graph is not None and getattr(graph, "graph", graph) is block.graph.owner
     own = _running(editor, graph if same and values is None and hasattr(graph, "graph") else values)
+    unmapped = unmapped or ("keep" if same else "placeholder")
     rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
              "trainable": trainable}  # fmt: skip
-    asked = _Asked(device, to, every, tau, rules, target, config, timeout)
+    asked = _Asked(to, every, tau, rules, target, config, timeout)
     if same:
         return _beside(editor, block, own, asked)
     handles: Any = {}
@@ -182,15 +183,11 @@ def _beside(editor: Editor | None, block: Selection, session: TFSession | None, 
     editor = editor or open(block.graph.owner, title=block.graph.title)
     if session is not None:
         refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
-        refuse_missing(asked.device, session)
+        refuse_missing(asked.rules["device"], session)
     scope = free_name("replica", editor.snapshot.taken) if asked.to is None else asked.to
-    rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "keep"}
-    applied, pairs = _copied(editor, block, session, to=scope, **rules)
+    applied, pairs = _copied(editor, block, session, to=scope, **asked.rules)
     ops = grouped(pairs, applied.graph, scope, asked.tau != 1.0)
-
-    def start(session: TFSession) -> None:
-        settle(session, applied.made)
-
+    start = partial(settle, made=applied.made)
     return Replica(applied, pairs, None, None, session, ops, asked.every, asked.tau, start, _unread(applied))
 
 
@@ -209,11 +206,10 @@ def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, h
         )
     there = graph if isinstance(graph, Editor) else open(graph or Graph(), title="duplicate")
     if graph is None:
-        refuse_missing_at(asked.device, asked.target, asked.config, asked.timeout)
+        refuse_missing_at(asked.rules["device"], asked.target, asked.config, asked.timeout)
     else:
-        refuse_missing(asked.device, there.session())
-    rules = {**asked.rules, "unmapped": asked.rules["unmapped"] or "placeholder"}
-    applied, pairs = _copied(there, block, own, to=asked.to or "", values=starts, **rules)
+        refuse_missing(asked.rules["device"], there.session())
+    applied, pairs = _copied(there, block, own, to=asked.to or "", values=starts, **asked.rules)
     made = applied.made
     # Updates bring the values; here they would be kept twice.
     made.initial += [name for name in made.values if made.infos[name].initial_value]
