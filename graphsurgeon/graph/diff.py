@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..words import counted
-from .edges import Edges, Ints, stacked
+from .edges import Ints, stacked
 from .graph import Graph, TensorInfo
 from .pairs import NAMING, Meaning, attribute_bytes, attributes, pair
 
@@ -124,7 +124,7 @@ class Diff:
     def picture(self) -> Graph:
         """The second graph with the removed ops of the first behind it, to draw both at once."""
         a, b = self.a, self.b
-        gone = np.flatnonzero(self.place < 0)
+        gone = np.flatnonzero(self.place < 0).astype(np.int32)
         spot = self.place.copy()
         spot[gone] = np.arange(b.size, b.size + len(gone))
         names, used = [], set(b.names)
@@ -140,8 +140,8 @@ class Diff:
             names=[*b.names, *names],
             types=[*b.types, *(a.types[i] for i in gone.tolist())],
             nodes=[*b.nodes, *(a.nodes[i] for i in gone.tolist())],
-            data=stacked(b.data, _moved(a.data, gone, spot)),
-            control=stacked(b.control, _moved(a.control, gone, spot)),
+            data=stacked(b.data, a.data.moved(gone, spot)),
+            control=stacked(b.control, a.control.moved(gone, spot)),
             index={**b.index, **{name: b.size + at for at, name in enumerate(names)}},
             stamps=(),
             outputs_of=outputs,
@@ -354,12 +354,6 @@ def _plain(value: Any, most: int = 80) -> str:
         return counted(size, "bytes")
     text = " ".join(str(value).split())
     return text if len(text) <= most else f"{text[:most]}…"
-
-
-def _moved(edges: Edges, ops: Any, spot: Ints) -> Edges:
-    """The rows of some ops, with the far ends at other numbers."""
-    rows, at = edges.within(ops)
-    return Edges.of(rows, spot[edges.node[at]], len(ops), edges.port[at])
 
 
 def _both(a: Graph, b: Graph, gone: list[int]) -> Callable[[int], Sequence[TensorInfo] | None]:

@@ -78,6 +78,33 @@ class Edges(NamedTuple):
         at = np.repeat(begin - start, length) + np.arange(int(length.sum()))
         return rows, at.astype(np.int32)
 
+    def moved(self, rows: Ints, place: Ints) -> Edges:
+        """Returns some rows, in the order given, with the far ends at other numbers; where that is -1, an end goes.
+
+        Args:
+            rows: their numbers.
+            place: the number of each far end -> its new one.
+
+        Example:
+            >>> edges = Edges.of(np.array([0, 1, 1]), np.array([2, 0, 2]), 3)
+            >>> edges.moved(np.array([1, 0]), np.array([1, 0, -1])).row(0).tolist()
+            [1]
+        """
+        row, at = self.within(rows)
+        node = place[self.node[at]]
+        stay = node >= 0
+        return Edges.of(row[stay], node[stay], len(rows), self.port[at][stay])
+
+    def part(self, first: int, end: int) -> Edges:
+        """Returns the rows from `first` on, up to `end`.
+
+        Example:
+            >>> Edges.of(np.array([0, 2]), np.array([1, 7]), 3).part(1, 3).row(1).tolist()
+            [7]
+        """
+        begin, until = int(self.ptr[first]), int(self.ptr[end])
+        return Edges(self.ptr[first : end + 1] - begin, self.node[begin:until], self.port[begin:until])
+
 
 def stacked(*parts: Edges) -> Edges:
     """Returns the rows of several, one after another."""

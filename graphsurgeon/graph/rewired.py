@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 
 import numpy as np
 
-from .graph import Edges, Graph, Mask
+from .graph import Edges, Graph, Ints, Mask
 from .known_outputs import Told
 from .traversal import backward, strong_components
 
@@ -18,12 +17,12 @@ TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 Edge = tuple[int, int, tuple[int, int]]
 
 
-def in_order(graph: Graph, order: Sequence[int]) -> Graph:
-    """Returns a snapshot that was not read from a live graph with its ops in another order.
+def in_order(graph: Graph, order: Sequence[int] | Ints) -> Graph:
+    """Returns a snapshot that was not read from a live graph with its ops in another order, or with some of them.
 
     Args:
         graph: the snapshot.
-        order: the numbers of all its ops, as they are to stand.
+        order: the numbers of the ops, as they are to stand; those that are left out go with all their edges.
 
     Example:
         >>> g = in_order(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
@@ -31,17 +30,13 @@ def in_order(graph: Graph, order: Sequence[int]) -> Graph:
         (['a', 'b'], ['a:1'])
     """
     old = np.asarray(order, np.int32)
-    new = np.empty_like(old)
-    new[old] = np.arange(graph.size, dtype=np.int32)
-
-    def moved(edges: Edges) -> Edges:
-        rows, at = edges.within(old)
-        return Edges.of(rows, new[edges.node[at]], graph.size, edges.port[at])
-
-    names = [graph.names[i] for i in order]
+    place = np.full(graph.size, -1, np.int32)
+    place[old] = np.arange(len(old), dtype=np.int32)
+    numbers = old.tolist()
+    names, types, nodes = (list(map(of.__getitem__, numbers)) for of in (graph.names, graph.types, graph.nodes))
     return replace(
-        graph, names=names, types=[graph.types[i] for i in order], nodes=[graph.nodes[i] for i in order],
-        data=moved(graph.data), control=moved(graph.control), index=dict(zip(names, range(graph.size), strict=True)),
+        graph, names=names, types=types, nodes=nodes, data=graph.data.moved(old, place),
+        control=graph.control.moved(old, place), index=dict(zip(names, range(len(names)), strict=True)),
     )  # fmt: skip
 
 
@@ -93,27 +88,9 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
         >>> h.names, h.input_names(1)
         (['a', 'c'], ['a:0'])
     """
-    keep = ~graph.mask(gone)
-    stay = np.flatnonzero(keep)
-    place = np.cumsum(keep, dtype=np.int32) - 1
-    wanted = keep.tolist()
-    names = list(compress(graph.names, wanted))
-    return replace(
-        graph,
-        names=names,
-        types=list(compress(graph.types, wanted)),
-        nodes=list(compress(graph.nodes, wanted)),
-        data=_kept(graph.data, keep, place),
-        control=_kept(graph.control, keep, place),
-        index=dict(zip(names, range(len(names)), strict=True)),
-        outputs_of=Told.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
-    )
-
-
-def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
-    rows = edges.rows
-    inside = keep[rows] & keep[edges.node]
-    return Edges.of(place[rows[inside]], place[edges.node[inside]], int(keep.sum()), edges.port[inside])
+    stay = np.flatnonzero(~graph.mask(gone)).astype(np.int32)
+    told = Told.of(graph).cut(stay, graph.size) if graph.outputs_of else None
+    return replace(in_order(graph, stay), outputs_of=told)
 
 
 def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:

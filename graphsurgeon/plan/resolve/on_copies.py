@@ -189,9 +189,8 @@ def reshaped(effect: Effect) -> Mask:
     graph, base, unlike = effect.after, effect.base, set[int]()
     for name, at, _ in effect.edits:
         op = graph.index[name]
-        now, then = int(graph.data.ptr[op]) + at, int(base.data.ptr[op]) + at
-        old = base.info(int(base.data.node[then]), int(base.data.port[then]))
-        if old is None or old != graph.info(int(graph.data.node[now]), int(graph.data.port[now])):
+        old = base.info(*base.data.ends(op)[at])
+        if old is None or old != graph.info(*graph.data.ends(op)[at]):
             unlike.add(op)
     return below(graph, graph.mask(sorted(unlike)), control=False) if unlike else graph.mask([])
 
@@ -213,32 +212,17 @@ def _acting(graph: Graph, ops: Mask) -> list[int]:
 
 def _unedited(edited: Graph, base: Graph) -> Graph:
     """The graph with what the plan adds, and what exists as it was."""
-    count = len(base.data.node)
-    node = np.concatenate([base.data.node, edited.data.node[count:]])
-    port = np.concatenate([base.data.port, edited.data.port[count:]])
-    begin = int(edited.control.ptr[base.size])
-    added = Edges(
-        edited.control.ptr[base.size :] - begin, edited.control.node[begin:], edited.control.port[begin:]
-    )  # fmt: skip
-    return replace(edited, data=Edges(edited.data.ptr, node, port), control=stacked(base.control, added))
+    both = ((base.data, edited.data), (base.control, edited.control))
+    data, control = (stacked(old, new.part(base.size, edited.size)) for old, new in both)
+    return replace(edited, data=data, control=control)
 
 
 def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int, unlike: Mask) -> Graph:
     """Gives the copies the inputs that the edits ask for, and the other new ops those copies to read."""
     graph = _redirected(graph, edited, place, size)
-    order = copied.ops
-    _, at = edited.data.within(order)
-    begin = int(graph.data.ptr[copied.place[order[0]]])
-    node, port = graph.data.node.copy(), graph.data.port.copy()
-    node[begin : begin + len(at)] = place[edited.data.node[at]]
-    port[begin : begin + len(at)] = edited.data.port[at]
-    graph = replace(graph, data=Edges(graph.data.ptr, node, port))
-    rows, at = edited.control.within(order)
-    first = int(copied.place[order[0]])
-    lead = int(graph.control.ptr[first])
-    mine = Edges.of(rows, place[edited.control.node[at]], len(order))
-    before = Edges(graph.control.ptr[: first + 1], graph.control.node[:lead], graph.control.port[:lead])
-    after = replace(graph, control=stacked(before, mine))
+    both, first = ((graph.data, edited.data), (graph.control, edited.control)), int(copied.place[copied.ops[0]])
+    data, control = (stacked(new.part(0, first), old.moved(copied.ops, place)) for new, old in both)
+    after = replace(graph, data=data, control=control)
     loose = place[np.flatnonzero(unlike[: len(copied.place)])].tolist()
     return replace(after, outputs_of=Told.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
 
