@@ -87,8 +87,7 @@ def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
     rows = graph.data.rows
     cross = ~mask[rows] & mask[graph.data.node]
     pairs = dict.fromkeys(zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True))
-    read = np.zeros(graph.size, np.bool_)
-    read[graph.data.node] = True
+    read = graph.mask(graph.data.node)
     for op in np.flatnonzero(mask & ~read).tolist():
         outputs = graph.outputs(op)
         if outputs and graph.types[op] not in _QUIET:

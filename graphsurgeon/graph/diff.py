@@ -68,8 +68,7 @@ class Diff:
     @cached_property
     def added(self) -> tuple[str, ...]:
         """Names of the ops that only the second graph has."""
-        there = np.zeros(self.b.size, np.bool_)
-        there[self.place[self.place >= 0]] = True
+        there = self.b.mask(self.place[self.place >= 0])
         return tuple(self.b.names[i] for i in np.flatnonzero(~there).tolist())
 
     @cached_property

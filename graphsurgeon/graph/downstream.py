@@ -59,10 +59,7 @@ def writers_of(graph: Graph) -> Mask:
         >>> writers_of(g).tolist()
         [False, True, False]
     """
-    kinds, _, kind_of = graph.kinds
-    hit = np.array([k.startswith(_WRITERS) and k not in _NO_WRITERS for k in kinds], np.bool_)
-    found: Mask = hit[kind_of] if kinds else np.zeros(0, np.bool_)
-    return found
+    return graph.typed(k for k in graph.kinds[0] if k.startswith(_WRITERS) and k not in _NO_WRITERS)
 
 
 def downstream(graph: Graph, changed: Mask, gone: Mask, until: Iterable[int] = (), assign: bool = False) -> Downstream:
@@ -119,18 +116,14 @@ def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: boo
 
 def _behind(graph: Graph, ops: Mask) -> Mask:
     """The ops that read some of these."""
-    out = np.zeros(graph.size, np.bool_)
-    out[graph.data.rows[ops[graph.data.node]]] = True
-    return out
+    return graph.mask(graph.data.rows[ops[graph.data.node]])
 
 
 def _feeding(graph: Graph, ops: Mask, left: Mask) -> Mask:
     """Those of the ops that are read, or waited for, by something: the others are ends."""
     rows, later = graph.data.rows, graph.control.rows
-    fed = np.zeros(graph.size, np.bool_)
-    fed[graph.data.node[ops[rows] | left[rows]]] = True
-    fed[graph.control.node[left[later]]] = True
-    return fed & ops
+    read, waited_for = graph.data.node[ops[rows] | left[rows]], graph.control.node[left[later]]
+    return (graph.mask(read) | graph.mask(waited_for)) & ops
 
 
 def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
@@ -164,8 +157,7 @@ def _other_branches(graph: Graph, ops: Mask) -> Mask:
     loose = ~graph.typed(_MERGE) & ~graph.typed(_EXIT)
     chosen = forward(graph, graph.typed(_SWITCH), within=loose)
     rows = graph.data.rows
-    ends = np.zeros(graph.size, np.bool_)
-    ends[graph.data.node[joints[rows]]] = True
+    ends = graph.mask(graph.data.node[joints[rows]])
     keep = chosen[rows] & chosen[graph.data.node] & ~graph.typed(_SWITCH)[rows]
     return reached(rows[keep], graph.data.node[keep], ends & chosen)
 

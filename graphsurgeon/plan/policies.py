@@ -153,9 +153,8 @@ def _can_turn(graph: Graph, op: int) -> bool:
 
 def spare(graph: Graph, mask: Mask, start: Iterable[int], variable: str) -> Mask:
     """Returns `start` and the ops under the variable's own name that only these need: its initial value, mostly."""
-    gone = np.zeros(graph.size, np.bool_)
     todo = list(start)
-    gone[todo] = True
+    gone = graph.mask(todo)
     lead = variable + "/"
     while todo:
         op = todo.pop()

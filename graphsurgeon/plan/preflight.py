@@ -37,9 +37,8 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
     """Faults in the attributes of the ops of a copy: partners met under a key, a shared name that is taken."""
     graph, asked, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same:
-        kinds, _, kind_of = graph.kinds
-        meeting = [k for k, kind in enumerate(kinds) if str(kind).startswith(_MEETING)]
-        hit = np.flatnonzero(mask & np.isin(kind_of, meeting)).tolist()
+        meeting = graph.typed(kind for kind in graph.kinds[0] if kind.startswith(_MEETING))
+        hit = np.flatnonzero(mask & meeting).tolist()
         if hit:
             which = f"{graph.names[hit[0]]!r} ({graph.types[hit[0]]})"
             wrong = f"{which} meets its partner under a key that a copy would have too"

@@ -91,8 +91,7 @@ class Pattern:
         if constants == "input":
             ins |= {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(["Const"])).tolist()}
         if outputs is None:
-            read_by = np.zeros(graph.size, np.bool_)
-            read_by[graph.data.node] = read_by[graph.control.node] = True
+            read_by = graph.mask(graph.data.node) | graph.mask(graph.control.node)
             held = {op for op, _ in ins.values()}
             outs = {graph.names[i]: (i, 0) for i in np.flatnonzero(~read_by).tolist() if i not in held}
         else:
@@ -128,8 +127,7 @@ class Pattern:
         }
         outs = {f"{graph.names[op]}:{port}": (op, port) for op, port in selection.outputs or leaving(graph, mask)}
         if not outs:
-            read_by = np.zeros(graph.size, np.bool_)
-            read_by[graph.data.node] = True
+            read_by = graph.mask(graph.data.node)
             outs = {f"{graph.names[i]}:0": (i, 0) for i in np.flatnonzero(mask & ~read_by).tolist()}
         return cls(graph, mask, ins, outs)._with(attributes, constants, read)
 

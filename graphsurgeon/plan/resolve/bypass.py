@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ...errors import PlanError, SurgeryError
 from ...graph.boundary import Tensor, entering, leaving
 from ...graph.graph import Graph, Mask
@@ -147,8 +145,7 @@ def fits_for(graph: Graph | Workbench, new: Tensor, old: Tensor) -> bool:
 
 
 def _leads(graph: Graph, mask: Mask, start: Tensor, ends: list[Tensor]) -> bool:
-    readers = np.zeros(graph.size, np.bool_)
-    readers[[op for op, _ in consumers_of(graph, start) if mask[op]]] = True
+    readers = graph.mask(op for op, _ in consumers_of(graph, start) if mask[op])
     below = forward(graph, readers, control=False, within=mask)
     return all(below[op] for op, _ in ends)
 

@@ -123,8 +123,6 @@ def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     inside = mask & ~out
     # What only a variable needs that stays outside, as its initial value, has no business in there.
     rows = graph.data.rows
-    read, wanted = np.zeros(graph.size, np.bool_), np.zeros(graph.size, np.bool_)
-    read[graph.data.node] = True
-    wanted[graph.data.node[~inside[rows] & ~out[rows]]] = True
+    read, wanted = graph.mask(graph.data.node), graph.mask(graph.data.node[~inside[rows] & ~out[rows]])
     inside &= backward(graph, inside & (wanted | ~read) & ~graph.typed(["Const"]), within=inside)
     return inside, [graph.names[i] for i in np.flatnonzero(mask & ~inside).tolist()]

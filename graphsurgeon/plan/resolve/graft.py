@@ -51,8 +51,7 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
     if not mask.any():
         ends = tuple({key: given[small.tensor(name)[0]] for key, name in found.items()} for found in piece.outputs)
         return Grafted(Delta(), ends, ((),) * len(sites))
-    reads = np.zeros(small.size, np.bool_)
-    reads[small.data.node] = True
+    reads = small.mask(small.data.node)
     pairs = [(f"{small.names[i]}:0", so_far.bench.name(tensor)) for i, tensor in given.items() if reads[i]]
     block = listed(small, mask)
     step = CopyStep(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ...graph.graph import Graph
 from ...graph.match.match import Match, match
 from ...graph.match.pattern import Pattern
@@ -40,9 +38,7 @@ def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
         return None
     if step.within.graph.unfolded is not None:  # its calls are open in the plan: what is in them has its names
         return listed(graph, [graph.index[name] for name in step.within.names if name in graph.index])
-    mask = np.zeros(graph.size, np.bool_)
-    mask[: len(step.within.mask)] = step.within.mask
-    return Selection(graph, mask, step.within.query)
+    return step.within.on(graph)
 
 
 def _opened(found: Match, graph: Graph) -> list[Match]:
