@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SelectionError
-from .edges import Edges, Ints
+from .edges import Edges, Ints, stacked
 from .functions import READ_BY_GRADIENT, Called, called_by, given, gives_way, gradient_of, short_name
 from .graph import Graph, TensorInfo, Unfolded
 from .names import free_name, op_name, under
@@ -672,9 +672,4 @@ class _Joined:
 
 def _whole(edges: Sequence[Edges], first: Sequence[int]) -> Edges:
     """Returns the rows of several graphs below one another, in the numbers of the whole."""
-    ptr, at = [np.zeros(1, np.int32)], 0
-    for one in edges:
-        ptr.append(one.ptr[1:] + at)
-        at += int(one.ptr[-1])
-    node = np.concatenate([one.node + start for one, start in zip(edges, first, strict=True)])
-    return Edges(np.concatenate(ptr).astype(np.int32), node, np.concatenate([one.port for one in edges]))
+    return stacked(*(Edges(one.ptr, one.node + start, one.port) for one, start in zip(edges, first, strict=True)))

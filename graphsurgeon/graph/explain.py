@@ -256,10 +256,8 @@ def _links(graph: Graph, way: list[int], cause: Cause) -> tuple[Link, ...]:
 
 def link(graph: Graph, source: int, target: int, cuts: frozenset[Tensor] = frozenset()) -> Link:
     """Returns how an op reads another one, but for the tensors that are cut; else that it waits for it."""
-    begin = int(graph.data.ptr[target])
-    for at in np.flatnonzero(graph.data.row(target) == source).tolist():
-        port = int(graph.data.port[begin + at])
-        if (source, port) not in cuts:
+    for at, (op, port) in enumerate(graph.data.ends(target)):
+        if op == source and (source, port) not in cuts:
             return Link(graph.names[source], graph.names[target], f"{graph.names[source]}:{port}", at)
     return Link(graph.names[source], graph.names[target])
 

@@ -713,9 +713,7 @@ def _is_method(graph: Graph, op: int, owner: Owner) -> bool:
 
 def _read_outside(graph: Graph, op: int, inside: set[int]) -> list[int]:
     """The outputs of an op that ops outside read."""
-    a, b = graph.consumers.ptr[op], graph.consumers.ptr[op + 1]
-    pairs = zip(graph.consumers.node[a:b].tolist(), graph.consumers.port[a:b].tolist(), strict=True)
-    return sorted({port for reader, port in pairs if reader not in inside})
+    return sorted({port for reader, port in graph.consumers.ends(op) if reader not in inside})
 
 
 def _shared(ops: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..graph.graph import Graph
 from ..graph.selection import Query, Selection
+from ..graph.traversal import met_from
 
 _SIGNS = {"or": "|", "and": "&", "minus": "-"}
 #: Names that code uses for things of its own: no parameter and no function may take them.
@@ -157,7 +158,8 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
     if node is None or not _is_of(node, plain) or not _defaults(node, plain):
         return None
     modules = {}
-    for name in sorted(set(plain.__code__.co_names) | _inner_names(plain.__code__)):
+    inside = met_from([plain.__code__], lambda code: (c for c in code.co_consts if isinstance(c, types.CodeType)))
+    for name in sorted({name for code in inside for name in code.co_names}):
         if name not in plain.__globals__:
             continue
         held = plain.__globals__[name]
@@ -212,18 +214,6 @@ def _essence(code: types.CodeType) -> Any:
     """What a function does, wherever it stands."""
     held = [_essence(c) if isinstance(c, types.CodeType) else (type(c), repr(c)) for c in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, held
-
-
-def _inner_names(code: types.CodeType) -> set[str]:
-    """The global names that functions inside a function use."""
-    out: set[str] = set()
-    todo = [code]
-    while todo:
-        for held in todo.pop().co_consts:
-            if isinstance(held, types.CodeType):
-                out |= set(held.co_names)
-                todo.append(held)
-    return out
 
 
 def _node(function: types.FunctionType) -> ast.Lambda | ast.FunctionDef | None:
