@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Frames:
 
     def of(self, op: int) -> int:
         """Returns the number of the innermost loop that what an op gives is in; -1 for none, -2 where nobody knows."""
-        return self._given(op)
+        return self.outside(self._of[op]) if self.graph.types[op] in EXITS else self._of[op]
 
     def about(self, frame: int) -> Frame:
         """Returns a loop by its number."""
@@ -95,40 +95,23 @@ class Frames:
 
     def _follow(self) -> None:
         """Goes through all ops, each after what it reads and waits for; a loop comes back to an op that is done."""
-        graph, types = self.graph, self.graph.types
-        needed, turning = graph.needed, graph.typed(TURNING)
-        counts = needed.ptr[1:] - needed.ptr[:-1]
-        back = np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
-        missing = (counts - back).tolist()
-        readers = (graph.consumers, graph.control_consumers)
+        graph, place = self.graph, order(self.graph)
         seen = dict[tuple[int, str], int]()
-        done = [op for op, left in enumerate(missing) if not left]
-        known = np.zeros(graph.size, np.bool_)
-        for op in done:  # grows
-            known[op] = True
-            self._of[op] = self._frame(op, known, seen)
-            if types[op] == "LoopCond" and self._of[op] >= 0:
-                one = self._found[self._of[op]]
-                self._found[self._of[op]] = Frame(one.name, one.outer, one.depth, one.parallel, one.before, op)
-            if turning[op]:
-                continue
-            for edges in readers:
-                for reader in edges.row(op).tolist():
-                    missing[reader] -= 1
-                    if not missing[reader]:
-                        done.append(reader)
+        for op in sorted(range(graph.size), key=place.__getitem__):
+            if place[op] == graph.size:  # nor does it come to any of those behind
+                break
+            self._of[op] = self._frame(op, place, seen)
+            if graph.types[op] == "LoopCond" and self._of[op] >= 0:
+                self._found[self._of[op]] = replace(self._found[self._of[op]], asks=op)
         lost = {frame for frame, one in enumerate(self._found) if one.asks < 0}
         for op in range(graph.size):
-            if not known[op] or self._of[op] in lost:
+            if place[op] == graph.size or self._of[op] in lost:
                 self._of[op] = UNKNOWN
 
-    def _frame(self, op: int, known: np.ndarray, seen: dict[tuple[int, str], int]) -> int:
+    def _frame(self, op: int, place: list[int], seen: dict[tuple[int, str], int]) -> int:
         graph = self.graph
         frame = ROOT
-        for one in graph.needed.row(op).tolist():
-            if not known[one]:
-                continue
-            its = self._given(one)
+        for its in (self.of(one) for one in graph.needed.row(op).tolist() if place[one] < place[op]):
             if self._depth(its) > self._depth(frame):
                 frame = its
         if graph.types[op] not in ENTERS:
@@ -140,9 +123,6 @@ class Frames:
             parallel = int(attr["parallel_iterations"].i) if "parallel_iterations" in attr else 10
             self._found.append(Frame(name, frame, self._depth(frame) + 1, parallel, before, -1))
         return seen[frame, name]
-
-    def _given(self, op: int) -> int:
-        return self.outside(self._of[op]) if self.graph.types[op] in EXITS else self._of[op]
 
     def _depth(self, frame: int) -> int:
         return self._found[frame].depth if frame >= 0 else 0
