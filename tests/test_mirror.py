@@ -23,7 +23,6 @@ DOORS = {
     "graph/match/backtracking": "graph/match/test_match.py",
     "graph/match/conditions": "graph/match/test_match.py",
     "graph/match/pattern": "graph/match/test_match.py",
-    "graph/match/reasons": "graph/match/test_match.py",
     "graph/opened": "tf/open/test_source.py",
     "graph/pairs": "graph/test_diff.py",
     "graph/provenance": "tf/copy/test_provenance.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,13 @@ from ..boundary import Tensor
 from ..graph import Graph, Ints, Mask
 from ..selection import OpView
 from .pattern import COMMUTATIVE, Pattern
-from .reasons import Said, Task, Why, nobody
 
 #: Sweeps over the edges of the pattern before the search; a pattern without rings needs two.
 _SWEEPS = 8
+#: A task of the search: what it does, and the ops, inputs or tensors of the pattern it is about.
+Task = tuple[Any, ...]
+#: A reason why the search stopped, put into words only when somebody asks.
+Why = Callable[[], str]
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,17 @@ class Stop:
     image: dict[int, int]
     op: int
     why: Why
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """A reason of a kind."""
+
+    kind: str
+    words: Why
+
+    def __call__(self) -> str:
+        return self.words()
 
 
 class Search:
@@ -212,12 +226,20 @@ class Search:
             following = tasks[len(frames)]
             choices = self._choices(following, state)
             if not choices:
-                self._note(
-                    state,
-                    following,
-                    nobody(self.graph, following, state.image, following[0] == "reader" and state.tensor(following[3])),
-                )
+                self._note(state, following, self._nobody(following, state))
             frames.append(reversed(choices) if following[0] == "reader" else iter(choices))
+
+    def _nobody(self, task: Task, state: _State) -> Why:
+        """Why a task has nothing to choose from, by what is placed now."""
+        image = {p: self.graph.names[op] for p, op in state.image.items()}
+        if task[0] == "input":
+            return lambda: f"{image[task[1]]!r} has too few inputs"
+        if task[0] == "reader":
+            read = state.tensor(task[3])
+            return lambda: f"no op reads '{self.graph.name(read)}'"
+        if task[0] == "waited":
+            return lambda: f"{image[task[2]]!r} waits for no op"
+        return lambda: f"no op waits for {image.get(task[-1], '')!r}"
 
     def tasks_of(self, root: int) -> list[Task]:
         """The tasks from a root, worked out once."""
