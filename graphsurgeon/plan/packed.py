@@ -18,15 +18,7 @@ from . import steps
 from .adapters import Wish
 
 #: What can be packed, by the name that it has there.
-_KINDS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        *(steps.CopyStep, steps.ConnectStep, steps.RerouteStep, steps.SwapStep, steps.DetachStep, steps.InsertStep),
-        *(steps.AdaptStep, steps.BypassStep, steps.RemoveStep, steps.SetStep, steps.OrderStep, steps.RerouteOrderStep),
-        *(steps.RenameStep, steps.ReplaceStep, steps.CollapseStep, steps.InlineStep, steps.UnrollStep),
-        *(steps.ConditionStep, steps.OnCopiesStep, steps.MutedStep, steps.RebuildStep, Wish),
-    )
-}
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(steps.Step), Wish)}
 #: So deep may values lie in one another.
 _DEEPEST = 40
 _Other = Callable[[Any], Any]
