@@ -205,33 +205,28 @@ def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
 
 
 def _copy_call(step: CopyStep, word: str, names: Names, same: bool) -> str:
-    args = [word, f"to={step.to!r}"]
-    if step.inputs:
-        args.append("inputs={" + ", ".join(f"{a!r}: {b!r}" for a, b in step.inputs) + "}")
-    if step.unmapped != "refuse":
-        args.append(f"unmapped={step.unmapped!r}")
-    if step.control != ("keep" if same else "refuse"):
-        args.append(f"control={step.control!r}")
     policy = dict(step.variables)
-    if policy != {"*": "copy"}:
-        args.append(f"variables={policy['*']!r}" if len(policy) == 1 else f"variables={policy!r}")
-    if step.values is not None:
-        args.append(f"values={names.values(step)}")
-    if step.collections != "rename":
-        args.append(f"collections={step.collections!r}")
-    if step.device != "keep":
-        args.append(f"device={_device_code(step.device)!r}")
-    if step.seeds != "keep":
-        args.append(f"seeds={step.seeds!r}")
-    if step.reuse is not None:
-        args.append(f"reuse={_pairs(step.reuse)}")
-    if step.constants:
-        args.append(f"constants={names.constants(step)}")
-    if step.names is not None:
-        args.append(f"names={_pairs(step.names)}")
-    if not step.trainable:
-        args.append("trainable=False")
-    return f".copy({', '.join(args)})"
+    texts = {
+        "inputs": "{" + ", ".join(f"{a!r}: {b!r}" for a, b in step.inputs) + "}" if step.inputs else "",
+        "unmapped": _other(step.unmapped, "refuse"),
+        "control": _other(step.control, "keep" if same else "refuse"),
+        "variables": _other(policy["*"] if len(policy) == 1 else policy, "copy"),
+        "values": "" if step.values is None else names.values(step),
+        "collections": _other(step.collections, "rename"),
+        "device": _other(_device_code(step.device), "keep"),
+        "seeds": _other(step.seeds, "keep"),
+        "reuse": "" if step.reuse is None else _pairs(step.reuse),
+        "constants": names.constants(step) if step.constants else "",
+        "names": "" if step.names is None else _pairs(step.names),
+        "trainable": _other(step.trainable, True),
+    }
+    given = [f"{key}={text}" for key, text in texts.items() if text]
+    return f".copy({', '.join([word, f'to={step.to!r}', *given])})"
+
+
+def _other(value: Any, default: Any) -> str:
+    """A value as code, where it is not the default."""
+    return "" if value == default else repr(value)
 
 
 def _device_code(device: str | tuple[tuple[str, str], ...]) -> str | dict[str, str]:
