@@ -119,14 +119,12 @@ class Slice:
         copied: the ops, as a copy inside the graph.
         changed: names of the ops that the edits before it change.
         until: what it stops at.
-        left: names of ops that set state and are left as they were.
         along: what is made again although nothing in it changes.
     """
 
     copied: Copied
     changed: tuple[str, ...]
     until: tuple[str, ...]
-    left: tuple[str, ...]
     along: tuple[str, ...]
 
     @property

@@ -139,10 +139,9 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
         place[moved] = copied.place[moved]
         after = _joined(beside.after, edited, copied, place, size, reshaped(effect))
         copied = replace(copied, external=now_read(after, copied))
-        left = tuple(edited.names[i] for i in np.flatnonzero(found.left).tolist())
         touched = tuple(edited.names[i] for i in np.flatnonzero(changed).tolist())
         copies.append(copied)
-        slices.append(Slice(copied, touched, step.until, left, tuple(found.along)))
+        slices.append(Slice(copied, touched, step.until, tuple(found.along)))
         # What is shared, and keeps its seed or gradient, is said for copies that are asked for.
         said += [w for w in delta.warnings if "tf.custom_gradient" in w or "seed" in w]
     else:
