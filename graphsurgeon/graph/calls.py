@@ -14,7 +14,7 @@ from ..errors import SelectionError
 from .edges import Edges, Ints, stacked
 from .functions import READ_BY_GRADIENT, Called, called_by, given, gives_way, gradient_of, short_name
 from .graph import Graph, TensorInfo, Unfolded
-from .names import free_name, op_name, under
+from .names import free_name, op_name, scopes_around, under
 
 MOST = 200_000
 """A graph is unfolded up to so many ops: functions that call functions twice can lead to any number."""
@@ -342,9 +342,8 @@ class Calls:
             rest = op[len(part.path) + 1 :] if part.path else op
             if rest in part.graph.index:
                 return part, part.graph.index[rest]
-            while "/" in rest:
-                rest = rest.rpartition("/")[0]
-                inner = self._bodies(part, part.scopes.get(rest))
+            for scope in scopes_around(rest):
+                inner = self._bodies(part, part.scopes.get(scope))
                 todo += [one for one in inner if op.startswith(f"{one.path}/")]
         return None
 

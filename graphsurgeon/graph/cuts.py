@@ -13,6 +13,7 @@ from .boundary import Tensor
 from .contexts import context_fault
 from .gradients import Gradients
 from .graph import Graph, Ints, Mask
+from .names import scopes_around, shared_scope
 from .rewired import TURNING
 from .traversal import forward, reached
 from .variables import FEED_TYPES
@@ -91,13 +92,8 @@ def _scopes(graph: Graph, mask: Mask) -> Iterator[str]:
     """The name scopes around some ops, the innermost first."""
     scopes = graph.scopes
     homes = np.unique(scopes.home[np.flatnonzero(mask)]).tolist()
-    shared = scopes.names[homes[0]].split("/")
-    for home in homes[1:]:
-        parts = scopes.names[home].split("/")
-        same = [a == b for a, b in zip(shared, parts, strict=False)]
-        shared = shared[: same.index(False) if False in same else len(same)]
-    for depth in range(len([part for part in shared if part]), 0, -1):
-        yield "/".join(shared[:depth])
+    shared = shared_scope([f"{scopes.names[home]}/" for home in homes])
+    yield from scopes_around(f"{shared}/") if shared else ()
 
 
 class _Flow:

@@ -22,7 +22,7 @@ from .edges import Ints as Ints
 from .edges import reversed_edges, side_by_side, stacked
 from .functions import called_by, gradient_of, reachable, referred
 from .live import TFGraph
-from .names import begins_with
+from .names import begins_with, scopes_around
 from .pending import made
 from .scopes import Scopes
 from .variables import State, VariableInfo
@@ -408,9 +408,7 @@ class Graph:
         Args:
             name: the name of an op, as a picture with unfolded calls shows it.
         """
-        call = name
-        while "/" in call:
-            call = call.rpartition("/")[0]
+        for call in scopes_around(name):
             node = self.nodes[self.index[call]] if call in self.index else None
             called = called_by(node, self.functions) if node is not None else ()
             inside = [*(one.function for one in called), gradient_of(node, self.gradients, self.functions)[0]]

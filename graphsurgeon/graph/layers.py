@@ -16,7 +16,7 @@ from ..words import counted, few
 from .calls import Calls, Part
 from .functions import called_by, short_name
 from .graph import Graph, Mask
-from .names import op_name, under
+from .names import op_name, outer_name, shared_scope, under
 from .variables import VARIABLE_TYPES
 
 _OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
@@ -324,7 +324,7 @@ def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str
     stay = {tensors.get(name, name) for name in before.names} if layers else set()
 
     def name_of(op: str) -> str:
-        lead = op if op in tensors else _outer(op, before.index)
+        lead = op if op in tensors else outer_name(op, before.index) or op
         return tensors.get(lead, lead) + op[len(lead) :]
 
     def ops(op: str) -> list[str]:
@@ -358,8 +358,8 @@ def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -
     """
 
     def name_of(op: str) -> str:
-        lead = _outer(op, names)
-        return names[lead] + op[len(lead) :] if lead in names else ""
+        lead = outer_name(op, names)
+        return names[lead] + op[len(lead) :] if lead is not None else ""
 
     def tensor(name: str) -> str:
         op, _, port = name.rpartition(":")
@@ -367,14 +367,6 @@ def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -
 
     found = (fitted(layer, calls, lambda op: [name_of(op)], tensor) for layer in layers)
     return tuple(replace(layer, path=under(scope, layer.path)) for layer in found if layer is not None)
-
-
-def _outer(op: str, known: Container[str]) -> str:
-    """The op that an op is, or that it is inside of, of those that are known; itself where none is."""
-    lead = op
-    while lead and lead not in known:
-        lead = lead.rpartition("/")[0]
-    return lead or op
 
 
 def fitted(
@@ -442,7 +434,7 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
     for layer in layers:
         at: dict[str, list[Call]] = {}
         for call in layer.calls:
-            at.setdefault(_shared(call.ops), []).append(call)
+            at.setdefault(shared_scope(call.ops), []).append(call)
         for scope, calls in at.items():
             if scope not in scopes.index:
                 continue
@@ -714,12 +706,3 @@ def _is_method(graph: Graph, op: int, owner: Owner) -> bool:
 def _read_outside(graph: Graph, op: int, inside: set[int]) -> list[int]:
     """The outputs of an op that ops outside read."""
     return sorted({port for reader, port in graph.consumers.ends(op) if reader not in inside})
-
-
-def _shared(ops: Sequence[str]) -> str:
-    """The innermost scope that all of these ops are in."""
-    if not ops:
-        return ""
-    first, last = min(ops).split("/")[:-1], max(ops).split("/")[:-1]
-    same = [a for k, a in enumerate(first) if last[: k + 1] == first[: k + 1]]
-    return "/".join(same)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -134,6 +134,32 @@ def outer_name(name: str, known: Container[str]) -> str | None:
     while name and name not in known:
         name = name.rpartition("/")[0]
     return name or None
+
+
+def scopes_around(name: str) -> Iterator[str]:
+    """Yields the scopes that a name is in, the innermost first.
+
+    Example:
+        >>> list(scopes_around("a/b/c"))
+        ['a/b', 'a']
+    """
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
+
+
+def shared_scope(names: Sequence[str]) -> str:
+    """Returns the innermost scope that all of these names are in.
+
+    Example:
+        >>> shared_scope(["a/b/c", "a/b/d/e"]), shared_scope(["a/b", "c"]), shared_scope([])
+        ('a/b', '', '')
+    """
+    if not names:
+        return ""
+    first, last = min(names).split("/")[:-1], max(names).split("/")[:-1]
+    same = [a for k, a in enumerate(first) if last[: k + 1] == first[: k + 1]]
+    return "/".join(same)
 
 
 def renamed_again(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from ..graph.functions import called_by, gives_way
 from ..graph.graph import Graph
 from ..graph.match.match import Match
 from ..graph.match.pattern import Pattern
+from ..graph.names import scopes_around
 from ..graph.selection import Selection
 from .steps import InlineStep, RenameStep, ReplaceStep, Step
 
@@ -33,18 +34,11 @@ def calls_to(graph: Graph, name: str) -> list[str]:
     op = name.partition(":")[0]
     if "/" not in op or op in graph.index:
         return []
-    for lead in _leads(op):
+    for lead in scopes_around(op):
         number = graph.index.get(lead)
         if number is not None:
             return _way(graph, graph.nodes[number], lead, op[len(lead) + 1 :]) or []
     return []
-
-
-def _leads(name: str) -> Iterator[str]:
-    """The scopes of a name, the longest first."""
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
 
 
 def _way(graph: Graph, node: Any, path: str, rest: str) -> list[str] | None:
@@ -62,7 +56,7 @@ def _way(graph: Graph, node: Any, path: str, rest: str) -> list[str] | None:
         nodes = {inner.name: inner for inner in known[fits[0].function].node_def}
         if rest in nodes or any(name.startswith(f"{rest}/") for name in nodes):
             return calls
-        lead = next((one for one in _leads(rest) if one in nodes), "")
+        lead = next((one for one in scopes_around(rest) if one in nodes), "")
         if not lead:
             return None
         path, node, rest = f"{path}/{below}{lead}", nodes[lead], rest[len(lead) + 1 :]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph, Ints
-from ...graph.names import free_name, op_name
+from ...graph.names import free_name, op_name, outer_name
 from ...graph.rewired import cut_out
 from ...graph.selection import listed
 from ..backend import Piece, Site
@@ -70,10 +70,8 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
         outputs.append({key: given.get(op, (int(copied.place[op]), port)) for key, (op, port) in where.items()})
     by_scope: dict[str, list[str]] = {site.scope: [] for site in sites}
     for name in copied.made:
-        scope = name
-        while scope and scope not in by_scope:
-            scope = scope.rpartition("/")[0]
-        if scope:
+        scope = outer_name(name, by_scope)
+        if scope is not None:
             by_scope[scope].append(name)
     names = tuple(tuple(by_scope[site.scope]) for site in sites)
     return Grafted(replace(delta, copies=[copied], joins=joins), tuple(outputs), names)
