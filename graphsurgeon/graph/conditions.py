@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .boundary import Tensor
-from .contexts import constant_entry
+from .contexts import MERGES, constant_entry
 from .graph import Graph, Mask
+from .rewired import TURNING
 
-SWITCHES, MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
+SWITCHES = ("Switch", "RefSwitch")
 BRANCHES, CASES = ("If", "StatelessIf"), ("Case", "StatelessCase")
-_TURNS = ("NextIteration", "RefNextIteration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
             continue
         ends = graph.data.ends(op)
         if graph.types[op] in MERGES:  # it runs as long as anything comes; what turns back comes only then
-            if all(end in gone for end in ends if graph.types[end[0]] not in _TURNS):
+            if all(end in gone for end in ends if graph.types[end[0]] not in TURNING):
                 kill(op, None)
         elif any(end in gone for end in ends) or dead[graph.control.row(op)].any():
             kill(op, None)

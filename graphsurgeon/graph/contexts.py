@@ -21,7 +21,7 @@ FLOW_TYPES = frozenset({
 })  # fmt: skip
 #: Scope below the name of a v2 cond, case or loop that was inlined: what of TF1 joins its branches, or turns its body.
 FLOW_SCOPE = "flow"
-_MERGE, _SWITCH = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
+MERGES, SWITCHES = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
 
 
 def loops_of(graph: Graph) -> Ints:
@@ -108,10 +108,10 @@ def loops_in(graph: Graph) -> list[Loop]:
         frames.setdefault(frame_name(graph, op), []).append(op)
     found = []
     for asks in np.flatnonzero(graph.typed(["LoopCond"])).tolist():
-        switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in _SWITCH]
+        switches = [op for op in graph.consumers.row(asks).tolist() if graph.types[op] in SWITCHES]
         merges = [int(graph.data.row(op)[0]) for op in switches]
         ends = [graph.data.row(op).tolist() for op in merges]
-        if not switches or any(graph.types[op] not in _MERGE for op in merges) or any(len(end) != 2 for end in ends):
+        if not switches or any(graph.types[op] not in MERGES for op in merges) or any(len(end) != 2 for end in ends):
             continue
         first, back = ([end[at] for end in ends] for at in (0, 1))
         if any(graph.types[op] not in ENTERS for op in first):
@@ -196,7 +196,7 @@ def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str
         mask: the selected ops.
         cuts: tensors that are replaced, or fed.
     """
-    if not graph.typed((*ENTERS, *_MERGE)).any():
+    if not graph.typed((*ENTERS, *MERGES)).any():
         return None
     rows, ends = graph.data.rows, frozenset(cuts)
     given = np.zeros(len(rows), np.bool_)
@@ -238,7 +238,7 @@ def _loop_fault(
 
 def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] | None:
     """A Merge takes the branch that is alive; what is given from outside always is, so the other one never counts."""
-    joints, switches = graph.typed(_MERGE), graph.typed(_SWITCH)
+    joints, switches = graph.typed(MERGES), graph.typed(SWITCHES)
     if not (joints & mask).any():
         return None
     loose = ~joints & ~graph.typed(EXITS)

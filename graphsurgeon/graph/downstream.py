@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..words import counted
-from .contexts import loops_of
+from .contexts import EXITS, MERGES, SWITCHES, loops_of
 from .graph import Graph, Mask
 from .traversal import backward, forward, joined_parts, reached
 
@@ -26,7 +26,6 @@ _HOLDERS = frozenset({"TensorArrayV3", "TensorArrayV2", "TensorArray", "StackV2"
 _PASSING = frozenset(
     {"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch", "TensorArrayGradV3", "TensorArrayGrad"}
 )
-_MERGE, _SWITCH, _EXIT = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN"), ("Exit", "RefExit")
 _CALLS = ("StatefulPartitionedCall", "While", "If", "Case")
 
 
@@ -151,14 +150,14 @@ def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
 
 def _other_branches(graph: Graph, ops: Mask) -> Mask:
     """What a Merge of these reads from branches that are not among them, up to their Switch."""
-    joints = ops & graph.typed(_MERGE)
+    joints = ops & graph.typed(MERGES)
     if not joints.any():
         return joints
-    loose = ~graph.typed(_MERGE) & ~graph.typed(_EXIT)
-    chosen = forward(graph, graph.typed(_SWITCH), within=loose)
+    loose = ~graph.typed(MERGES) & ~graph.typed(EXITS)
+    chosen = forward(graph, graph.typed(SWITCHES), within=loose)
     rows = graph.data.rows
     ends = graph.mask(graph.data.node[joints[rows]])
-    keep = chosen[rows] & chosen[graph.data.node] & ~graph.typed(_SWITCH)[rows]
+    keep = chosen[rows] & chosen[graph.data.node] & ~graph.typed(SWITCHES)[rows]
     return reached(rows[keep], graph.data.node[keep], ends & chosen)
 
 
@@ -174,7 +173,7 @@ def _shared_holders(graph: Graph) -> np.ndarray | None:
     passing = graph.typed(_PASSING)
     held = holders.copy()
     while True:
-        hit = first & held[node] & passing[rows] & ((port == 0) | graph.typed(_SWITCH)[node])
+        hit = first & held[node] & passing[rows] & ((port == 0) | graph.typed(SWITCHES)[node])
         fresh = rows[hit & ~held[rows]]
         if not len(fresh):
             break

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...graph.boundary import Tensor
-from ...graph.contexts import loops_of
+from ...graph.contexts import ENTERS, loops_of
 from ...graph.edges import Edges
 from ...graph.graph import Graph, Mask
 from ...graph.rewired import Edge, reordered_many, rewired
@@ -15,7 +15,6 @@ from ...graph.variables import VARIABLE_TYPES
 from ..backend import Site
 from .graft import Grafted
 
-_ENTER = ("Enter", "RefEnter")
 _STILL = VARIABLE_TYPES | {"Const", "Placeholder", "NoOp"}
 
 
@@ -67,7 +66,7 @@ def resolved(subs: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
 
 def loop_waits(graph: Graph, sites: Sequence[Site], grafted: Grafted) -> dict[int, list[int]] | str:
     """Returns what new ops in a loop of TF1 that read nothing must wait for, to run there; or why that cannot be."""
-    if not graph.typed(_ENTER).any():
+    if not graph.typed(ENTERS).any():
         return {}
     loop, out = loops_of(graph), dict[int, list[int]]()
     for site, names in zip(sites, grafted.names, strict=True):
