@@ -38,7 +38,7 @@ class Told:
 
     Example:
         >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
-        >>> told = Told.of(Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])).longer(1, lambda i: [two])
+        >>> told = Told.of(Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])).longer((1, lambda i: [two]))
         >>> told(0) == [one], told(1) == [two], told.cut(np.array([1], np.int32), 2)(0) == [two]
         (True, True, True)
         >>> loose = told.without_shapes([1])
@@ -65,16 +65,13 @@ class Told:
         found = tell(number - first if numbers is None else int(numbers[number - first]))
         return [TensorInfo(t.dtype, None) for t in found] if found and number in self._unshaped else found
 
-    def longer(self, first: int, *tell: Telling | None, firsts: Sequence[int] = ()) -> Told:
-        """Returns the same with ops from number `first` on, which a call counts from 0.
+    def longer(self, *more: tuple[int, Telling | None]) -> Told:
+        """Returns the same with more ops.
 
         Args:
-            first: the number of the first.
-            tell: the call; or several calls, with the number of the first op of each in `firsts`.
-            firsts: these numbers.
+            more: for each call the number of the first op that it tells of, and the call, which counts them from 0.
         """
-        more = [_Part(at, one, None) for at, one in zip(firsts or (first,), tell, strict=True)]
-        return Told([*self._parts, *more], self._unshaped)
+        return Told([*self._parts, *(_Part(first, tell, None) for first, tell in more)], self._unshaped)
 
     def cut(self, stay: NDArray[np.integer], size: int) -> Told:
         """Returns what is known of a graph that has only some of the ops.

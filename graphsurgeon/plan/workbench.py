@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..graph.boundary import Tensor
-from ..graph.contexts import loops_of
+from ..graph.contexts import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stacked
 from ..graph.graph import Graph, TensorInfo, output_at
 from ..graph.known_outputs import Telling, Told
-from ..graph.rewired import reordered_many
-
-_ENTER, _EXIT = ("Enter", "RefEnter"), ("Exit", "RefExit")
+from ..graph.rewired import reordered_many, rewired
 
 
 class _Index:
@@ -232,7 +230,7 @@ class Workbench:
     def loop(self, i: int) -> int:
         """Returns the number of the outermost ``while_loop`` of TF1 that an op runs in, -1 for none."""
         if self._looping is None:
-            self._looping = bool(self.graph.typed(_ENTER).any())
+            self._looping = bool(self.graph.typed(ENTERS).any())
         if not self._looping:
             return -1
         if self._loops is None:
@@ -310,21 +308,16 @@ class Workbench:
         graph, blocks = self.graph, self._blocks
         data = stacked(graph.data, *(block[1] for block in blocks))
         control = stacked(graph.control, *(block[2] for block in blocks))
-        if self._rows:
-            node, port = data.node.copy(), data.port.copy()
-            for op, row in self._rows.items():
-                begin = int(data.ptr[op])
-                for at, (source, output) in enumerate(row, begin):
-                    node[at], port[at] = source, output
-            data = Edges(data.ptr, node, port)
         about: dict[str, Any] = {"data": data, "control": control}
         if self.names is not graph.names:
             about |= {"names": self.names, "types": self.types, "nodes": self._nodes}
             about |= {"index": self.index.all(), "stamps": (), "first": weakref.ref(graph)}
             self._own = False
         if blocks:
-            about["outputs_of"] = Told.of(graph).longer(0, *(b[3] for b in blocks), firsts=self._firsts[1:])
+            about["outputs_of"] = Told.of(graph).longer(*((first, tell) for first, _, _, tell in blocks))
         after = replace(graph, **about)
+        if self._rows:
+            after = rewired(after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)])
         return reordered_many(after, self._waits) if self._waits else after
 
     # -- keeping it up to date ------------------------------------------------------------------
@@ -368,13 +361,13 @@ class Workbench:
 
     def _add_loops(self, first: int, types: Sequence[str], data: Edges) -> None:
         """Notes in which loop new ops run; where loops are added themselves, all is asked again when it is needed."""
-        if not set(_ENTER).isdisjoint(types):
+        if not set(ENTERS).isdisjoint(types):
             self._looping, self._loops = True, None
         if self._loops is None:
             return
         for at in range(len(types)):
             sources = data.row(at).tolist()
-            if any(self.types[i] in _EXIT for i in sources):  # it may be in a loop around that one
+            if any(self.types[i] in EXITS for i in sources):  # it may be in a loop around that one
                 self._loops = None
                 return
             self._loops[first + at] = max((self._loops.get(i, -1) for i in sources), default=-1)

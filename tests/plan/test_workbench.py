@@ -68,7 +68,7 @@ def same(bench: Workbench) -> None:
 def test_what_is_told_of_outputs_is_no_call_within_a_call_for_each_step():
     told = Told.of(begin())
     for n in range(3000):
-        told = Told.of(Graph.of([], outputs_of=told)).longer(5, lambda _, n=n: [TensorInfo("int32", (n,))])
+        told = Told.of(Graph.of([], outputs_of=told)).longer((5, lambda _, n=n: [TensorInfo("int32", (n,))]))
         told = told.cut(np.array([0, 1, 2, 3, 5]), 6)
     assert told(4) == [TensorInfo("int32", (2999,))]
     assert told(3) == begin().outputs(3)
