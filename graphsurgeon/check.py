@@ -26,7 +26,7 @@ from .graph.names import op_name, tensor_name
 from .graph.selection import select
 from .graph.traversal import backward
 from .graph.variables import PLACEHOLDER_TYPES
-from .menu import offered
+from .plan.menu import offered
 from .run import Traceable, asked_for
 from .words import counted, one_or_all
 

@@ -36,8 +36,8 @@ from .graph.trust import origins
 from .history import Event, History, Log, Timeline, log_of, moment
 from .journal import Journal, folder
 from .kept import Kept
-from .menu import offered
 from .plan.blockers import Blocks, blocks
+from .plan.menu import offered
 from .plan.plan import Plan
 from .plan.steps import RebuildStep
 from .plan_backend import new_plan

@@ -22,7 +22,6 @@ PARTS = {
     "exports": set(),
     "feeds": set(),
     "isolated": set(),
-    "menu": set(),
     "summary": set(),
     "transfer": set(),
     "history": {"applied"},
@@ -36,7 +35,7 @@ PARTS = {
     "functions": {"values"},
     "run": {"feeds", "isolated", "values"},
     "before": {"history", "run", "transfer"},
-    "check": {"menu", "run"},
+    "check": {"run"},
 }
 # the editor, how one is opened, and what stands on editors -> the modules beside it that it asks
 EDITORS = {
@@ -66,7 +65,7 @@ MAY = {
     "diff": {*_SCREEN, *EDITORS["diff"]},
     "evolve": {*_VALUES, "editor", "open", "summary"},
     "replica": {*_VALUES, "applied", "doors", "editor", "open"},
-    "recipes": {*_VALUES, "applied", "connect", "editor", "menu", "open"},
+    "recipes": {*_VALUES, "applied", "connect", "editor", "open"},
     "recursive_copy": {*_VALUES, "open", "tf"},
     "graph_editor": {*_VALUES, "editor", "tf"},
     "__init__": {

@@ -1,6 +1,6 @@
 """Recipes: what people come for, each one call over public ones. A recipe gives a plan, or a new editor."""
 
-from ..menu import offer
+from ..plan.menu import offer
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..editor import Editor
 from ..graph.variables import PLACEHOLDER_TYPES
-from ..menu import EDITORS, REPORT, Recipe, Wish
+from ..plan.menu import EDITORS, REPORT, Recipe, Wish
 from ..words import counted
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import PlanError, SurgeryError, one_of
 from ..graph.compatibility import TARGETS
 from ..graph.names import free_name, tensor_name
+from ..plan.menu import EDITORS, PLAN, Recipe, Wish
 from ..view.paint import Paint
 from ..words import counted, one_or_all
 from .drafts import planned, read
@@ -16,7 +17,7 @@ from .leave import known_ends, read_ends, written
 from .stage import Stage
 from .state import State
 from .step_form import TENSOR, TENSORS, TEXT, WORD, Kind, choice
-from .subject import Asked, Offered, Subject
+from .subject import Subject
 
 
 def _words(text: str) -> list[str]:
@@ -86,7 +87,7 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
     return state, [_shown(recipe, stage.destination, ends, why) for recipe, why in zip(known, off, strict=True)]
 
 
-def _shown(recipe: Offered, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
+def _shown(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -> dict[str, Any]:
     rows = recipe.rows(editor)
     more = f" (below: {_ROWS} of {counted(len(rows), 'names')})" if len(rows) > _ROWS else ""
     form = [
@@ -101,25 +102,25 @@ def _shown(recipe: Offered, editor: Subject, ends: Mapping[str, Any], off: str) 
     ]
     form += [{"name": _ROW + old, "label": old, "value": old, "hint": "as it is"} for old in rows[:_ROWS]]
     words = {"does": recipe.does, "about": recipe.about, "group": recipe.group, "off": off}
-    return {"name": recipe.name, **words, "plans": recipe.gives == "plan", "form": form}
+    return {"name": recipe.name, **words, "plans": recipe.gives == PLAN, "form": form}
 
 
-def _filled(wish: Asked, ends: Mapping[str, Mapping[str, str]]) -> str:
+def _filled(wish: Wish, ends: Mapping[str, Mapping[str, str]]) -> str:
     """What a field says at first: the outputs, and the input where there is one."""
     if wish.kind == "input":
         return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
     return written(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
 
 
-def _waits(stage: Stage, state: State, recipe: Offered) -> str:
+def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
     """Why a recipe has to wait until the plan is applied; empty where it may go on with it."""
     steps = len(stage.draft(state).steps)
-    if not steps or recipe.gives == "plan":
+    if not steps or recipe.gives == PLAN:
         return ""
     return f"it begins with the graph as it is, without the {counted(steps, 'steps')} of the plan"
 
 
-def _off(stage: Stage, state: State, recipe: Offered, thing: Any, outputs: Mapping[str, str]) -> str:
+def _off(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
     """Why a recipe does not apply: where that cannot be seen it is tried, and nothing of that is kept."""
     off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
     if off or not recipe.tried or stage.destination.snapshot.size > _MOST:
@@ -154,7 +155,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
     words = [f"{key}={named.get(key) if not isinstance(value, str) and key in named else repr(value)}"
              for key, value in given.items()]  # fmt: skip
     code = f"gs.recipes.{name}({', '.join(['ed', *words])})"
-    if found.gives == "plan":
+    if found.gives == PLAN:
         plan, draft = found.made(_thing(stage, state), given), stage.draft(state)
         known = draft.check() if draft.steps else ()
         for fault in plan.check():
@@ -167,7 +168,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         raise PlanError(asked, wrong, "Apply the plan first, or undo it")
     stage.progress(f"{found.does} …")
     made = found.made(stage.destination, given)
-    if found.gives == "editors":
+    if found.gives == EDITORS:
         lines = _kept(found, made)
         said, code = "; ".join(lines), f"{', '.join(line.partition(':')[0] for line in lines)} = {code}"
     else:
@@ -219,13 +220,13 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
 
-def _read(found: Offered, editor: Subject, values: Mapping[str, str], asked: str) -> dict[str, Any]:
+def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str) -> dict[str, Any]:
     """What was typed, as values.
 
     Raises:
         PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.
     """
-    wishes: dict[str, Asked] = {wish.name: wish for wish in found.wishes}
+    wishes: dict[str, Wish] = {wish.name: wish for wish in found.wishes}
     rows = {f"{_ROW}{old}": old for old in found.rows(editor)}
     for name in values:
         if name not in wishes and name not in rows:
@@ -248,7 +249,7 @@ def _read(found: Offered, editor: Subject, values: Mapping[str, str], asked: str
     return out
 
 
-def _plain(wish: Asked, text: str) -> str:
+def _plain(wish: Wish, text: str) -> str:
     """What was typed without what stands around it in code, as messages have it: ``dtype='uint8'`` is uint8."""
     name, sign, rest = (part.strip() for part in text.partition("="))
     paired = wish.kind in _PAIRED and read(rest) == rest  # it may be called like the field
@@ -257,7 +258,7 @@ def _plain(wish: Asked, text: str) -> str:
     return given if isinstance(given, str) else bare
 
 
-def _kept(found: Offered, made: Any) -> list[str]:
+def _kept(found: Recipe, made: Any) -> list[str]:
     """Gives each new editor a name in the notebook; returns a line on each."""
     notebook, lines = vars(sys.modules["__main__"]), []
     for wish, editor in zip(found.makes, made if isinstance(made, tuple) else (made,), strict=True):

@@ -17,6 +17,7 @@ from ..graph.graph import Graph
 from ..graph.packages import refused
 from ..graph.pending import pending
 from ..graph.selection import Selection
+from ..plan.menu import Recipe
 from ..plan.plan import Plan
 from ..view.ends import pinned
 from ..view.tree import Tree
@@ -27,7 +28,7 @@ from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
 from .state import Place, State
-from .subject import Facts, Kept, Offered, Subject
+from .subject import Facts, Kept, Subject
 from .undo import history_shown, remembered, undo_shown
 from .verbs import VERBS
 
@@ -58,7 +59,7 @@ class Screen:
         source: Subject | None = None,
         *,
         facts: Facts,
-        recipes: Sequence[Offered] = (),
+        recipes: Sequence[Recipe] = (),
         kept: Kept | None = None,
     ) -> None:
         self.destination = destination

@@ -19,6 +19,7 @@ from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
 from ..graph.selection import Selection, select
 from ..plan.closure import needed
+from ..plan.menu import Recipe
 from ..plan.plan import Plan
 from ..plan.steps import CopyStep, MutedStep, bare
 from ..view.ends import Known
@@ -31,7 +32,7 @@ from .marks import Marks, selection_of
 from .pane import Pane, Sight, draw_both, kept, opening_of_copies
 from .renamed import following, names_changed, renamed_keys
 from .state import State
-from .subject import Facts, Kept, Offered, Subject
+from .subject import Facts, Kept, Subject
 
 _TREES = 6
 """So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""
@@ -53,7 +54,7 @@ class Stage:
         destination: Subject,
         source: Subject,
         facts: Facts,
-        recipes: Sequence[Offered] = (),
+        recipes: Sequence[Recipe] = (),
         kept: Kept | None = None,
     ) -> None:
         self.destination, self.source, self.facts, self.kept = destination, source, facts, kept

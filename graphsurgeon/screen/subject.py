@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from ..graph.compatibility import Compatibility
@@ -47,85 +47,6 @@ class Facts(Protocol):
 
     def check_attribute(self, op_type: str, op: str, name: str, value: Any) -> None:
         """Refuses an attribute that the op type does not have, or another kind of value."""
-
-
-class Asked(Protocol):
-    """One argument of a recipe, as a form asks for it; `graphsurgeon.menu.Wish` is one."""
-
-    @property
-    def name(self) -> str:
-        """Of the argument."""
-
-    @property
-    def label(self) -> str:
-        """What the form calls it."""
-
-    @property
-    def kind(self) -> str:
-        """How it is typed."""
-
-    @property
-    def needed(self) -> bool:
-        """Whether it must be given."""
-
-    @property
-    def hint(self) -> str:
-        """What the empty field says."""
-
-    @property
-    def choices(self) -> Sequence[tuple[str, str]]:
-        """All that it may be, where that is little, and the words for each."""
-
-
-class Offered(Protocol):
-    """A recipe that the menu offers; `graphsurgeon.menu.Recipe` is one."""
-
-    @property
-    def name(self) -> str:
-        """Of the function."""
-
-    @property
-    def does(self) -> str:
-        """What it does."""
-
-    @property
-    def group(self) -> str:
-        """What it stands under."""
-
-    @property
-    def wishes(self) -> Sequence[Asked]:
-        """What it asks for."""
-
-    @property
-    def about(self) -> str:
-        """What it does, in a sentence."""
-
-    @property
-    def gives(self) -> str:
-        """``plan``, ``editors`` or ``report``."""
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """What the editors are called that it gives."""
-
-    @property
-    def tried(self) -> bool:
-        """Whether it can be tried with nothing but the outputs."""
-
-    @property
-    def table(self) -> str:
-        """The argument that a form asks for by a table."""
-
-    @property
-    def rows(self) -> Callable[[Any], Sequence[str]]:
-        """Gives the old names of that table."""
-
-    @property
-    def missing(self) -> Callable[[Any], str]:
-        """Says of an editor why it does not apply."""
-
-    def made(self, thing: Any, given: Mapping[str, Any]) -> Any:
-        """What it makes of an editor or a plan."""
 
 
 class Kept(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphsurgeon.menu import PLAN, offered
+from graphsurgeon.plan.menu import PLAN, offered
 from tests.browser.hands import IMPORTS, answered, apply, box, painted, said, shot
 from tests.lab import open_notebook
 

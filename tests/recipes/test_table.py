@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from graphsurgeon.menu import EDITORS, PLAN, offered
+from graphsurgeon.plan.menu import EDITORS, PLAN, offered
 from graphsurgeon.recipes.table import TABLE
 
 

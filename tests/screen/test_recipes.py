@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.graph.compatibility import Blocker, Compatibility
-from graphsurgeon.menu import offered
+from graphsurgeon.plan.menu import offered
 from graphsurgeon.screen.recipes import KINDS
 from graphsurgeon.screen.state import State
 from tests.refusal import reads, refuses
