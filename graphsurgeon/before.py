@@ -7,11 +7,11 @@ from typing import Any
 from .errors import PlanError
 from .graph.opened import Opened
 from .history import History
-from .run import Traceable
+from .plan.subject import Subject
 from .transfer import transfer
 
 
-def before(editor: Traceable) -> Any:
+def before(editor: Subject) -> Any:
     """Returns an editor of the graph before the last plan, as `Editor.before` does."""
     done = [event for event in editor.history if not event.undone]
     if not done:

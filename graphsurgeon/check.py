@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,30 +27,13 @@ from .graph.selection import select
 from .graph.traversal import backward
 from .graph.variables import PLACEHOLDER_TYPES
 from .plan.menu import offered
-from .run import Traceable, asked_for
+from .plan.subject import Subject
+from .run import asked_for
 from .words import counted, one_or_all
 
 
-class Checkable(Traceable, Protocol):
-    """What is checked; an `Editor` is one."""
-
-    def save(
-        self,
-        path: Any,
-        *,
-        outputs: Any = None,
-        inputs: Any = None,
-        freeze: bool = False,
-        values: Any = None,
-        feeds: Mapping[Any, Any] | None = None,
-        verify: bool = True,
-        timeout: float | None = None,
-    ) -> Any:
-        """Writes the graph with its values."""
-
-
 def check(
-    editor: Checkable,
+    editor: Subject,
     target: str,
     outputs: Any,
     inputs: Any,
@@ -91,7 +74,7 @@ def check(
     return Compatibility(editor.title, target, converter(target), found, part.size, taken, tuple(wanted), proof)
 
 
-def _unfrozen(editor: Checkable, target: str, made: Converted, fed: list[str], wanted: list[str]) -> Compatibility:
+def _unfrozen(editor: Subject, target: str, made: Converted, fed: list[str], wanted: list[str]) -> Compatibility:
     """What keeps a graph from a target that cannot be frozen, so that there is nothing to convert."""
     graph = editor.snapshot
     part = select(graph, inputs=fed or None, outputs=wanted).mask
@@ -102,7 +85,7 @@ def _unfrozen(editor: Checkable, target: str, made: Converted, fed: list[str], w
 
 
 def _advised(
-    editor: Checkable, found: tuple[Blocker, ...], taken: tuple[str, ...], fed: list[str], wanted: list[str]
+    editor: Subject, found: tuple[Blocker, ...], taken: tuple[str, ...], fed: list[str], wanted: list[str]
 ) -> tuple[Blocker, ...]:
     """Returns blockers, each with the recipes that take it out, or where to cut it off."""
     if not found:
@@ -120,7 +103,7 @@ def _proved(saved: Any) -> str:
     return "; ".join([saved.proof, *saved.notes] if saved.proof else saved.notes)
 
 
-def _fed(editor: Checkable, inputs: Any) -> list[str]:
+def _fed(editor: Subject, inputs: Any) -> list[str]:
     several = [] if inputs is None else inputs.values() if isinstance(inputs, Mapping) else inputs
     named = [several] if isinstance(several, str) or hasattr(several, "name") else list(several)
     for one in named:
@@ -128,7 +111,7 @@ def _fed(editor: Checkable, inputs: Any) -> list[str]:
     return [tensor_name(one) for one in named]
 
 
-def _ways(editor: Checkable, found: tuple[Blocker, ...], wanted: list[str]) -> dict[str, list[str]]:
+def _ways(editor: Subject, found: tuple[Blocker, ...], wanted: list[str]) -> dict[str, list[str]]:
     """What to type -> the blockers that it takes out: those recipes that give plans are tried."""
     graph, ops, ways = editor.snapshot, {one.op for one in found if one.op}, dict[str, list[str]]()
     for recipe in offered():
@@ -146,7 +129,7 @@ def _ways(editor: Checkable, found: tuple[Blocker, ...], wanted: list[str]) -> d
     return ways | ({f"ed.plan().inline({one_or_all(calls)!r})": calls} if calls else {})
 
 
-def _calls(editor: Checkable, found: tuple[Blocker, ...]) -> list[str]:
+def _calls(editor: Subject, found: tuple[Blocker, ...]) -> list[str]:
     """The calls that are in the way as such, for no op inside of them, and that can be inlined."""
     others = {one.op for one in found if one.type not in CALLS}
     calls = list(dict.fromkeys(one.op for one in found if one.op and one.op not in others))

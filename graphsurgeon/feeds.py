@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,31 +20,11 @@ from .graph.selection import Selection
 from .graph.traversal import forward
 from .graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from .plan.policies import READERS
+from .plan.subject import Subject
 from .words import few
 
 
-class Runnable(Protocol):
-    """What a graph is asked for before it runs; an `Editor` is one."""
-
-    @property
-    def snapshot(self) -> Graph:
-        """The graph."""
-
-    @property
-    def inputs(self) -> dict[str, str]:
-        """Of a function, argument -> name of its tensor."""
-
-    def select(self, *, name: Any = None, outputs: Any = None) -> Selection:
-        """Returns ops by name, or what computes some tensors."""
-
-    def op(self, name: Any) -> Any:
-        """Returns a live op."""
-
-    def tensor(self, name: Any) -> Any:
-        """Returns a live tensor."""
-
-
-def given(editor: Runnable, feeds: Any, asked: str) -> dict[str, Any]:
+def given(editor: Subject, feeds: Any, asked: str) -> dict[str, Any]:
     """Returns feeds by the names of their tensors.
 
     Args:
@@ -84,7 +64,7 @@ def given(editor: Runnable, feeds: Any, asked: str) -> dict[str, Any]:
     return found
 
 
-def _fitting(editor: Runnable, name: str, value: Any, asked: str) -> Any:
+def _fitting(editor: Subject, name: str, value: Any, asked: str) -> Any:
     graph = editor.snapshot
     info, label = graph.info(*graph.tensor(name)), f"{asked}({name!r})"
     try:
@@ -143,13 +123,13 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
     return cast
 
 
-def placeholders(editor: Runnable, needed: Selection) -> list[str]:
+def placeholders(editor: Subject, needed: Selection) -> list[str]:
     """Returns the placeholders among ops, as names of tensors."""
     graph = editor.snapshot
     return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
 
-def missing(editor: Runnable, names: Iterable[str], asked: str, why: str = "") -> PlanError:
+def missing(editor: Subject, names: Iterable[str], asked: str, why: str = "") -> PlanError:
     """Returns the error that some tensors must be fed.
 
     Args:
@@ -169,7 +149,7 @@ def missing(editor: Runnable, names: Iterable[str], asked: str, why: str = "") -
     return PlanError(f"{asked}()", f"{few(told)} {verb}{why and ': '}{why}", instead)
 
 
-def made_up(editor: Runnable, names: Iterable[str], random: Any, asked: str) -> dict[str, Any]:
+def made_up(editor: Subject, names: Iterable[str], random: Any, asked: str) -> dict[str, Any]:
     """Returns random arrays for tensors, one for each unknown size.
 
     Args:
@@ -221,14 +201,14 @@ def in_the_open(graph: Graph) -> Mask:
     return ~inside & np.fromiter((frames.of(op) == ROOT for op in range(graph.size)), np.bool_, graph.size)
 
 
-def last_outputs(editor: Runnable) -> list[str]:
+def last_outputs(editor: Subject) -> list[str]:
     """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
     graph = editor.snapshot
     last = (graph.consumers.degrees == 0) & in_the_open(graph)
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 
-def asked_by_default(editor: Runnable, asked: str, instead: str) -> list[str]:
+def asked_by_default(editor: Subject, asked: str, instead: str) -> list[str]:
     """Returns the tensors that are asked for where nobody says which: all that nothing reads and that only computes.
 
     Left out is what Python adds for each variable, and what sets variables or files.
@@ -253,7 +233,7 @@ def asked_by_default(editor: Runnable, asked: str, instead: str) -> list[str]:
     raise PlanError(asked, wrong, f"Name what is meant: {instead}=[...], as {few(map(repr, last)) or 'an op'}")
 
 
-def only_computes(editor: Runnable, name: str) -> bool:
+def only_computes(editor: Subject, name: str) -> bool:
     """Returns whether what a tensor needs computes only: sets no variable, writes no file, also in what it calls."""
     from .tf.private.graphs import op_definition
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .errors import PlanError, SelectionError, SurgeryError
 from .graph.arrays import packed
 from .graph.noted import Watch
 from .graph.trace import Trace
+from .plan.subject import Subject
 from .words import ended
 
 GRAPH, REQUEST, FEEDS, ANSWER, FAULT = "graph.meta", "request.json", "feeds.npz", "trace.npz", "fault.json"
@@ -33,19 +34,8 @@ _PROGRESS = re.compile(rb"seen (\d{1,12}) (\d{1,12})")
 _REFUSED = {kind.__name__: kind for kind in (PlanError, SelectionError)}
 
 
-class Saveable(Protocol):
-    """What can be written with its values; an `Editor` is one."""
-
-    @property
-    def title(self) -> str:
-        """What it is called."""
-
-    def save(self, path: Any, *, values: Any = None, verify: bool = True) -> Any:
-        """Writes the graph with its values."""
-
-
 def isolated_trace(
-    editor: Saveable,
+    editor: Subject,
     wanted: Sequence[str],
     fed: Mapping[str, Any],
     *,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from .errors import PlanError, SelectionError
 from .feeds import (
-    Runnable,
     asked_by_default,
     given,
     in_the_open,
@@ -32,47 +31,8 @@ from .graph.traversal import backward, forward
 from .graph.variables import FEED_TYPES, VARIABLE_TYPES
 from .isolated import isolated_trace
 from .plan.plan import Plan
-from .values import Values
+from .plan.subject import Subject
 from .words import few
-
-
-class Traceable(Runnable, Protocol):
-    """What is run in a copy; an `Editor` is one."""
-
-    opened: Opened
-    values: Values
-
-    @property
-    def graph(self) -> Any:
-        """The live graph."""
-
-    @property
-    def title(self) -> str:
-        """What it is called."""
-
-    @property
-    def history(self) -> Any:
-        """The applied plans."""
-
-    @property
-    def outputs(self) -> dict[str, str]:
-        """Of a function, result -> name of its tensor."""
-
-    def plan(self) -> Plan:
-        """Returns an empty plan."""
-
-    def apply(self, plan: Plan) -> Any:
-        """Carries a plan out."""
-
-    def inlined(self, *calls: Any) -> Traceable:
-        """Returns the same with calls taken apart."""
-
-    def session(self, session: Any = None, config: Any = None) -> Any:
-        """Returns a session with all values."""
-
-    def save(self, path: Any, *, values: Any = None, verify: bool = True) -> Any:
-        """Writes the graph with its values."""
-
 
 _TABLE = "HashTable"
 #: These hand on what they get; where they wait for nothing else, their numbers are those of what they get.
@@ -96,7 +56,7 @@ class _How:
 
 
 def trace(
-    editor: Traceable,
+    editor: Subject,
     feeds: Any = None,
     fetches: Any = None,
     *,
@@ -168,7 +128,7 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
         raise PlanError(f"trace(memory={memory!r})", "that is not a number of bytes", "As for 200 MB: memory=200 << 20")
 
 
-def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:
+def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
     """An editor of the graph as a plan would make it, with all values, in a graph of its own."""
     if not isinstance(plan, Plan):
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
@@ -176,7 +136,7 @@ def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:
     make: Any = type(editor)
     source = None if editor.values.changed else editor.opened.values
     about = editor.opened.ends_as(renamed_again(editor.history.renamed, plan.effect.renamed))
-    tried: Traceable = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
+    tried: Subject = make(Opened(editor.graph, editor.title, values=source, lack=editor.opened.lack, **about))
     try:
         tried.apply(plan.anew() if plan.steps else plan)
     except PlanError as error:
@@ -188,12 +148,12 @@ def _tried(editor: Traceable, plan: Any, session: Any) -> Traceable:
     return tried
 
 
-def _now(editor: Traceable, tensor: str) -> str:
+def _now(editor: Subject, tensor: str) -> str:
     """The name that a tensor of the graph that was opened has now."""
     return renamed_end(tensor, editor.history.renamed)
 
 
-def _chosen(editor: Traceable, ops: Any) -> frozenset[str]:
+def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
     """The names of the ops whose tensors are noted."""
     if not isinstance(ops, Selection):
         several = ops if isinstance(ops, (list, tuple, set, frozenset)) else [ops]
@@ -207,7 +167,7 @@ def _chosen(editor: Traceable, ops: Any) -> frozenset[str]:
     return frozenset(ops.names)
 
 
-def _ends_of(editor: Traceable, chosen: Iterable[str]) -> list[str]:
+def _ends_of(editor: Subject, chosen: Iterable[str]) -> list[str]:
     """What must be asked for so that some ops run; nothing where some are in a loop or a branch."""
     graph = editor.snapshot
     inside = graph.mask({graph.index[outer] for name in chosen if (outer := outer_name(name, graph.index)) is not None})
@@ -218,14 +178,14 @@ def _ends_of(editor: Traceable, chosen: Iterable[str]) -> list[str]:
     return [graph.names[op] for op in ends.tolist()] if plain[ends].all() else []
 
 
-def feeds_needed(editor: Traceable, fetches: Any = None) -> dict[str, TensorInfo | None]:
+def feeds_needed(editor: Subject, fetches: Any = None) -> dict[str, TensorInfo | None]:
     """Returns the placeholders that a run needs, as `Editor.feeds_needed` does."""
     graph = editor.snapshot
     needed = _needed(editor, asked_for(editor, fetches), ())
     return {name: graph.info(*graph.tensor(name)) for name in placeholders(editor, needed)}
 
 
-def _needed(editor: Traceable, wanted: Sequence[str], fed: Iterable[str]) -> Selection:
+def _needed(editor: Subject, wanted: Sequence[str], fed: Iterable[str]) -> Selection:
     """What runs: all that is needed, up to what is fed; a placeholder that is fed is a part of it."""
     graph = editor.snapshot
     start = graph.mask(graph.index[name.partition(":")[0]] for name in wanted)
@@ -235,7 +195,7 @@ def _needed(editor: Traceable, wanted: Sequence[str], fed: Iterable[str]) -> Sel
     return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
 
 
-def asked_for(editor: Traceable, fetches: Any, asked: str = "trace", key: str = "fetches") -> list[str]:
+def asked_for(editor: Subject, fetches: Any, asked: str = "trace", key: str = "fetches") -> list[str]:
     """Returns what is asked for: tensors, and ops without any, by name.
 
     Args:
@@ -271,7 +231,7 @@ def asked_for(editor: Traceable, fetches: Any, asked: str = "trace", key: str = 
 
 
 def _run(
-    editor: Traceable,
+    editor: Subject,
     needed: Selection,
     wanted: Sequence[str],
     fed: Mapping[str, Any],
@@ -305,7 +265,7 @@ def _run(
     tensors = sorted(set(tensors).difference(known))
     probed = probe(base, tensors, how.rounds)
 
-    def started(copy: Traceable) -> Any:
+    def started(copy: Subject) -> Any:
         live = copy.session(config=unoptimised())
         fill(live, *editor.values.init_ops)
         probed.add_to(copy.graph)
@@ -347,8 +307,8 @@ def _leave_out(chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str,
 
 
 def _copied(
-    editor: Traceable, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], how: _How
-) -> tuple[Traceable, Graph, Graph]:
+    editor: Subject, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], how: _How
+) -> tuple[Subject, Graph, Graph]:
     """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
     from .tf.open.snapshot import snapshot
     from .tf.run.seeds import give_seeds
@@ -396,8 +356,8 @@ def _stand_in(tensor: str) -> str:
 
 
 def _scratch(
-    editor: Traceable, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], session: Any
-) -> Traceable:
+    editor: Subject, needed: Selection, wanted: Sequence[str], stand_ins: Mapping[str, str], session: Any
+) -> Subject:
     """A copy of what is needed, with its values, in which calls, conds and loops are in the open.
 
     Args:
@@ -411,7 +371,7 @@ def _scratch(
 
     outputs = {name: name for name in wanted if ":" in name}
     make: Any = type(editor)
-    scratch: Traceable = make(Opened(fresh(), f"a run of {editor.title}", outputs=outputs))
+    scratch: Subject = make(Opened(fresh(), f"a run of {editor.title}", outputs=outputs))
     names = {name: there.partition(":")[0] for name, there in stand_ins.items()}
     values = session if session is not None else editor
     kinds = {needed.graph.types[i] for i in needed.numbers}

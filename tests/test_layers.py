@@ -33,8 +33,8 @@ PARTS = {
     "values": {"history"},
     "files": {"applied", "history", "values"},
     "functions": {"values"},
-    "run": {"feeds", "isolated", "values"},
-    "before": {"history", "run", "transfer"},
+    "run": {"feeds", "isolated"},
+    "before": {"history", "transfer"},
     "check": {"run"},
 }
 # the editor, how one is opened, and what stands on editors -> the modules beside it that it asks

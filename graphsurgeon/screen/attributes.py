@@ -9,10 +9,10 @@ from typing import Any
 from ..graph.graph import Graph
 from ..graph.names import op_name
 from ..plan.effect import Change
+from .facts import Facts
 from .marks import ops_of
 from .stage import Stage
 from .state import State
-from .subject import Facts
 
 _MOST = 500
 """Of more ops than these the attributes are not compared."""

@@ -13,6 +13,7 @@ from ..graph.selection import Selection, listed
 from ..graph.traversal import backward
 from ..plan.plan import Plan
 from ..plan.resolve.rewire import consumers_of
+from ..plan.subject import Subject
 from ..view.helpers import CONSTANT, VARIABLE, Helpers
 from ..words import counted, few
 from .drafts import edited, planned
@@ -20,7 +21,6 @@ from .edits import remove
 from .marks import Marks, ops_of
 from .stage import Stage
 from .state import State
-from .subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

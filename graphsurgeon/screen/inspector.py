@@ -15,11 +15,12 @@ from ..graph.packages import package_of, unknown_words
 from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
 from ..graph.variables import VariableInfo
+from ..plan.subject import Subject
 from ..view.tree import Tree
 from ..words import counted, few
+from .facts import Facts
 from .marks import ops_of
 from .numbers import numbers
-from .subject import Facts, Subject
 
 _MOST = 60
 """So many names of a list are shown; the list's total says how many there are."""

@@ -10,13 +10,13 @@ from ..errors import PlanError
 from ..graph.graph import Graph
 from ..graph.names import renamed_end, tensor_name
 from ..graph.whole import Taken, refuse_there, write_whole
+from ..plan.subject import Subject
 from ..view.ends import ends
 from ..view.tree import Tree
 from ..words import counted
 from .drafts import read
 from .stage import Stage
 from .state import State
-from .subject import Subject
 
 FORMATS: dict[str, tuple[str, str]] = {
     "saved_model": ("SavedModel, as TF1 writes it", ""),

@@ -10,6 +10,7 @@ from ..errors import PlanError, SurgeryError, one_of
 from ..graph.compatibility import TARGETS
 from ..graph.names import free_name, tensor_name
 from ..plan.menu import EDITORS, PLAN, Recipe, Wish
+from ..plan.subject import Subject
 from ..view.paint import Paint
 from ..words import counted, one_or_all
 from .drafts import planned, read
@@ -17,7 +18,6 @@ from .leave import known_ends, read_ends, written
 from .stage import Stage
 from .state import State
 from .step_form import TENSOR, TENSORS, TEXT, WORD, Kind, choice
-from .subject import Subject
 
 
 def _words(text: str) -> list[str]:

@@ -15,13 +15,13 @@ from ..errors import PlanError, SelectionError, SurgeryError
 from ..graph.arrays import can_be_made_up, loaded
 from ..graph.graph import TensorInfo, shape_text
 from ..graph.names import outer_name
+from ..plan.subject import Subject
 from ..view.paint import Paint
 from ..words import counted, few
 from .folds import reveal
 from .ran import Ran
 from .stage import Stage
 from .state import State
-from .subject import Subject
 from .tried import attempt, compared, open_ends
 
 _NAMES = 8

@@ -19,16 +19,17 @@ from ..graph.pending import pending
 from ..graph.selection import Selection
 from ..plan.menu import Recipe
 from ..plan.plan import Plan
+from ..plan.subject import Subject
 from ..view.ends import pinned
 from ..view.tree import Tree
 from ..words import counted
 from .acts import ACTS
 from .drafts import kept_shown
+from .facts import Facts, Kept
 from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
 from .state import Place, State
-from .subject import Facts, Kept, Subject
 from .undo import history_shown, remembered, undo_shown
 from .verbs import VERBS
 

@@ -22,17 +22,18 @@ from ..plan.closure import needed
 from ..plan.menu import Recipe
 from ..plan.plan import Plan
 from ..plan.steps import CopyStep, MutedStep, bare
+from ..plan.subject import Subject
 from ..view.ends import Known
 from ..view.first_picture import first_unfolded
 from ..view.paint import Paint
 from ..view.scene import MOST
 from ..view.tree import Tree, find_item, ops_named
 from ..words import counted
+from .facts import Facts, Kept
 from .marks import Marks, selection_of
 from .pane import Pane, Sight, draw_both, kept, opening_of_copies
 from .renamed import following, names_changed, renamed_keys
 from .state import State
-from .subject import Facts, Kept, Subject
 
 _TREES = 6
 """So many trees are kept: of the two panes, before and after the plan, with calls folded and unfolded."""

@@ -16,7 +16,7 @@ from ..graph.trace import Trace
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.effect import Effect
 from ..plan.plan import Plan
-from .subject import Subject
+from ..plan.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

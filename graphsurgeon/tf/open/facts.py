@@ -1,4 +1,4 @@
-"""Facts: what a screen asks TensorFlow of ops beyond a snapshot: the module is the `Facts` of screen/subject.py."""
+"""Facts: what a screen asks TensorFlow of ops beyond a snapshot: the module is the `Facts` of screen/facts.py."""
 
 from __future__ import annotations
 
