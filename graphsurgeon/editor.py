@@ -1074,8 +1074,7 @@ class Editor:
             >>> print(f([1.0, 2.0]).numpy(), f.trainable_variables[0].name)
             [3. 6.] w:0
         """
-        given = self.values if values is None else values
-        return function_of(self.snapshot, self.opened, self.layers, given, inputs, outputs, name, also)
+        return function_of(self, values, inputs, outputs, name, also)
 
     def keras_layer(
         self,
@@ -1125,9 +1124,7 @@ class Editor:
             >>> model(tf.constant([[2.0]])).shape.as_list(), [w.name for w in layer.trainable_weights]
             ([1, 1], ['w'])
         """
-        given = self.values if values is None else values
-        about = {"training": training, "name": name, "trainable": trainable}
-        return layer_of(self.snapshot, self.opened, self.layers, given, inputs, outputs, **about)
+        return layer_of(self, values, inputs, outputs, training, name, trainable)
 
     def keras_model(
         self,
@@ -1174,9 +1171,7 @@ class Editor:
             4 layers are those of the model: x, body, relu, head
             'rebuilt' computes the rest
         """
-        given = self.values if values is None else values
-        about = {"training": training, "name": name}
-        return model_of(self.snapshot, self.opened, self.layers, self.history.renamed, given, inputs, outputs, **about)
+        return model_of(self, values, inputs, outputs, training, name)
 
     def inlined(self, *calls: Any) -> Editor:
         """Returns an editor of a new graph in which function calls are replaced by what they compute.

@@ -11,41 +11,31 @@ from .graph.boundary import region
 from .graph.calls import Calls
 from .graph.graph import Graph
 from .graph.layers import Layers, ends, moved
-from .graph.names import op_name, renamed_end, tensor_name
+from .graph.names import op_name, tensor_name
 from .graph.opened import Opened
+from .plan.subject import Subject
 from .values import Values
 from .words import few
 
 
-def function_of(
-    graph: Graph,
-    opened: Opened,
-    layers: Layers,
-    values: Any,
-    inputs: Any = None,
-    outputs: Any = None,
-    name: str = "function",
-    also: Any = (),
-) -> Any:
+def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: str, also: Any) -> Any:
     """Returns a TF2 callable made from a part of a graph, as `Editor.function` does.
 
     Args:
-        graph: the snapshot.
-        opened: what was opened: its inputs and outputs are the default.
-        layers: its Keras layers, whose names stand for what they give.
-        values: an editor or the values of one, a session, or a mapping.
+        editor: of the graph.
+        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
         inputs, outputs: the tensors that become arguments and results.
         name: what to call it.
         also: ops that run along.
     """
     from .tf.functions.graph_function import graph_function, updates_left_out
 
-    asked = f"function(outputs={outputs!r})"
+    asked, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
     packed = opened.packed if outputs is None else None
     takes, gives = _boundary(graph, opened, layers, inputs, opened.outputs if outputs is None else outputs, asked)
     _refuse_no_outputs(opened, gives, asked)
     _refuse_unconnected(graph, layers, inputs, takes, gives, also, asked)
-    made = graph_function(graph, takes, gives, _given(values), name, packed=packed, also=also)
+    made = graph_function(graph, takes, gives, _given(editor, values), name, packed=packed, also=also)
     left = updates_left_out(graph, takes, gives, also)
     if left:
         warn(
@@ -56,24 +46,13 @@ def function_of(
 
 
 def layer_of(
-    graph: Graph,
-    opened: Opened,
-    layers: Layers,
-    values: Any,
-    inputs: Any = None,
-    outputs: Any = None,
-    *,
-    training: Any = None,
-    name: str | None = None,
-    trainable: bool = True,
+    editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None, trainable: bool
 ) -> Any:
     """Returns a Keras layer made from a part of a graph, as `Editor.keras_layer` does.
 
     Args:
-        graph: the snapshot.
-        opened: what was opened: its inputs and outputs are the default.
-        layers: its Keras layers, whose names stand for what they give.
-        values: an editor or the values of one, a session, or a mapping.
+        editor: of the graph.
+        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
         inputs, outputs: the tensors that become arguments and results.
         training: a tensor that says whether the graph is trained; or an editor of what is run in training.
         name: what to call it.
@@ -82,6 +61,7 @@ def layer_of(
     from .tf.functions.graph_function import updates_left_out
     from .tf.functions.keras_layer import keras_layer
 
+    graph, opened, layers = editor.snapshot, editor.opened, editor.layers
     asked = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
     takes, gives = _boundary(graph, opened, layers, inputs, outputs, asked)
     _refuse_no_outputs(opened, gives, asked)
@@ -89,30 +69,16 @@ def layer_of(
     _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, asked)
     if hasattr(training, "opened"):
         there = _boundary(training.snapshot, training.opened, training.layers, inputs, outputs, asked)
-        training = (training.snapshot, *there, _given(training))
-    return keras_layer(graph, takes, gives, _given(values), name, training, trainable, asked)
+        training = (training.snapshot, *there, _given(training, None))
+    return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, asked)
 
 
-def model_of(
-    graph: Graph,
-    opened: Opened,
-    layers: Layers,
-    renamed: Mapping[str, str],
-    values: Any,
-    inputs: Any = None,
-    outputs: Any = None,
-    *,
-    training: Any = None,
-    name: str | None = None,
-) -> Any:
+def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
     """Returns a Keras model that computes what a graph does, as `Editor.keras_model` does.
 
     Args:
-        graph: the snapshot.
-        opened: what was opened: its inputs and outputs are the default.
-        layers: its Keras layers, whose names stand for what they give.
-        renamed: op of the graph that was opened -> its name now, where it has another.
-        values: an editor or the values of one, a session, or a mapping.
+        editor: of the graph.
+        values: an editor or the values of one, a session, or a mapping; None: those of the editor.
         inputs, outputs: the tensors that the model takes and gives.
         training: a tensor that says whether the graph is trained; or an editor of what is run in training.
         name: what to call it.
@@ -120,18 +86,18 @@ def model_of(
     from .tf.functions.keras_model import keras_model
     from .tf.open.snapshot import snapshot
 
+    graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
     asked = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
-    sides = [{key: renamed_end(t, renamed) for key, t in side.items()} for side in (opened.inputs, opened.outputs)]
-    now = replace(opened, inputs=sides[0], outputs=sides[1])
-    takes, gives = _boundary(graph, now, layers, inputs, outputs, asked)
+    now = replace(opened, **opened.ends_as(renamed))
+    takes, gives = _boundary(graph, now, editor.layers, inputs, outputs, asked)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
         takes = None
     if hasattr(training, "opened"):
-        training = training.snapshot, training.history.renamed, training.opened.origin, _given(training)
+        training = training.snapshot, training.history.renamed, training.opened.origin, _given(training, None)
     first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
-    about = _given(values), name, training, asked
+    about = _given(editor, values), name, training, asked
     return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
 
@@ -195,10 +161,11 @@ def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool 
     return found if isinstance(things, (list, tuple)) else found[0]
 
 
-def _given(values: Any) -> Any:
-    """What gives values: a session, a mapping, or a call that gives a session."""
+def _given(editor: Subject, values: Any) -> Any:
+    """What gives values: a session, a mapping, or a call that gives a session; by default those of an editor."""
     from .tf.values.givers import giver_of
 
+    values = editor.values if values is None else values
     giver = giver_of(values)
     return values if giver is None else giver.reader
 
