@@ -5,26 +5,21 @@ from __future__ import annotations
 import contextvars
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anywidget
 import traitlets
 
 from graphsurgeon.errors import SurgeryError
 from graphsurgeon.screen.pane import picture_html
+from graphsurgeon.screen.screen import Screen
 from graphsurgeon.screen.verbs import VERBS
 
 from .protocol import VERSION, Request, answer, parse, parts, refusal
 from .turns import Turns
 
 _STATIC = Path(__file__).parent / "static"
-_SHOWN = (
-    "scenes", "titles", "selected", "boundary", "plan", "status", "outline", "views", "look", "run", "inferred",
-    "theme",
-)  # fmt: skip
 _STILL = (
     "<p>This is a picture: no kernel has run the cell here, or Jupyter runs without the package <code>anywidget</code>."
     " Run the cell in JupyterLab or Notebook 7 to click in it. Without the widget, each gesture is a method of "
@@ -33,37 +28,6 @@ _STILL = (
 """What stands below the picture where the widget does not."""
 _TURN = threading.Lock()
 """Inferring takes a process of its own: those of a notebook are one after the other."""
-
-
-class Screen(Protocol):
-    """What the widget needs of a screen; its verbs are the methods named in `graphsurgeon.screen.verbs`."""
-
-    def traits(self) -> dict[str, Any]:
-        """Returns everything the page shows."""
-
-    def turn(self) -> AbstractContextManager[None]:
-        """Lets one verb at a time be done; `cancel` ends it."""
-
-    def cancel(self) -> None:
-        """Ends the verb that is being done."""
-
-    def infer(self) -> None:
-        """Fills in the shapes that can be inferred; callable from any thread."""
-
-    def leave(self) -> None:
-        """Ends that."""
-
-    def on_change(self, callback: Callable[[], None]) -> Any:
-        """Calls `callback`, from any thread, after the state has changed."""
-
-    def on_progress(self, callback: Callable[[str], None]) -> Any:
-        """Calls `callback`, from any thread, with words on what takes long."""
-
-    def svg(self) -> str:
-        """Returns the static picture."""
-
-    def describe(self) -> str:
-        """Returns the state as a few lines of text."""
 
 
 def _shown(trait: Any) -> Any:
@@ -110,7 +74,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self._lock = threading.Lock()
         self._pushing = self._stale = False
         self._turns = Turns()
-        super().__init__(**{name: value for name, value in screen.traits().items() if name in _SHOWN})
+        super().__init__(**screen.traits())
         self.on_msg(self._on_message)
         screen.on_change(self.push)
         screen.on_progress(self._progress)
@@ -132,9 +96,8 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             try:
                 state = self._screen.traits()
                 with self.hold_sync():
-                    for name in _SHOWN:
-                        if name in state:
-                            setattr(self, name, state[name])
+                    for name, value in state.items():
+                        setattr(self, name, value)
             except Exception as error:
                 self._keep(error, "show the state")
 
