@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from ..errors import SelectionError
 from ..graph.explain import link
 from ..graph.graph import Graph, Mask
+from ..graph.selection import listed
 from ..graph.traversal import backward, forward, shortest_between
 from ..words import counted
 from .marks import ops_of
@@ -28,16 +27,13 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
         SelectionError: no way leads from one to the other; or there is no such box.
     """
     graph, first, last = _ends(stage, state, a, b, "source", "select_between")
-    inside = forward(graph, first) & backward(graph, last)
+    inside = listed(graph, forward(graph, first) & backward(graph, last))
     state = stage.settled(state)
     stage.draw(state, "source")
-    scene, shown = stage.panes["source"].scene, stage.shown(state, "source")
+    scene = stage.panes["source"].scene
     assert scene is not None
-    spots = stage.calls(state, "source").expanded([*_open(graph), *_open(shown.graph)])
-    own = spots.seen_in(stage.calls(state, "source").expanded(_open(graph)))
-    at = scene.boxes_of(np.unique(spots.seen_in(shown)[(own >= 0) & inside[own]]))
-    names = tuple(scene.boxes[i].name for i in np.unique(at[at >= 0]).tolist())
-    return state.seen(selected=names).saying(f"{counted(int(inside.sum()), 'ops')} lie between {a} and {b}")
+    names = tuple(scene.held(stage.spots(state, inside)))
+    return state.seen(selected=names).saying(f"{counted(len(inside), 'ops')} lie between {a} and {b}")
 
 
 def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
@@ -73,8 +69,3 @@ def _ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> t
             return tree.graph, first, last
     wrong = f"no way, of data or control, leads from one to the other in {tree.graph.title}"
     raise SelectionError(f"{verb}({a!r}, {b!r})", wrong, "Choose two boxes of which one is computed from the other")
-
-
-def _open(graph: Graph) -> tuple[str, ...]:
-    """The calls that are unfolded in a graph."""
-    return () if graph.unfolded is None else tuple(graph.unfolded.scopes)

@@ -80,9 +80,7 @@ def boundary_shown(
         ]
         shown["variables"] = len(crossing.variables)
         if scene is not None:
-            at = scene.boxes_of(np.asarray(spots, np.int64))
-            boxes, counts = np.unique(at[at >= 0], return_counts=True)
-            shown["boxes"] = {scene.boxes[b].name: int(n) for b, n in zip(boxes.tolist(), counts.tolist(), strict=True)}
+            shown["boxes"] = scene.held(np.asarray(spots, np.int64))
     return shown
 
 
@@ -285,8 +283,7 @@ def hits_shown(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray
         }
         for op, box in zip(ops[:50], at[:50].tolist(), strict=True)
     ]  # fmt: skip
-    counts = np.bincount(at[at >= 0]).tolist()
-    boxes = {scene.boxes[i].name: n for i, n in enumerate(counts) if n} if scene is not None else {}
+    boxes = {} if scene is None else scene.held(spots[spots >= 0])
     return {"hits": first, "total": len(ops), "boxes": boxes}
 
 

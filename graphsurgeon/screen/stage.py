@@ -239,7 +239,7 @@ class Stage:
         return bool(marks.inputs and marks.outputs and self.region(state)[1] and self._between(marks.swapped)[0])
 
     def spots(self, state: State, region: Selection) -> Ints:
-        """Returns for each op of a region of the source where it is in the picture, all that it calls included."""
+        """Returns for each of some ops of the source where it is in the picture, all that it calls included."""
         calls, shown = self.calls(state, "source"), self.shown(state, "source")
         own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, shown.graph))
         both = calls.expanded({*own, *open_})

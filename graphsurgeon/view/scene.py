@@ -46,6 +46,12 @@ class Scene:
         found: Ints = np.where(self.op_box[ops] >= 0, self.op_box[ops], self.helped_box[ops])
         return found
 
+    def held(self, ops: Any) -> dict[str, int]:
+        """Returns the names of the boxes that show or hold some ops, in their order, and how many of them each."""
+        at = self.boxes_of(ops)
+        boxes, counts = np.unique(at[at >= 0], return_counts=True)
+        return {self.boxes[i].name: n for i, n in zip(boxes.tolist(), counts.tolist(), strict=True)}
+
 
 def build(
     tree: Tree,
