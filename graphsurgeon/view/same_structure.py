@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..graph.traversal import joined_parts
 from .tree import Tree
 
 _TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "axis", "transpose_a", "transpose_b", "N")
@@ -44,23 +45,15 @@ def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
 
 def _proved(tree: Tree, names: Sequence[str]) -> list[list[str]]:
     """Puts together what is equal in one of the two orders."""
-    head = list(range(len(names)))
+    first: list[int] = []
     for by_name in (False, True):
         seen: dict[bytes, int] = {}
-        for i, name in enumerate(names):
-            first = seen.setdefault(_written(tree, name, by_name), i)
-            a, b = _head(head, first), _head(head, i)
-            head[max(a, b)] = min(a, b)
+        first += [seen.setdefault(_written(tree, name, by_name), i) for i, name in enumerate(names)]
+    parts = joined_parts(np.array(first), np.tile(np.arange(len(names)), 2), len(names))
     groups: dict[int, list[str]] = defaultdict(list)
-    for i, name in enumerate(names):
-        groups[_head(head, i)].append(name)
+    for part, name in zip(parts.tolist(), names, strict=True):
+        groups[part].append(name)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _head(head: list[int], i: int) -> int:
-    while head[i] != i:
-        i = head[i]
-    return i
 
 
 def _written(tree: Tree, name: str, by_name: bool) -> bytes:
