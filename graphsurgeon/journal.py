@@ -108,13 +108,8 @@ class Records:
         return found
 
     @property
-    def turns(self) -> int:
-        """How many plans were applied, undone or redone."""
-        return sum(one["kind"] in ("plan", "undo", "redo") for one in self.records)
-
-    @property
     def unsaved(self) -> int:
-        """How many of them came after the graph was saved last; a plan that waits on screen counts as one."""
+        """How many plans were applied, undone or redone since the last save; one that waits on screen counts too."""
         count = drafted = 0
         for one in self.records:
             if one["kind"] == "saved":

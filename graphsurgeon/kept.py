@@ -15,7 +15,7 @@ from typing import Any
 
 from .errors import PlanError, SurgeryError
 from .history import Log
-from .plan.packed import Unreadable, Unwritable
+from .plan.packed import Unreadable
 from .plan.plan import Plan
 from .written import MOST_RECORD, Reader, Written
 
@@ -105,7 +105,7 @@ class Kept:
         Args:
             log: of its editor.
         """
-        return any(log is one for one in self._logs)
+        return log in self._logs
 
     def source(self, log: Log, when: int) -> int:
         """Returns which graph of the screen it is.
@@ -114,10 +114,7 @@ class Kept:
             log: of its editor.
             when: it is meant as it is.
         """
-        for number, one in enumerate(self._logs):
-            if log is one:
-                return number
-        raise Unwritable(f"ops of {log.title}, which is not on this screen")
+        return self._logs.index(log)
 
 
 def _unpressed(text: str) -> bytes:

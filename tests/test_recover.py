@@ -104,7 +104,7 @@ def test_a_kernel_killed_at_any_write_comes_back_to_the_last_step_or_the_one_bef
             end = stopped.run("work", str(path), at=at)
             assert end.error == ""
             done, back = len(end.said), 0
-            if any(Records.read(one).turns for one in journals(path)):
+            if any(Records.read(one).unsaved for one in journals(path)):
                 again = gs.recover(path)
                 assert again.journal.notes == []
                 back = NAMES.index(again.snapshot.names[-1])
@@ -150,7 +150,7 @@ def work_on_a_full_disk(path, place):
                 done += not stop.hit
         assert ed.snapshot.names[-1] == NAMES[-1]  # the surgery goes on
         back = 0
-        if any(Records.read(one).turns for one in journals(path)):
+        if any(Records.read(one).unsaved for one in journals(path)):
             again = gs.recover(path)
             assert again.journal.notes == []
             back = NAMES.index(again.snapshot.names[-1])

@@ -15,8 +15,6 @@ from .ran import MEASURES
 from .stage import Stage
 from .state import State
 
-TRAINING = ("away", "beside", "scopes")
-
 
 def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> State:
     """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again.

@@ -22,15 +22,12 @@ class Engine(Protocol):
 
     def missing(self) -> str:
         """Returns why it cannot be used here, or an empty text."""
-        ...
 
     def describe(self) -> str:
         """Returns its name and version."""
-        ...
 
     def run(self, dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
         """Lays out DOT text and returns Graphviz json0."""
-        ...
 
 
 class SystemDot:

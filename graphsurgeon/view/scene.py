@@ -57,7 +57,6 @@ def build(
     tree: Tree,
     unfolded: Iterable[str] = frozenset(),
     marks: Marks | None = None,
-    budget: int = 200,
     pins: Iterable[int] = (),
 ) -> Scene:
     """Finds what to draw of a graph.
@@ -67,7 +66,6 @@ def build(
         unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
             ``"a/b/+"`` what is hidden in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed, shape or conflict.
-        budget: number of boxes that still reads well; more are counted in ``stats["over budget"]``.
         pins: ops that have a box of their own also where the scope around them is folded.
 
     Raises:
@@ -102,8 +100,6 @@ def build(
     stats: dict[str, Any] = {
         "ops": graph.size, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
     }  # fmt: skip
-    if len(boxes) > budget:
-        stats["over budget"] = len(boxes) - budget
     told = [graph.fingerprint, str(tree.filters), *sorted(keys)]
     told += [f"{k}={v}" for k, v in sorted((marks or {}).items())]
     rev = hashlib.blake2b("\n".join(told).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

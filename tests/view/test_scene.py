@@ -124,8 +124,6 @@ def test_more_than_400_boxes_are_refused():
     assert "unfolding 's9q/'" in str(error.value)
     assert "the picture would have 402 boxes or more, and 400 is the most that can be read" in str(error.value)
     assert "ed.select(scope=...)" in str(error.value)
-    many = build(Tree(graph), {f"s{k}q/" for k in range(9)})
-    assert many.stats["over budget"] == len(many.boxes) - 200
 
 
 def test_building_twice_gives_the_same():
