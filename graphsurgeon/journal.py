@@ -153,6 +153,7 @@ class Journal:
         place: the folder of journals; None: nothing is written.
 
     Attributes:
+        log: what is done in the editor.
         path: the file, once there is one.
         place: the folder of journals.
         notes: what is not in it, and of a recovered editor what could not come back.
@@ -160,7 +161,7 @@ class Journal:
     """
 
     def __init__(self, log: Log, place: os.PathLike[str] | None) -> None:
-        self._log, self.place = log, None if place is None else Path(place)
+        self.log, self.place = log, None if place is None else Path(place)
         self._place = place = self.place
         self.path: Path | None = None
         self.notes: list[str] = []
@@ -182,7 +183,7 @@ class Journal:
 
     def changed(self) -> None:
         """Writes the plans that were applied, undone and redone since."""
-        turns = [(turn, at, event) for event in self._log.events for at, turn in enumerate(event.turns)]
+        turns = [(turn, at, event) for event in self.log.events for at, turn in enumerate(event.turns)]
         for turn, at, event in sorted(turns, key=lambda one: one[0]):
             if turn <= self._last:
                 continue
@@ -277,12 +278,12 @@ class Journal:
         os.utime(self.path, ns=(now, now))
 
     def _first(self) -> dict[str, Any]:
-        about = {"title": self._log.title, "ops": self._log.size, "process": _PROCESS, "when": int(time.time())}
-        return {"kind": "journal", "of": _source(self._log, None), **about}
+        about = {"title": self.log.title, "ops": self.log.size, "process": _PROCESS, "when": int(time.time())}
+        return {"kind": "journal", "of": _source(self.log, None), **about}
 
     def _make(self) -> None:
         assert self._place is not None
-        file = file_of(self._log)
+        file = file_of(self.log)
         assert file is not None
         self._place.mkdir(0o700, parents=True, exist_ok=True)
         clean(self._place, _key(file.path))
@@ -294,7 +295,7 @@ class Journal:
 
     def _plan(self, event: Event) -> dict[str, Any]:
         effect = event.applied.effect
-        written = Written(self, effect.base, self._log.events)
+        written = Written(self, effect.base, self.log.events)
         about = {"text": event.text, "ops": effect.base.size, "record": bool(event.record)}
         return {**about, "steps": [written.step(step) for step in effect.steps], "lost": written.lost}
 
@@ -311,11 +312,6 @@ class Journal:
             self._put(record)
             self._sources[text] = len(self._sources)
         return self._sources[text]
-
-    @property
-    def log(self) -> Log:
-        """What is done in its editor."""
-        return self._log
 
     def reaches(self, log: Log) -> bool:
         """Returns whether a graph can be made again: whether it came from a file.

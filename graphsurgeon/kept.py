@@ -31,10 +31,13 @@ class Kept:
     Args:
         editors: of its destination and its source, which may be one.
         logs: what is done in each of them; None where nobody writes down what is done to the source.
+
+    Attributes:
+        log: what is done to the graph that the plan changes.
     """
 
     def __init__(self, editors: Sequence[Any], logs: tuple[Log, Log | None]) -> None:
-        self._editors, self._logs = editors, logs
+        self._editors, self._logs, self.log = editors, logs, logs[0]
         self._last: tuple[Any, Any, Any] = (None, None, None)
         self._text = ""
 
@@ -93,11 +96,6 @@ class Kept:
         return plan, marks, notes
 
     # -- where its steps are written ----------------------------------------------------------------
-
-    @property
-    def log(self) -> Log:
-        """What is done to the graph that the plan changes."""
-        return self._logs[0]
 
     def reaches(self, log: Log) -> bool:
         """Returns whether a graph is one of the screen.

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..graph.graph import Graph
-from ..graph.names import renamed_end, tensor_name
+from ..graph.names import tensor_name
 from ..graph.whole import Taken, refuse_there, write_whole
 from ..plan.subject import Subject
 from ..view.ends import ends
@@ -167,10 +167,8 @@ def written(ends: Mapping[str, str]) -> str:
 
 def known_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
     """Returns the inputs and outputs of what was opened, as they are called now; or those that the picture shows."""
-    renamed = editor.history.renamed
-    inputs, outputs = ({key: renamed_end(name, renamed) for key, name in ends.items()}
-                       for ends in (editor.opened.inputs, editor.opened.outputs))  # fmt: skip
-    return (inputs, outputs) if outputs else _ends(editor.snapshot)
+    now = editor.opened.ends_as(editor.history.renamed)
+    return (now["inputs"], now["outputs"]) if now["outputs"] else _ends(editor.snapshot)
 
 
 def _ends(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:

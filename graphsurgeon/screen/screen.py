@@ -174,7 +174,7 @@ class Screen:
     def _become(self, state: State) -> None:
         if state is not self.state:
             self.state = state
-            self._changed()
+            self.graph_changed()
 
     def _settled(self) -> State:
         """The state with what follows from it and the graphs as they are now."""
@@ -204,10 +204,6 @@ class Screen:
         for callback in list(self._hearers):
             callback(text)
 
-    def graph_changed(self) -> None:
-        """Called by the editor after an apply, undo or redo."""
-        self._changed()
-
     @property
     def inferred(self) -> bool:
         """Whether all is there that TensorFlow can tell of the graphs; a file states few shapes."""
@@ -226,7 +222,7 @@ class Screen:
                     return
         with self.lock:
             self.state = self._refused(self.state)
-        self._changed()
+        self.graph_changed()
 
     def leave(self) -> None:
         """Ends that, where nobody looks any more."""
@@ -239,7 +235,8 @@ class Screen:
         told = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
         return state.saying(told[0], "warn") if told else state
 
-    def _changed(self) -> None:
+    def graph_changed(self) -> None:
+        """Calls who waits for changes; an editor does after an apply, undo or redo."""
         if self._acting != threading.get_ident():  # a verb that changes the graph is reported once, when it is done
             for callback in list(self._callbacks):
                 callback()
