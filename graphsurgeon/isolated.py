@@ -12,8 +12,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,25 +77,18 @@ def _run(folder: Path, watch: Watch | None) -> int:
     command = [sys.executable, "-c", _BEGIN, str(folder)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     process: subprocess.Popen[bytes] = subprocess.Popen(command, env=environment, **pipes)
-    with _ending(process):
-        assert process.stdout is not None
-        assert process.stdin is not None
-        for line in process.stdout:
-            seen = _PROGRESS.fullmatch(line.strip())  # ops that print write there too
-            if seen and watch is not None and not watch(int(seen[1]), int(seen[2])):
-                with suppress(OSError):  # it may be at its end
-                    process.stdin.write(STOP)
-                    process.stdin.flush()
-        return process.wait()
-
-
-@contextmanager
-def _ending(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ends a process with the block, however that ends."""
     with process:
         try:
-            yield
-        finally:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            for line in process.stdout:
+                seen = _PROGRESS.fullmatch(line.strip())  # ops that print write there too
+                if seen and watch is not None and not watch(int(seen[1]), int(seen[2])):
+                    with suppress(OSError):  # it may be at its end
+                        process.stdin.write(STOP)
+                        process.stdin.flush()
+            return process.wait()
+        finally:  # however this ends, that process ends with it
             if process.poll() is None:
                 process.kill()
 
