@@ -244,63 +244,60 @@ class Screen:
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows; callable from any thread."""
         with self.lock:
-            return self._traits()
-
-    def _traits(self) -> dict[str, Any]:
-        stage, state = self._stage, self._settled()
-        draft = stage.draft(state)
-        status = {"text": state.status.text, "level": state.status.level}
-        scenes: dict[str, Any] = {"source": None, "destination": None}
-        for pane in ("source", "destination"):
-            if pane == "destination" and self.same and not draft.steps:
-                stage.forget(pane)
-                continue
-            try:
-                scenes[pane] = stage.draw(state, pane)
-            except SurgeryError as error:
-                scenes[pane] = stage.panes[pane].placed
-                status = {"text": str(error), "level": "error"}
-        region, problem = stage.region(state)
-        return {
-            "scenes": scenes,
-            "titles": {
-                "source": self.source.title,
-                "destination": self.destination.title + (" after the plan" if draft.steps else ""),
-            },
-            "selected": list(state.view.selected),
-            "boundary": {
-                **boundary_shown(
-                    stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
-                    state.marks,
-                    region,
-                    problem,
-                    stage.panes["source"].scene,
-                    () if region is None else stage.spots(state, region),
-                ),
-                "swap": stage.turned(state),
-            },
-            "plan": {
-                **plan_shown(draft, state.applied, self.source.snapshot),
-                "same": self.same,
-                **kept_shown(stage, state),
-                "saved": dict(state.saved),
-                "history": history_shown(stage),
-            },
-            "status": status,
-            "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),
-            "look": look_shown(state),
-            "views": {
-                "back": len(state.view.back),
-                "forward": len(state.view.forward),
-                **undo_shown(stage, state),
-                "saved": list(state.views),
-                "served": self.source.opened.serving.names,
-                "serves": self.source.opened.serving.opened.removeprefix("function "),
-            },
-            "run": state.ran.shown if state.ran is not None else {},
-            "inferred": self.inferred,
-            "theme": "auto",
-        }
+            stage, state = self._stage, self._settled()
+            draft = stage.draft(state)
+            status = {"text": state.status.text, "level": state.status.level}
+            scenes: dict[str, Any] = {"source": None, "destination": None}
+            for pane in ("source", "destination"):
+                if pane == "destination" and self.same and not draft.steps:
+                    stage.forget(pane)
+                    continue
+                try:
+                    scenes[pane] = stage.draw(state, pane)
+                except SurgeryError as error:
+                    scenes[pane] = stage.panes[pane].placed
+                    status = {"text": str(error), "level": "error"}
+            region, problem = stage.region(state)
+            return {
+                "scenes": scenes,
+                "titles": {
+                    "source": self.source.title,
+                    "destination": self.destination.title + (" after the plan" if draft.steps else ""),
+                },
+                "selected": list(state.view.selected),
+                "boundary": {
+                    **boundary_shown(
+                        stage.around(self.source.snapshot, (*state.marks.inputs, *state.marks.outputs)).graph,
+                        state.marks,
+                        region,
+                        problem,
+                        stage.panes["source"].scene,
+                        () if region is None else stage.spots(state, region),
+                    ),
+                    "swap": stage.turned(state),
+                },
+                "plan": {
+                    **plan_shown(draft, state.applied, self.source.snapshot),
+                    "same": self.same,
+                    **kept_shown(stage, state),
+                    "saved": dict(state.saved),
+                    "history": history_shown(stage),
+                },
+                "status": status,
+                "outline": outline_shown(stage.tree(state, "source", state.view.rows), state.view.rows),
+                "look": look_shown(state),
+                "views": {
+                    "back": len(state.view.back),
+                    "forward": len(state.view.forward),
+                    **undo_shown(stage, state),
+                    "saved": list(state.views),
+                    "served": self.source.opened.serving.names,
+                    "serves": self.source.opened.serving.opened.removeprefix("function "),
+                },
+                "run": state.ran.shown if state.ran is not None else {},
+                "inferred": self.inferred,
+                "theme": "auto",
+            }
 
     def svg(self) -> str:
         """Returns the static picture of what is on screen: both panes where two are shown.
@@ -362,21 +359,18 @@ class Screen:
     def describe(self) -> str:
         """Returns the state in a few lines of text; callable from any thread."""
         with self.lock:
-            return self._described()
-
-    def _described(self) -> str:
-        state = self._settled()
-        try:
-            shown = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
-        except LayoutError as error:
-            shown = f"no picture: {error}"
-        lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {shown}"]
-        region = self.region
-        if region is not None:
-            lines.append(boundary_text(state.marks, region))
-        if self.draft.steps:
-            lines.append(str(self.draft))
-        return "\n".join(lines)
+            state = self._settled()
+            try:
+                shown = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
+            except LayoutError as error:
+                shown = f"no picture: {error}"
+            lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {shown}"]
+            region = self.region
+            if region is not None:
+                lines.append(boundary_text(state.marks, region))
+            if self.draft.steps:
+                lines.append(str(self.draft))
+            return "\n".join(lines)
 
 
 def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
