@@ -14,7 +14,7 @@ from ...graph.rewired import MERGING, TURNING
 from ...words import counted
 from ..functions.library import referred
 from ..private.graphs import op_definition
-from .size_folding import Read, Walks, shape, slow_sizes
+from .size_folding import Walks, shape, slow_sizes
 
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _FIRST = frozenset(ascii_letters + digits + ".")
@@ -81,12 +81,8 @@ def refuse_names(names: Sequence[str], asked: str) -> None:
 
 def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:
     lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
-    read = Read(nodes, [], [], [])
-    for node in nodes:
-        name, kind, inputs = node.name, node.op, list(node.input)
-        read.names.append(name)
-        read.kinds.append(kind)
-        read.inputs.append(inputs)
+    walks = Walks(nodes)
+    for node, name, kind, inputs in zip(walks.nodes, walks.names, walks.kinds, walks.inputs, strict=True):
         if len(name) > _MOST_LEVELS:
             _refuse_name(name, asked, place)
         for text in inputs:
@@ -107,13 +103,12 @@ def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:
                     f"constant {name!r}{place} says its dtype is number {said}, and holds dtype number {value}",
                     _DAMAGED,
                 )
-    walks = Walks(read)
-    if not set(TURNING).isdisjoint(read.kinds):
+    if not set(TURNING).isdisjoint(walks.kinds):
         _refuse_loops(walks, asked, place)
-    for number in [i for i, kind in enumerate(read.kinds) if fragile(kind)]:
-        wrong = fault(nodes[number], walks.giver(number))
+    for number in [i for i, kind in enumerate(walks.kinds) if fragile(kind)]:
+        wrong = fault(walks.nodes[number], walks.giver(number))
         if wrong:
-            who = f"op {read.names[number]!r}{place} ({read.kinds[number]})"
+            who = f"op {walks.names[number]!r}{place} ({walks.kinds[number]})"
             raise OpenError(asked, f"{who} would end TensorFlow: {wrong}", _DAMAGED)
     why = slow_sizes(walks)
     if why:

@@ -8,11 +8,11 @@ anew.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from math import prod
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...words import counted
 from ..private.graphs import op_definition
@@ -47,22 +47,6 @@ def shape(node: Any) -> list[int] | None:
     return None
 
 
-class Read(NamedTuple):
-    """NodeDefs, and what is asked of them often, read once: that costs more than all else here.
-
-    Args:
-        nodes: the NodeDefs of a graph, or of the body of a function.
-        names: the name of each.
-        kinds: the op type of each.
-        inputs: the inputs of each, as they are written; one that names none of the nodes is taken as fed.
-    """
-
-    nodes: Sequence[Any]
-    names: list[str]
-    kinds: list[str]
-    inputs: list[list[str]]
-
-
 def slow_sizes(walks: Walks) -> tuple[str, str] | None:
     """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None where it can."""
     counts = Counter(walks.kinds)
@@ -78,10 +62,24 @@ def slow_sizes(walks: Walks) -> tuple[str, str] | None:
 
 
 class Walks:
-    """The walks that shape inference would make over these nodes."""
+    """The walks that shape inference would make over some nodes.
 
-    def __init__(self, read: Read) -> None:
-        self.nodes, self.names, self.kinds, self.inputs = read
+    What is asked of these often is read once: that costs more than all else here.
+
+    Args:
+        nodes: the NodeDefs of a graph, or of the body of a function.
+
+    Attributes:
+        names: the name of each.
+        kinds: the op type of each.
+        inputs: the inputs of each, as they are written; one that names none of the nodes is taken as fed.
+    """
+
+    def __init__(self, nodes: Iterable[Any]) -> None:
+        self.nodes = list(nodes)
+        self.names = [node.name for node in self.nodes]
+        self.kinds = [node.op for node in self.nodes]
+        self.inputs = [list(node.input) for node in self.nodes]
         self._effort: dict[int, tuple[int, int, int]] = {}
 
     @cached_property
