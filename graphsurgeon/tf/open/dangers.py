@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from string import ascii_letters, digits
 from typing import Any
@@ -30,6 +30,8 @@ _MOST_INPUTS = 500_000
 _MOST_LETTERS, _MOST_LEVELS = 2_000, 100
 #: Shape inference goes into functions that are called: 3 µs for each op; and down the C++ stack, which ends at 4,000.
 _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
+#: What is wrong, and what to do.
+_Fault = tuple[str, str]
 
 
 def refuse_deadly(graph_def: Any, asked: str) -> None:
@@ -44,23 +46,16 @@ def refuse_deadly(graph_def: Any, asked: str) -> None:
             than it has, reads an output that no op can have, or has a name that no memory can hold; a constant is of
             another dtype than it says; the sizes of tensors are computed in a way that shape inference cannot follow.
     """
-    with gc_paused():
-        _refuse_calls(graph_def.library.function, asked)
-        _refuse_nodes(graph_def.node, asked, "")
-        for function in graph_def.library.function:
-            place = f" of function {function.signature.name!r}"
-            _refuse_duplicates(function.node_def, asked, place)
-            _refuse_nodes(function.node_def, asked, place)
-            _refuse_inputs("the result", function.ret.values(), asked, place)
+    refusal = deadly(graph_def, asked)
+    if refusal is not None:
+        raise refusal
 
 
 def deadly(graph_def: Any, asked: str) -> OpenError | None:
     """Returns why the importer would not survive a GraphDef; None where nothing is known against it."""
-    try:
-        refuse_deadly(graph_def, asked)
-    except OpenError as refusal:
-        return refusal
-    return None
+    with gc_paused():
+        found = next(_faults(graph_def), None)
+    return None if found is None else OpenError(asked, *found)
 
 
 def refuse_names(names: Sequence[str], asked: str) -> None:
@@ -74,83 +69,83 @@ def refuse_names(names: Sequence[str], asked: str) -> None:
                 f"{name[:80]!r} is not an op name that TensorFlow takes",
                 "Rename the op where the graph was made: names start with a letter, digit or dot",
             )
-    for name in names:
-        if len(name) > _MOST_LEVELS:
-            _refuse_name(name, asked, "")
+    for found in (one for name in names if len(name) > _MOST_LEVELS for one in _of_name(name, "")):
+        raise OpenError(asked, *found)
 
 
-def _refuse_nodes(nodes: Any, asked: str, place: str) -> None:
+def _faults(graph_def: Any) -> Iterator[_Fault]:
+    functions = graph_def.library.function
+    yield from _of_calls(functions)
+    yield from _of_nodes(graph_def.node, "")
+    for function in functions:
+        place = f" of function {function.signature.name!r}"
+        yield from _of_duplicates(function.node_def, place)
+        yield from _of_nodes(function.node_def, place)
+        yield from _of_inputs("the result", function.ret.values(), place)
+
+
+def _of_nodes(nodes: Any, place: str) -> Iterator[_Fault]:
     lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
     walks = Walks(nodes)
     for node, name, kind, inputs in zip(walks.nodes, walks.names, walks.kinds, walks.inputs, strict=True):
         if len(name) > _MOST_LEVELS:
-            _refuse_name(name, asked, place)
+            yield from _of_name(name, place)
         for text in inputs:
             if ":" in text and len(text.rpartition(":")[2]) > 9:
-                _refuse_inputs(f"op {name!r}", [text], asked, place)
+                yield from _of_inputs(f"op {name!r}", [text], place)
         if len(inputs) > _MOST_INPUTS:
-            _refuse_many(node, asked, place)
+            yield from _of_many(node, place)
         listed = lists.get(kind)
         if listed is None:
             listed = lists[kind] = _listed(kind)
         if listed:
-            _refuse_lists(node, listed, asked, place)
+            yield from _of_lists(node, listed, place)
         if kind in ("Const", "HostConst"):
             value, said = node.attr["value"].tensor.dtype, node.attr["dtype"].type
             if value != said and value:
-                raise OpenError(
-                    asked,
-                    f"constant {name!r}{place} says its dtype is number {said}, and holds dtype number {value}",
-                    _DAMAGED,
-                )
+                wrong = f"constant {name!r}{place} says its dtype is number {said}, and holds dtype number {value}"
+                yield wrong, _DAMAGED
     if not set(TURNING).isdisjoint(walks.kinds):
-        _refuse_loops(walks, asked, place)
+        yield from _of_loops(walks, place)
     for number in [i for i, kind in enumerate(walks.kinds) if fragile(kind)]:
         wrong = fault(walks.nodes[number], walks.giver(number))
         if wrong:
-            who = f"op {walks.names[number]!r}{place} ({walks.kinds[number]})"
-            raise OpenError(asked, f"{who} would end TensorFlow: {wrong}", _DAMAGED)
+            yield f"op {walks.names[number]!r}{place} ({walks.kinds[number]}) would end TensorFlow: {wrong}", _DAMAGED
     why = slow_sizes(walks)
     if why:
-        raise OpenError(asked, f"{why[0]}{place} {why[1]}", "Simplify that computation where the graph was made")
+        yield f"{why[0]}{place} {why[1]}", "Simplify that computation where the graph was made"
 
 
-def _refuse_loops(walks: Walks, asked: str, place: str) -> None:
+def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
     """The importer counts on a Merge that closes a loop to have one input from outside of it."""
     turns = {i for i, kind in enumerate(walks.kinds) if kind in TURNING}
     for number in [i for i, kind in enumerate(walks.kinds) if kind in MERGING]:
         before = walks.before(number)
         outside = sum(i not in turns for i in before)
         if outside > 1 and outside < len(before):
-            raise OpenError(
-                asked,
-                f"the loop at {walks.names[number]!r}{place} is entered {outside} times",
-                _DAMAGED,
-            )
+            yield f"the loop at {walks.names[number]!r}{place} is entered {outside} times", _DAMAGED
 
 
-def _refuse_name(name: str, asked: str, place: str) -> None:
+def _of_name(name: str, place: str) -> Iterator[_Fault]:
     if len(name) > _MOST_LETTERS or name.count("/") > _MOST_LEVELS:
-        raise OpenError(
-            asked,
+        yield (
             f"the name of an op{place}, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
             f"and {counted(name.count('/'), 'slashes')}",
             f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are taken: rename it where it was made",
         )
 
 
-def _refuse_inputs(who: str, texts: Iterable[str], asked: str, place: str) -> None:
+def _of_inputs(who: str, texts: Iterable[str], place: str) -> Iterator[_Fault]:
     for text in texts:
         port = text.rpartition(":")[2]
         if ":" in text and port.isdigit() and int(port) > _MOST_OUTPUT:
-            raise OpenError(asked, f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED)
+            yield f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED
 
 
-def _refuse_many(node: Any, asked: str, place: str) -> None:
+def _of_many(node: Any, place: str) -> Iterator[_Fault]:
     count = sum(not text.startswith("^") for text in node.input)
     if count > _MOST_INPUTS:
-        raise OpenError(
-            asked,
+        yield (
             f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
             "TensorFlow would take minutes to import it",
             f"Up to {_MOST_INPUTS:,} are taken: build it up in steps where it was made",
@@ -166,36 +161,33 @@ def _listed(kind: str) -> tuple[tuple[str, str], ...]:
     return (*inputs, *outputs)
 
 
-def _refuse_lists(node: Any, listed: Iterable[tuple[str, str]], asked: str, place: str) -> None:
+def _of_lists(node: Any, listed: Iterable[tuple[str, str]], place: str) -> Iterator[_Fault]:
     for attribute, what in listed:
         count = node.attr[attribute].i if attribute in node.attr else 0
         if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
             has = f", and has {len(node.input):,}" if what == "inputs" else ""
-            raise OpenError(asked, f"op {node.name!r}{place} ({node.op}) says it has {count:,} {what}{has}", _DAMAGED)
+            yield f"op {node.name!r}{place} ({node.op}) says it has {count:,} {what}{has}", _DAMAGED
 
 
 # -- functions ------------------------------------------------------------------------------------
 
 
-def _refuse_duplicates(nodes: Any, asked: str, place: str) -> None:
+def _of_duplicates(nodes: Any, place: str) -> Iterator[_Fault]:
     seen: set[str] = set()
     for node in nodes:
         if node.name in seen:
-            raise OpenError(asked, f"two ops{place} are called {node.name!r}", _DAMAGED)
+            yield f"two ops{place} are called {node.name!r}", _DAMAGED
         seen.add(node.name)
 
 
-def _refuse_calls(functions: Any, asked: str) -> None:
+def _of_calls(functions: Any) -> Iterator[_Fault]:
     if not functions:
         return
     library = {f.signature.name: f for f in functions}
     taken = next((name for name in library if op_definition(name) is not None), None)
     if taken is not None:
-        raise OpenError(
-            asked,
-            f"function {taken!r} has the name of an op type that TensorFlow has itself",
-            "Rename the function where it was made",
-        )
+        wrong = f"function {taken!r} has the name of an op type that TensorFlow has itself"
+        yield wrong, "Rename the function where it was made"
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
     try:
         order = list(
@@ -205,25 +197,19 @@ def _refuse_calls(functions: Any, asked: str) -> None:
         cycle = error.args[1][:0:-1]  # each is called by the next
         first = cycle.index(next(name for name in library if name in cycle))
         cycle = [*cycle[first:], *cycle[: first + 1]]
-        raise OpenError(
-            asked,
-            f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}",
-            "TensorFlow cannot run such a function; write it as a loop where it was made",
-        ) from error
+        wrong = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
+        yield wrong, "TensorFlow cannot run such a function; write it as a loop where it was made"
+        return
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
     for name in order:
         size[name] = len(calls[name]) + sum(size[other] for each in calls[name] for other in each)
         depth[name] = 1 + max((depth[other] for each in calls[name] for other in each), default=0)
         if depth[name] > _MOST_CALLS:
-            raise OpenError(
-                asked,
-                f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep",
-                f"TensorFlow would end the process; up to {_MOST_CALLS} levels are taken",
-            )
+            wrong = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
+            yield wrong, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are taken"
         if size[name] > _MOST_EXPANDED:
-            raise OpenError(
-                asked,
+            yield (
                 f"function {name!r} with all that it calls, each as often as it is called, "
                 f"has {counted(size[name], 'ops')}",
                 f"TensorFlow looks at each of them; up to {_MOST_EXPANDED:,} are taken",
