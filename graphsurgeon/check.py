@@ -47,7 +47,8 @@ def check(
         known = ", ".join(map(repr, sorted(TARGETS)))
         raise PlanError(asked, f"{target!r} is not a target", f"Choose one of {known}")
     from .tf.run.gate import refuse_untrusted
-    from .tf.save.targets import Frozen, convert, converter
+    from .tf.save.targets import convert, converter
+    from .tf.save.tflite import Frozen
 
     refuse_untrusted(editor.graph, asked)  # converters fold constants: they run ops
     wanted, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
@@ -69,9 +70,9 @@ def check(
             made = convert(target, part, timeout, prove, asked)
     if prove and made.model:
         proof = f"converted: {counted(len(made.model), 'bytes')}; nothing here runs it, so its numbers are not compared"
-    taken = tuple(part.inputs)
+    ops, taken = len(part.graph_def.node), tuple(part.inputs)
     found = _advised(editor, blockers(editor.snapshot, made), taken, fed, wanted)
-    return Compatibility(editor.title, target, converter(target), found, part.size, taken, tuple(wanted), proof)
+    return Compatibility(editor.title, target, converter(target), found, ops, taken, tuple(wanted), proof)
 
 
 def _unfrozen(editor: Subject, target: str, made: Converted, fed: list[str], wanted: list[str]) -> Compatibility:

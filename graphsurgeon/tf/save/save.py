@@ -45,8 +45,7 @@ from ..wire import encoded, naming_memory
 from .export import Exported, exported, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
-from .targets import placeholders
-from .tflite import TIMEOUT, Ends, converted, lite, tflite_file
+from .tflite import TIMEOUT, Frozen, converted, lite, tflite_file
 from .write import beside, claim_saved, put_checkpoint, put_file, put_folder, read_back, refuse_taken, write_checkpoint
 
 FORMATS = ("checkpoint", "graph_def", "meta_graph", "saved_model", "saved_model_tf2", "tflite")
@@ -445,11 +444,10 @@ def _graph_def(job: _Job) -> Saved:
 def _tflite(job: _Job) -> Saved:
     made, path, asked = job.made, job.path, job.asked
     refuse_untrusted(job.base.owner, asked)  # the converter folds constants: it runs ops
-    graph_def = nodes_of(made.graph, asked)
     (_, outputs), timeout = job.calls["serving_default"], job.request.timeout
-    model = Ends(placeholders(graph_def), [made.name(tensor) for tensor in outputs.values()])
+    part = Frozen(nodes_of(made.graph, asked), [made.name(tensor) for tensor in outputs.values()])
     with lite(TIMEOUT if timeout is None else timeout) as ask:
-        done = converted(graph_def, model, ask)
+        done = converted(part, ask)
         if not done.model:
             found = blockers(job.base, done)
             wrong = f"TensorFlow's converter refuses it: {few(map(str, found))}"
@@ -457,10 +455,10 @@ def _tflite(job: _Job) -> Saved:
         with beside(path, asked, len(done.model)) as folder:
             new = os.path.join(folder, os.path.basename(path))
             Path(new).write_bytes(done.model)
-            proof = job.proof(tflite_file(new, model, job.calls, made.name, ask, asked), job.source(needed=True))
+            proof = job.proof(tflite_file(new, part, job.calls, made.name, ask, asked), job.source(needed=True))
             put_file(new, path)
     proof.said = proof.said.replace("opened again by TensorFlow", "run by TFLite's interpreter")
-    return job.saved(path, len(graph_def.node), proof)
+    return job.saved(path, len(part.graph_def.node), proof)
 
 
 def _meta_graph(job: _Job) -> Saved:

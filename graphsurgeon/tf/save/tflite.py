@@ -30,7 +30,7 @@ from ...errors import PlanError
 from ...graph.arrays import packed, unpacked
 from ...graph.compatibility import Converted, Said
 from ...words import ended
-from ..wire import encoded
+from ..wire import decoded, encoded
 from .proof import Run
 
 tf1 = tf.compat.v1
@@ -44,11 +44,26 @@ Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Ends:
-    """What a model takes and gives, as tensors of the graph that is converted, in order."""
+class Frozen:
+    """A frozen graph.
 
-    inputs: Sequence[str]
+    Args:
+        graph_def: the graph, without variables.
+        outputs: names of the tensors that it gives, in order.
+    """
+
+    graph_def: Any
     outputs: Sequence[str]
+
+    @classmethod
+    def read(cls, path: Path, outputs: Sequence[str]) -> Frozen:
+        """Reads a file that `Editor.save` has written."""
+        return cls(decoded(graph_pb2.GraphDef, path.read_bytes()), outputs)
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the tensors that must be fed, in order."""
+        return [f"{node.name}:0" for node in self.graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
 
 
 @contextmanager
@@ -85,17 +100,16 @@ def lite(timeout: float) -> Iterator[Ask]:
         yield ask
 
 
-def converted(graph_def: Any, ends: Ends, ask: Ask) -> Converted:
+def converted(part: Frozen, ask: Ask) -> Converted:
     """Returns what TensorFlow's converter makes of a frozen graph, for the ops that TFLite itself has.
 
     Args:
-        graph_def: the graph, without variables.
-        ends: what the model takes and gives.
+        part: the graph.
         ask: from `lite`.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
-        Path(folder, _GRAPH).write_bytes(encoded(graph_def))
-        answer = ask({"folder": folder, "inputs": list(ends.inputs), "outputs": list(ends.outputs)})
+        Path(folder, _GRAPH).write_bytes(encoded(part.graph_def))
+        answer = ask({"folder": folder, "outputs": list(part.outputs)})
         if "how" in answer:
             return Converted(said=f"the converter {answer['how']}, in a process of its own")
         model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
@@ -130,13 +144,13 @@ def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[
 
 @contextmanager
 def tflite_file(
-    path: str, ends: Ends, calls: Mapping[str, Any], moved: Callable[[str], str], ask: Ask, asked: str
+    path: str, part: Frozen, calls: Mapping[str, Any], moved: Callable[[str], str], ask: Ask, asked: str
 ) -> Iterator[Run]:
     """Opens a TFLite model.
 
     Args:
         path: the file.
-        ends: what it takes and gives, by the names of the graph that was converted.
+        part: the graph that was converted.
         calls: what will be run, by the names of the source.
         moved: tensor of the source -> what it is called in the graph that was converted.
         ask: from `lite`.
@@ -145,8 +159,8 @@ def tflite_file(
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         here = {moved(name): value for name, value in feeds.items()}
-        got = interpreted(path, [here[name] for name in ends.inputs], ask, asked)
-        there = dict(zip(ends.outputs, got, strict=True))
+        got = interpreted(path, [here[name] for name in part.inputs], ask, asked)
+        there = dict(zip(part.outputs, got, strict=True))
         return {tensor: there[moved(tensor)] for tensor in calls[key][1].values()}
 
     yield run
@@ -214,13 +228,12 @@ def main() -> None:
         print(json.dumps((_interpret if "model" in request else _convert)(**request)), file=answers, flush=True)
 
 
-def _convert(folder: str, inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:
-    graph_def = graph_pb2.GraphDef()
-    graph_def.ParseFromString(Path(folder, _GRAPH).read_bytes())
+def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
+    part = Frozen.read(Path(folder, _GRAPH), outputs)
     answer: dict[str, Any] = {"said": "", "errors": []}
     try:
-        whole = tf1.wrap_function(lambda: tf1.import_graph_def(graph_def, name=""), [])
-        ends = [[whole.graph.get_tensor_by_name(name) for name in names] for names in (inputs, outputs)]
+        whole = tf1.wrap_function(lambda: tf1.import_graph_def(part.graph_def, name=""), [])
+        ends = [[whole.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
         converter = tf.lite.TFLiteConverter.from_concrete_functions([whole.prune(*ends)])
         Path(folder, _MODEL).write_bytes(converter.convert())
     except Exception as error:  # whatever it is, it is what the converter says
