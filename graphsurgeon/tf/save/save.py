@@ -208,8 +208,7 @@ class _Job:
         request: the request.
         path: where the file goes.
         values: as in `save`; where variables become constants, what they were taken from.
-        signatures: name -> (inputs, outputs), where the format has some.
-        calls: what is run to prove the file.
+        calls: what is run to prove the file: its signatures, where the format has some.
         left: how many ops of the graph are not in it.
         uninitialized: variables that nothing gives a value.
     """
@@ -219,7 +218,6 @@ class _Job:
     request: Request
     path: str
     values: Any
-    signatures: Mapping[str, Any]
     calls: Any
     left: int
     uninitialized: frozenset[str]
@@ -264,11 +262,21 @@ class _Job:
 
     def source(self, needed: bool) -> Source:
         """Returns the graph that is saved, as what can be run; a session is asked for only where it is needed."""
-        return _source(self.base, self.values, needed, self.asked)
+        values = _live(self.values) if needed or not callable(self.values) else None
+        return Source(self.base, values, self.asked)
 
     def proof(self, file: Any, source: Source, kept: Iterable[str] | None = None) -> Proof:
-        """Opens what was written and runs it beside the source; `kept` are the variables whose values it has."""
-        return _proof(self.base, self.calls, file, source, self.request, kept)
+        """Opens what was written and runs it beside the source, unless that is not wanted.
+
+        Args:
+            file: opens it.
+            source: the source.
+            kept: the variables whose values the file has; None: all that it needs.
+        """
+        request, held = self.request, None if kept is None else frozenset(kept)
+        if not request.verify:
+            return Proof("", ["not opened again: verify=False"])
+        return prove(self.base, self.calls, file, source, request.feeds, self.asked, _INSTEAD[request.kind], held)
 
     def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
@@ -288,7 +296,8 @@ def _written(
     if kind == "checkpoint":
         return _checkpoint(base, path, values, request, uninitialized | orphans)
     if kind == "saved_model_tf2":
-        return _module(base, path, values, request, signatures)
+        called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
+        return _module(_Job(base, Exported(base.live, {}), request, path, values, called, 0, uninitialized))
     if signatures:
         cut = _cut_before(base, starts, ends) if len(signatures) == 1 else []  # else, one may give another its input
         starts, ends = cut, ends if cut else [*ends, *starts]
@@ -302,7 +311,7 @@ def _written(
     also = request.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
     made = exported(base, orphans, starts, ends, values if request.constant else None, request.device, asked, also)
     calls = _calls(base, orphans, request, signatures)
-    job = _Job(base, made, request, path, values, signatures, calls, made.left(base, orphans), uninitialized)
+    job = _Job(base, made, request, path, values, calls, made.left(base, orphans), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
@@ -343,22 +352,8 @@ def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: A
     return {"": (inputs, outputs)} if outputs else {}
 
 
-def _proof(
-    base: Graph, calls: Any, file: Any, source: Source, request: Request, kept: Iterable[str] | None = None
-) -> Proof:
-    """Opens what was written and runs it beside the source, unless that is not wanted."""
-    if not request.verify:
-        return Proof("", ["not opened again: verify=False"])
-    held = None if kept is None else frozenset(kept)
-    return prove(base, calls, file, source, request.feeds, request.asked, _INSTEAD[request.kind], held)
-
-
 def _live(values: Any) -> Any:
     return values() if callable(values) else values
-
-
-def _source(base: Graph, values: Any, needed: bool, asked: str) -> Source:
-    return Source(base, _live(values) if needed or not callable(values) else None, asked)
 
 
 def _total(infos: Iterable[VariableInfo]) -> int:
@@ -482,9 +477,7 @@ def _saved_model(job: _Job) -> Saved:
     request, path, saver = job.request, job.path, job.saver()
     with beside(path, job.asked, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
-        meta = write_saved_model(
-            job.made, new, job.signatures, request.tags, saver, job.base, request.init_ops, job.asked
-        )
+        meta = write_saved_model(job.made, new, job.calls, request.tags, saver, job.base, request.init_ops, job.asked)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
         file = saved_model_file(new, job.base, job.calls, job.made.name, tags)
@@ -496,17 +489,16 @@ def _saved_model(job: _Job) -> Saved:
 _WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_graph, "saved_model": _saved_model}
 
 
-def _module(base: Graph, path: str, values: Any, request: Request, signatures: Any) -> Saved:
-    if not signatures:
-        raise PlanError(request.asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
-    module, served = function_module(base, signatures, values, request.asked)
-    with beside(path, request.asked) as folder:
+def _module(job: _Job) -> Saved:
+    path, asked = job.path, job.asked
+    if not job.calls:
+        raise PlanError(asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
+    module, served = function_module(job.base, job.calls, job.values, asked)
+    with beside(path, asked) as folder:
         new = os.path.join(folder, "model")
-        notes = _write_module(module, new, served, base, request.asked)
-        calls = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
-        source = _source(base, values, bool(module.variables), request.asked)
-        proof = _proof(base, calls, served_file(new, calls), source, request)
-        put_folder(new, path, request.asked)
+        notes = _write_module(module, new, served, job.base, asked)
+        proof = job.proof(served_file(new, job.calls), job.source(needed=bool(module.variables)))
+        put_folder(new, path, asked)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
     return Saved(path, "saved_model_tf2", 0, names, 0, [*notes, *proof.notes], proof.said)
 
