@@ -158,15 +158,6 @@ def _carried(call: str, node: Any, known: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{call}/{part}/{own.name}"
 
 
-@dataclass
-class _Item:
-    """A node on its way into the new graph."""
-
-    node: Any
-    around: tuple[str, ...] = ()  # the functions that it is in, the outermost first
-    top: bool = True
-
-
 class Inlining:
     """Takes the calls of one graph apart; used once.
 
@@ -191,27 +182,29 @@ class Inlining:
             chosen: names of the calls that are taken apart; None: all that can be.
             beside: more nodes for it; those that are there already by their names are left out.
         """
-        todo = [_Item(n) for n in reversed(self.base.nodes)]
+        # Each with the functions that it is in, the outermost first; none for a node of the graph itself.
+        todo: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in reversed(self.base.nodes)]
         nodes: list[Any] = []
         while todo:
-            item = todo.pop()
-            wanted = chosen is None or item.node.name in chosen or (self._deep and not item.top)
-            if not wanted or not self.calls.called(item.node) or self.calls.obstacle(item.node):
-                nodes.append(copied(item.node) if item.top else item.node)
-                if item.top:
-                    self.kept.add(item.node.name)
-                continue
-            around = (*item.around, self.calls.called(item.node))
-            todo += [_Item(n, around, False) for n in reversed(self._body(item))]
+            node, around = todo.pop()
+            wanted = chosen is None or node.name in chosen or (self._deep and around)
+            if wanted and self.calls.called(node) and not self.calls.obstacle(node):
+                inner = (*around, self.calls.called(node))
+                todo += [(n, inner) for n in reversed(self._body(node, around))]
+            elif around:
+                nodes.append(node)
+            else:
+                nodes.append(copied(node))
+                self.kept.add(node.name)
         nodes += self._joined(nodes)
         there = {node.name for node in nodes}
         graph = self._graph([*nodes, *(node for node in beside if node.name not in there)])
         return Inlined(graph, {name: self.places.end(name) for name in self.places.moved})
 
-    def _body(self, item: _Item) -> list[Any]:
-        """The nodes of a called function, named and joined to what the call reads."""
-        call, name = item.node, self.calls.called(item.node)
-        if name in item.around:
+    def _body(self, call: Any, around: tuple[str, ...]) -> list[Any]:
+        """The nodes of a called function, named and joined to what the call reads; `around` are those that it is in."""
+        name = self.calls.called(call)
+        if name in around:
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
             )
