@@ -16,7 +16,7 @@ from ...words import few
 from ..private.contexts import context_of
 from ..private.functions import functions_of
 from ..private.graphs import op_definition, op_finder
-from .library import BRANCHING, CALLS, named_in, referred
+from .library import BRANCHING, CALLS, named_in, own_gradient, referred
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
 HARMLESS = READING_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
@@ -99,8 +99,7 @@ class Calls:
             return f"its function {name!r} takes dtypes as parameters"
         if getattr(own, "grad_func_name", None) or getattr(own, "python_grad_func", None):
             return f"its function {name!r} has a gradient of its own, which would be lost"
-        if any(n.attr["_gradient_op_type"].s.startswith(b"CustomGradient") for n in inner.node_def
-               if "_gradient_op_type" in n.attr):  # fmt: skip
+        if any(own_gradient(node).startswith("CustomGradient") for node in inner.node_def):
             return f"its function {name!r} holds a tf.custom_gradient, which would be lost"
         return ""
 

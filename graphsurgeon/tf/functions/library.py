@@ -353,6 +353,12 @@ class Definitions(Mapping[str, Any]):
         return len(self._functions)
 
 
+def own_gradient(node: Any) -> str:
+    """Returns the name of the gradient that an op has of its own; empty where it has none."""
+    attributes = getattr(node, "attr", {})
+    return attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""
+
+
 def gradients_in(library: Any) -> dict[str, str]:
     """Returns function, or name of a gradient by `tf.custom_gradient` -> the function of a library that is it."""
     found = {one.function_name: one.gradient_func for one in library.gradient}

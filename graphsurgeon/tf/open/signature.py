@@ -21,7 +21,7 @@ from ...graph.signatures import Signature
 from ...graph.traversal import end_of, met_from
 from ...words import few
 from ..functions.body import constant, copied
-from ..functions.library import referred
+from ..functions.library import own_gradient, referred
 from ..private.graphs import op_definition
 from ..run.errors import told
 from ..values.assets import asset_files, asset_path
@@ -419,12 +419,7 @@ class _Work:
         objects = self.meta.object_graph_def
         for function in self.functions.values() if self._named_gradients else ():
             for node in function.node_def:
-                name = (
-                    node.attr["_gradient_op_type"].s.decode("utf-8", "replace")
-                    if "_gradient_op_type" in node.attr
-                    else ""
-                )
-                slope = self._named_gradients.get(name, "")
+                slope = self._named_gradients.get(own_gradient(node), "")
                 bound = objects.concrete_functions[slope].bound_inputs if slope in objects.concrete_functions else ()
                 held = [objects.nodes[n].captured_tensor for n in bound if 0 <= n < len(objects.nodes)]
                 here = [one.name if one.concrete_function == function.signature.name else "" for one in held]

@@ -33,7 +33,7 @@ from ...graph.variables import FEED_TYPES, VariableInfo
 from ...words import counted, few
 from ..copy.resources import filled_tables
 from ..functions.graph_function import arguments, function_module
-from ..functions.library import definition, reachable, referred
+from ..functions.library import definition, own_gradient, reachable, referred
 from ..open.snapshot import settled
 from ..private.functions import functions_of
 from ..run.errors import told
@@ -509,8 +509,7 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str
     Raises:
         PlanError: TensorFlow does not write it.
     """
-    overridden = sorted({node.attr["_gradient_op_type"].s.decode() for node in base.nodes
-                         if "_gradient_op_type" in getattr(node, "attr", ())})  # fmt: skip
+    overridden = sorted({own_gradient(node) for node in base.nodes} - {""})
     # TensorFlow prints the whole stack of what is caught here.
     try:
         with _saying(asked), redirect_stderr(io.StringIO()) if overridden else nullcontext():
