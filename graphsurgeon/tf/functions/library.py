@@ -78,21 +78,14 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
         out.names.append({})
         if not known:
             continue
-        called: set[str] = set()
-        branches: set[str] = set()
-        calls: list[str] = []
-        for i in copied.ops.tolist():
-            node = copied.source.nodes[i]
-            if node.op in BRANCHING or node.op in known or node.attr:
-                names = referred(node, known)
-                if names:
-                    calls.append(copied.source.names[i])
-                (branches if node.op in BRANCHING else called).update(names)
-        # The gradient function of a branch that gets a name of its own gets one too.
-        gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(branches, known)}
-        branches |= {name for name in gradients if name is not None and name in known}
-        gradients = {getattr(known[name], "grad_func_name", None) for name in reachable(called, known)}
-        called |= {name for name in gradients if name is not None and name in known}
+        nodes, branches, called = copied.source.nodes, set[str](), set[str]()
+        calling = {i: names for i in copied.ops.tolist() if (names := referred(nodes[i], known))}
+        calls = [copied.source.names[i] for i in calling]
+        for i, names in calling.items():
+            (branches if nodes[i].op in BRANCHING else called).update(names)
+        for some in (branches, called):  # the gradient of a branch that gets a name of its own gets one too
+            slopes = {getattr(known[name], "grad_func_name", "") for name in reachable(some, known)}
+            some |= slopes & known.keys()
         if is_traced(graph):
             # What is traced runs eagerly: its functions must be known there, under names that nobody else has.
             foreign = {name for name in called if not is_eager(known[name])}
