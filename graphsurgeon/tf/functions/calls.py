@@ -33,7 +33,6 @@ class Calls:
         self.base = base
         self.definitions = base.functions
         self._acting: dict[str, bool] = {}  # function -> see `acts`
-        self._lasting: dict[str, bool] = {}  # op type -> the same, of ops that call nothing
         self._insides: dict[str, tuple[bool, set[str]]] = {}  # function -> see there
 
     @cached_property
@@ -126,11 +125,8 @@ class Calls:
 
     def _acts_itself(self, kind: str) -> bool:
         """Whether ops of a type that run no functions change something that lasts."""
-        if kind not in self._lasting:
-            about = op_definition(kind)
-            quiet = kind in HARMLESS or kind in FEED_TYPES or "Random" in kind or kind == "Multinomial"
-            self._lasting[kind] = bool(about is not None and about.is_stateful and not quiet)
-        return self._lasting[kind]
+        quiet = kind in HARMLESS or kind in FEED_TYPES or "Random" in kind or kind == "Multinomial"
+        return is_stateful(kind) and not quiet
 
     def _function_acts(self, name: str) -> bool:
         if name not in self._acting:
@@ -148,6 +144,12 @@ class Calls:
                 acts = acts or (not inner and self._acts_itself(node.op))
             self._insides[name] = acts, runs
         return self._insides[name]
+
+
+def is_stateful(kind: str) -> bool:
+    """Returns whether ops of a type change, or read, something that lasts."""
+    about = op_definition(kind)
+    return about is not None and bool(about.is_stateful)
 
 
 def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:

@@ -28,8 +28,8 @@ from ..copy.imports import import_nodes
 from ..fresh import fresh
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
-from ..private.graphs import copy_handle_data, op_definition
-from .calls import Calls
+from ..private.graphs import copy_handle_data
+from .calls import Calls, is_stateful
 from .inline import inlined
 from .library import BRANCHING, Library, added, reachable
 
@@ -296,7 +296,7 @@ class Flow:
         opens = [graph.index[n] for n in (f"{_CALL}/{inner}" for inner in self._opens) if n in graph.index]
         flow = graph.typed(BRANCHING) if deep else graph.mask([*chosen, *opens]) & graph.typed(BRANCHING)
         arguments, inner = {t.op.name: k for k, t in enumerate(enters)}, Flow(graph, self._ordered)
-        stateful = graph.typed([kind for kind in set(graph.types) if _lasts(kind)])
+        stateful = graph.typed([kind for kind in set(graph.types) if is_stateful(kind)])
         for op in np.flatnonzero(flow).tolist():
             inner.calls.refuse(graph.nodes[op], f"inline({name!r})", flow=True)
         return _Body(graph, arguments, results, flow, _layers(graph, flow), inner, stateful, chosen)
@@ -311,11 +311,6 @@ def _answered(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[
         if 0 in inputs:
             found[op] = inputs
     return found
-
-
-def _lasts(kind: str) -> bool:
-    about = op_definition(kind)
-    return about is not None and about.is_stateful
 
 
 def _layers(graph: Graph, flow: Mask) -> list[int]:

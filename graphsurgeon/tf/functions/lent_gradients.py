@@ -8,8 +8,8 @@ from typing import Any
 from ...graph.functions import reachable
 from ...graph.live import TFGraph, TFOp
 from ..private.functions import functions_of, give_gradients, gradient_of, restore_gradients, traced_gradient
-from ..private.graphs import gradient_function, op_definition, op_finder, set_gradient_function
-from .calls import HARMLESS
+from ..private.graphs import gradient_function, op_finder, set_gradient_function
+from .calls import HARMLESS, is_stateful
 from .handles import with_handles
 from .library import BRANCHING, CALLS, Library, bring
 
@@ -75,8 +75,7 @@ class _Lent:
 def _repeatable(functions: Iterable[Any]) -> bool:
     """Whether functions may run once more: they change nothing, and draw no random numbers."""
     return not any(
-        about is not None and about.is_stateful and node.op not in HARMLESS | BRANCHING | CALLS
+        is_stateful(node.op) and node.op not in HARMLESS | BRANCHING | CALLS
         for function in functions
         for node in function.node_def
-        for about in [op_definition(node.op)]
     )
