@@ -187,8 +187,6 @@ def keras_layer(
     if backend != "tensorflow":
         how = "Start Python with KERAS_BACKEND=tensorflow, or use ed.function"
         raise PlanError(asked, f"Keras runs on {backend!r} here", how)
-    if not tensors_of(outputs):
-        raise PlanError(asked, "no outputs are given", "Name the tensors to return: outputs='softmax:0'")
     twice = isinstance(training, tuple)
     flag = None if training is None or twice else tensor_name(training)
     graph, takes, gives, source = training if twice else (base, inputs, outputs, values)
