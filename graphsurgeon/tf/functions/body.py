@@ -81,7 +81,7 @@ def in_place(
         free: returns a name that is free.
         names: op of the function -> its name; by default the one it has, below `scope`.
     """
-    inner = calls.definition(calls.called(call))
+    inner = calls.definitions[calls.called(call)]
     named = names or {n.name: scope + n.name for n in inner.node_def}
     data = [text for text in call.input if text[0] != "^"]
     before = [text for text in call.input if text[0] == "^"]

@@ -40,10 +40,6 @@ class Calls:
         """The functions as Python has them, by name; the live graph is made for it."""
         return functions_of(self.base.live)
 
-    def definition(self, name: str) -> Any:
-        """Returns the FunctionDef of a function."""
-        return self.definitions[name]
-
     def called(self, node: Any) -> str:
         """Returns the function a node calls, or "" where it is not a call."""
         if node.op in CALLS:
@@ -93,7 +89,7 @@ class Calls:
 
     def _fixed(self, name: str) -> str:
         """Why a function cannot give way to what it computes; empty where it can."""
-        inner, own = self.definition(name), self.known[name]
+        inner, own = self.definitions[name], self.known[name]
         if self.takes_dtypes(name):
             return f"its function {name!r} takes dtypes as parameters"
         if getattr(own, "grad_func_name", None) or getattr(own, "python_grad_func", None):
@@ -104,12 +100,12 @@ class Calls:
 
     def takes_dtypes(self, name: str) -> bool:
         """Returns whether dtypes of a function are parameters that each call fills in."""
-        return any(value.placeholder for node in self.definition(name).node_def for value in node.attr.values())
+        return any(value.placeholder for node in self.definitions[name].node_def for value in node.attr.values())
 
     def _old_flow(self, names: list[str]) -> str:
         """Why branches and bodies cannot become parts of a cond or loop of TF1: they hold one, without its context."""
         for name in reachable(names, self.definitions):
-            if any(n.op in FLOW_TYPES for n in self.definition(name).node_def):
+            if any(n.op in FLOW_TYPES for n in self.definitions[name].node_def):
                 return f"its function {name!r} holds a while_loop or cond of TF1"
         return ""
 
@@ -138,7 +134,7 @@ class Calls:
         """Whether an op of a function changes something that lasts; the functions that others of its ops run."""
         if name not in self._insides:
             acts, runs = False, set[str]()
-            for node in self.definition(name).node_def:
+            for node in self.definitions[name].node_def:
                 inner = self._run_by(node)
                 runs |= inner
                 acts = acts or (not inner and self._acts_itself(node.op))

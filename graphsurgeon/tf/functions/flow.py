@@ -183,7 +183,7 @@ class Flow:
 
     def turning(self, node: Any) -> list[int]:
         """Returns the numbers of the loop variables of a v2 loop that its body changes; at least one."""
-        body = self.calls.definition(node.attr["body"].func.name)
+        body = self.calls.definitions[node.attr["body"].func.name]
         arguments = [argument.name for argument in body.signature.input_arg]
         reads = {n.name: n for n in body.node_def}
         found = []
@@ -272,7 +272,7 @@ class Flow:
         self, name: str, given: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
     ) -> _Body:
         """A call of a function, alone in a graph of its own, taken apart there."""
-        about = self.calls.definition(name).signature
+        about = self.calls.definitions[name].signature
         alone, written = fresh(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
         with alone.as_default():
             enters = [tf1.placeholder(t.dtype.base_dtype, t.shape, f"{_GIVEN}/{k}") for k, t in enumerate(given)]

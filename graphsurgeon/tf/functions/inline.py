@@ -208,7 +208,7 @@ class Inlining:
             raise PlanError(
                 f"inlined({call.name!r})", f"its function {name!r} calls itself", "Leave this call as it is"
             )
-        made = in_place(self.calls, call, self._scope(call.name, self.calls.definition(name)), self._free)
+        made = in_place(self.calls, call, self._scope(call.name, self.calls.definitions[name]), self._free)
         for node in made.nodes:
             self._keep_shapes(node)
         self.places.put(call, made, list(dict.fromkeys([*made.effects, *made.ends])))

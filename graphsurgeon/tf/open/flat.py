@@ -108,7 +108,7 @@ class Flat:
         node = self.nodes.pop(call)
         self._join(node)
         function = self._calls.called(node)
-        inner = self._calls.definition(function)
+        inner = self._calls.definitions[function]
         if not scope and any(n.name.lower() in taken for n in inner.node_def):
             scope = f"{self.names.get(call, 'call')}/"
         names = {n.name: scope + n.name for n in inner.node_def}

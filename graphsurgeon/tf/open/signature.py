@@ -280,7 +280,7 @@ class _Work:
             elif name in variables:
                 wish = wishes[name]
                 if often[wish] > 1:
-                    wish = self._path(origin[name]) or wish
+                    wish = self._paths.get(self._objects.get(origin[name], -1)) or wish
                 found[name] = free(plain_name(wish, "arg"), _PARTS)
             else:
                 found[name] = free(origin[name])
@@ -290,10 +290,6 @@ class _Work:
         """What the object graph calls the variable of a handle; its own name where that says nothing."""
         held = self._objects.get(handle)
         return str(self.meta.object_graph_def.nodes[held].variable.name if held is not None else "") or handle
-
-    def _path(self, handle: str) -> str:
-        held = self._objects.get(handle)
-        return "" if held is None else self._paths.get(held, "")
 
     @cached_property
     def _objects(self) -> dict[str, int]:
