@@ -277,11 +277,8 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
             paths[op_name(asset.tensor_info.name)] = asset_path(str(home), asset.filename, asked)
         point_at(proto, paths)
         assets, known = frozenset(paths.values()), signatures(proto)
-        if wish.function is not None:
-            found = _from_served(proto, known, "", folder, asked, wish)
-            return replace(found, assets=assets | found.assets)
-        name = _signature_of(known, wish.signature, asked)
-        if not wish.raw and name and proto.object_graph_def.nodes:
+        name = _signature_of(known, wish.signature, asked) if wish.function is None else ""
+        if wish.function is not None or (not wish.raw and name and proto.object_graph_def.nodes):
             found = _from_served(proto, known, name, folder, asked, wish)
             return replace(found, assets=assets | found.assets)
         read = _read_meta(proto, asked, wish)

@@ -61,20 +61,16 @@ class Trial:
 
     Attributes:
         shapes: op name -> what TensorFlow has inferred of its outputs there, sizes or None each, where it knows any.
+        over: whether it was done, or will never be.
     """
 
     def __init__(self, graph_def: Callable[[], Any], asked: str, timeout: float) -> None:
         self.shapes: Mapping[str, Sequence[Sequence[int | None] | None]] = {}
         self._graph_def, self._asked, self._timeout = graph_def, asked, timeout
         self._verdict: OpenError | None = None
-        self._running, self._over, self._left = threading.Lock(), False, False
+        self._running, self.over, self._left = threading.Lock(), False, False
         self._guard = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def over(self) -> bool:
-        """Whether it was done, or will never be."""
-        return self._over
 
     def verdict(self) -> OpenError | None:
         """Imports the graph; returns what to say of one that dies or hangs, None of any other, or once it is stopped.
@@ -83,17 +79,17 @@ class Trial:
         """
         with self._running:
             with self._guard:
-                self._left = self._over
-            if not self._over:
+                self._left = self.over
+            if not self.over:
                 verdict = self._tried(self._graph_def())
                 if not self._left:
-                    self._verdict, self._over = verdict, True
+                    self._verdict, self.over = verdict, True
             return self._verdict
 
     def stop(self, for_good: bool = True) -> None:
         """Ends it, where nobody needs the answer any more, or not now; callable from any thread."""
         with self._guard:
-            self._over, self._left = self._over or for_good, True
+            self.over, self._left = self.over or for_good, True
             if self._process is not None:
                 self._process.kill()
 
