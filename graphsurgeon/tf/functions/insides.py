@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -149,7 +150,6 @@ class BodyOutputs:
         self, nodes: Sequence[Any], functions: Callable[[], Iterable[Any]], known: Mapping[str, Given]
     ) -> None:
         self._nodes, self._functions, self.known = nodes, functions, known
-        self._ops: dict[str, Any] | None = None
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         if self._nodes[number].op == "_Retval":
@@ -159,11 +159,10 @@ class BodyOutputs:
 
     def made(self, number: int) -> Any:
         """Returns the op that TensorFlow made of one of the body, to ask it; None where it made none."""
-        if self._ops is None:
-            self._ops = self._import()
         return self._ops.get(self._nodes[number].name)
 
-    def _import(self) -> dict[str, Any]:
+    @cached_property
+    def _ops(self) -> dict[str, Any]:
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         graph_def.library.function.extend(self._functions())

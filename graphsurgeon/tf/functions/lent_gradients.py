@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from ...graph.functions import reachable
@@ -50,14 +51,12 @@ class _Lent:
 
     def __init__(self, call: TFOp, name: str, definitions: Mapping[str, Any]) -> None:
         self._graph, self._call, self._name, self._definitions = call.graph, call.name, name, definitions
-        self._made: Any = None
 
     def __call__(self, op: TFOp, *slopes: Any) -> Any:
         """Returns the gradients of the inputs of a call, from those of its outputs."""
-        if self._made is None:
-            self._made = self._gradient()
-        return self._made(op, *slopes)
+        return self._gradient(op, *slopes)
 
+    @cached_property
     def _gradient(self) -> Any:
         order, known, out = reachable([self._name], self._definitions), functions_of(self._graph), Library()
         told = with_handles(order, [op_finder(self._graph)(self._call)], known, self._definitions)
