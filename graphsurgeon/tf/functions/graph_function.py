@@ -28,12 +28,11 @@ from ..copy.append import copied_into
 from ..copy.contexts import mark_loop
 from ..fresh import fresh
 from ..private.eager import eager, keras_trains, note_use
-from ..private.functions import functions_of
 from ..private.graphs import op_definition
 from ..run.errors import told
 from ..run.gate import refuse_untrusted, session_of
 from ..values.variables import dims_of, fetch
-from .library import definition, reachable, referred
+from .library import nodes_behind
 
 tf1 = tf.compat.v1
 
@@ -383,13 +382,11 @@ def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], asked:
 
 def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
     """What runs eagerly holds no `FunctionDefLibrary.gradient`: TensorFlow derives another gradient, without a word."""
-    known = functions_of(base.live)
-    named = {name: gradient for name in known if (gradient := getattr(known[name], "grad_func_name", None))}
+    named = base.gradients
     if not named:
         return
     nodes = [base.nodes[i] for i in np.flatnonzero(mask).tolist()]
-    inside = reachable({name for node in nodes for name in referred(node, known)}, known)
-    for node in [*nodes, *(node for name in inside for node in definition(known[name]).node_def)]:
+    for node in [*nodes, *nodes_behind(nodes, base.functions)]:
         of = node.attr["f"].func.name if node.op == "SymbolicGradient" else ""
         if of in named:
             raise PlanError(

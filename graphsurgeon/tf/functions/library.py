@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -275,6 +275,17 @@ def reachable(start: Iterable[str], known: Mapping[str, Any], exclude: Container
         exclude: names of functions to leave out.
     """
     return led_to(start, Definitions(known), exclude)
+
+
+def nodes_behind(nodes: Sequence[Any], functions: Mapping[str, Any]) -> list[Any]:
+    """Returns the NodeDefs in all functions that some nodes lead to.
+
+    Args:
+        nodes: NodeDefs.
+        functions: name -> FunctionDef.
+    """
+    called = {name for node in nodes for name in referred(node, functions)} if functions else ()
+    return [node for name in led_to(called, functions) for node in functions[name].node_def]
 
 
 def rename_calls(node: Any, names: Mapping[str, str]) -> None:

@@ -33,9 +33,8 @@ from ...graph.variables import FEED_TYPES, VariableInfo
 from ...words import counted, few
 from ..copy.resources import filled_tables
 from ..functions.graph_function import arguments, function_module
-from ..functions.library import definition, own_gradient, reachable, referred
+from ..functions.library import nodes_behind, own_gradient
 from ..open.snapshot import settled
-from ..private.functions import functions_of
 from ..run.errors import told
 from ..run.gate import refuse_untrusted
 from ..values.checkpoint_names import saved_names, slices
@@ -319,10 +318,7 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     """Whether tensors are computed from tables: what the file they come from runs once may fill these."""
     needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
     nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
-    known = functions_of(base.live)
-    called = reachable({name for node in nodes for name in referred(node, known)} if known else (), known)
-    inside = [node for name in called for node in definition(known[name]).node_def]
-    return any("Table" in node.op for node in (*nodes, *inside))
+    return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
 
 
 def _frozen_untrained(
