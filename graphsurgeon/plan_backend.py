@@ -8,6 +8,7 @@ from typing import Any
 from .errors import OpenError
 from .graph.contexts import Loop
 from .graph.graph import Graph, Mask
+from .graph.live import TFNodeDef
 from .graph.match.pattern import Pattern
 from .graph.pending import pending
 from .history import log_of
@@ -89,7 +90,7 @@ class _TensorFlow(Backend):
 
         return as_pattern(thing, **about, asked="replace")
 
-    def array(self, node: Any) -> Any:
+    def array(self, node: TFNodeDef) -> Any:
         from .tf.edit.patterns import array_of
 
         return array_of(node)

@@ -62,7 +62,7 @@ class Handover:
 class _Left:
     """What a variable held in the last session that had it, when the editor went on to another graph."""
 
-    session: weakref.ref[Any]
+    session: weakref.ref[TFSession]
     info: VariableInfo
     value: Any
 
@@ -363,7 +363,7 @@ class Values:
         said = untrained_text(dict.fromkeys(lacking, self._lack))
         return [str(PlanError("session()", wrong, how)) for wrong in said]
 
-    def _ruled(self, session: Any, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
+    def _ruled(self, session: TFSession, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
         """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
 
         Args:
@@ -434,7 +434,7 @@ class Values:
             return self._held_by(own, wanted, asked), {}
         return frozenset(), self._before(own, asked)
 
-    def _pending(self, session: Any, events: list[Event]) -> list[Event]:
+    def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
         """The steps whose values a session has not got."""
         return [event for event in events if event.number not in self._settled.get(session, ())]
 
@@ -494,7 +494,7 @@ class Values:
         held = self._held_by(old, [info for name, info in infos.items() if name not in gone], asked) & infos.keys()
         return {self._id(old.graph, name): infos[name] for name in held}
 
-    def _held_by(self, session: Any, infos: Iterable[VariableInfo], asked: str) -> frozenset[str]:
+    def _held_by(self, session: TFSession, infos: Iterable[VariableInfo], asked: str) -> frozenset[str]:
         """Returns which variables hold a value in a session; it is asked about those of which that is not known.
 
         What holds one keeps it, or another; what holds none may get one from whoever runs the session.

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..editor import Editor
 from ..errors import PlanError
+from ..graph.live import TFNodeDef
 from ..graph.names import free_name, op_name
 from ..graph.opened import Opened
 from ..graph.provenance import COLLECTION
@@ -141,7 +142,7 @@ class Candidate:
         return f"<Candidate of {counted(self.size, 'ops')}, {score}: {self.formula[:80]}>"
 
 
-def _said(kind: str, args: Sequence[str], node: Any) -> str:
+def _said(kind: str, args: Sequence[str], node: TFNodeDef) -> str:
     if kind == "Const":
         from ..tf.edit.patterns import array_of
 

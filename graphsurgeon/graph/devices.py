@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from .live import TFNodeDef
 
 _PART = re.compile(
     r"(job):([A-Za-z0-9_]+)|(replica|task):(\d+|\*)|device:([A-Za-z_]+)(?::(\d+|\*))?|([A-Za-z_]+):(\d+|\*)"
@@ -79,7 +80,7 @@ def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
     return name
 
 
-def colocate(node: Any, names: Mapping[str, str]) -> None:
+def colocate(node: TFNodeDef, names: Mapping[str, str]) -> None:
     """Lets a NodeDef ask for the place of ops by their new names; those that have none are asked for no more.
 
     Args:

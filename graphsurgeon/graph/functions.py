@@ -6,6 +6,8 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from .live import TFNodeDef
+
 T = TypeVar("T")
 
 #: Ops that call one function and do nothing else: what it computes can stand in their place.
@@ -37,7 +39,7 @@ class Called(NamedTuple):
     gradient: bool = False
 
 
-def called_by(node: Any, functions: Container[str] = ()) -> list[Called]:
+def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Called]:
     """Returns the functions that an op calls, whether they are known or not.
 
     A call that does nothing else is a scope, ``call/inner``. Of any other op the attribute stands between:
@@ -62,12 +64,14 @@ def called_by(node: Any, functions: Container[str] = ()) -> list[Called]:
     return found
 
 
-def gives_way(node: Any, functions: Container[str] = ()) -> bool:
+def gives_way(node: TFNodeDef, functions: Container[str] = ()) -> bool:
     """Returns whether an op is a call and nothing else, so that what it calls can stand in its place."""
     return node.op in CALLS or node.op in functions
 
 
-def gradient_of(node: Any, gradients: Mapping[str, str], functions: Container[str] = ()) -> tuple[str, bool]:
+def gradient_of(
+    node: TFNodeDef | None, gradients: Mapping[str, str], functions: Container[str] = ()
+) -> tuple[str, bool]:
     """Returns the function that is the gradient of an op, by name; empty where none is known.
 
     Args:
@@ -89,7 +93,7 @@ def gradient_of(node: Any, gradients: Mapping[str, str], functions: Container[st
     return next(((gradients[one.function], True) for one in called if one.function in gradients), ("", False))
 
 
-def given(node: Any, inputs: Sequence[T], count: int) -> list[T | None]:
+def given(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T | None]:
     """Returns what each argument of a function is given by an op that calls it; None where nobody knows.
 
     A branch takes what comes after the choice, a call and a loop all; what runs over a dataset takes its elements, and,
@@ -127,7 +131,7 @@ def named_in(value: Any) -> set[str]:
     return {function.name for function in value.list.func} if kind == "list" else set()
 
 
-def referred(node: Any, known: Container[str]) -> set[str]:
+def referred(node: TFNodeDef, known: Container[str]) -> set[str]:
     """Returns the functions of `known` that a NodeDef calls: as its op, or in its attributes."""
     found = {node.op} if node.op in known else set()
     for value in getattr(node, "attr", {}).values():
@@ -162,7 +166,7 @@ def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Conta
     return order
 
 
-def inside(nodes: Iterable[Any], functions: Mapping[str, Any]) -> tuple[int, int]:
+def inside(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[int, int]:
     """Returns how many ops call functions, and how many ops these have, at any depth; of one that calls itself, once.
 
     Args:
@@ -170,7 +174,7 @@ def inside(nodes: Iterable[Any], functions: Mapping[str, Any]) -> tuple[int, int
         functions: name -> FunctionDef.
     """
 
-    def known(node: Any) -> list[str]:
+    def known(node: TFNodeDef) -> list[str]:
         called = called_by(node, functions) if node is not None else ()
         return [one.function for one in called if one.function in functions]
 

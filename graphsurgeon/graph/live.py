@@ -1,8 +1,8 @@
-"""Live: what the package asks of graphs, ops, tensors and sessions of TensorFlow, as types that need no TensorFlow."""
+"""Live: what the package asks of graphs, ops, tensors, sessions and protos of TensorFlow, as types that need none of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, MutableMapping, MutableSequence, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ class TFGraph(Protocol):
     def as_default(self) -> AbstractContextManager[Any]:
         """Makes it the graph that a block builds."""
 
-    def as_graph_def(self) -> Any:
+    def as_graph_def(self) -> TFGraphDef:
         """Returns its nodes and functions as a GraphDef."""
 
     def get_operations(self) -> list[TFOp]:
@@ -74,6 +74,64 @@ class TFGraph(Protocol):
         """Returns the name scope that is open."""
 
 
+class TFNodeDef(Protocol):
+    """A NodeDef."""
+
+    #: Its full name.
+    name: str
+    #: Its op type.
+    op: str
+    #: What it reads and waits for, as the file says it.
+    input: MutableSequence[str]
+    #: Where it asks to be placed.
+    device: str
+    #: Attribute -> AttrValue; one that is asked for is there.
+    attr: MutableMapping[str, Any]
+    #: The type that TensorFlow infers of it.
+    experimental_type: Any
+
+    def CopyFrom(self, other: Any) -> None:
+        """Becomes equal to another."""
+
+    def ClearField(self, name: str) -> None:
+        """Lets go of what a field has."""
+
+    def HasField(self, name: str) -> bool:
+        """Returns whether a field has something."""
+
+    def ByteSize(self) -> int:
+        """Returns how many bytes it is written in."""
+
+
+class TFGraphDef(Protocol):
+    """A GraphDef."""
+
+    #: Its NodeDefs.
+    node: Any
+    #: Its FunctionDefs and gradients.
+    library: Any
+    #: Its VersionDef.
+    versions: Any
+
+    def CopyFrom(self, other: Any) -> None:
+        """Becomes equal to another."""
+
+    def ClearField(self, name: str) -> None:
+        """Lets go of what a field has."""
+
+    def HasField(self, name: str) -> bool:
+        """Returns whether a field has something."""
+
+    def ByteSize(self) -> int:
+        """Returns how many bytes it is written in."""
+
+    def MergeFromString(self, serialized: bytes) -> int:
+        """Adds what some bytes say."""
+
+    def SerializeToString(self, *, deterministic: bool = ...) -> bytes:
+        """Returns the bytes that it is written in."""
+
+
 class TFOp(Protocol):
     """A `tf.Operation`."""
 
@@ -90,7 +148,7 @@ class TFOp(Protocol):
     #: What it waits for.
     control_inputs: list[TFOp]
     #: Its NodeDef.
-    node_def: Any
+    node_def: TFNodeDef
     #: Where it asks to be placed.
     device: str
     #: Where it was made.

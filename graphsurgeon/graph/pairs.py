@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import SelectionError
 from .edges import Edges
 from .graph import Graph, Ints
+from .live import TFNodeDef
 from .names import op_name
 
 WAYS = ("mapping", "name", "structure")
@@ -100,7 +101,7 @@ def _named(a: Graph, b: Graph, place: Ints, taken: NDArray[np.bool_], alone: NDA
             place[i], taken[j] = j, True
 
 
-def attributes(node: Any, meaning: Meaning = attribute_bytes) -> dict[str, bytes] | None:
+def attributes(node: TFNodeDef | None, meaning: Meaning = attribute_bytes) -> dict[str, bytes] | None:
     """Returns what the attributes of a NodeDef mean, without volatile ones; None where the node is not known."""
     if node is None:
         return None

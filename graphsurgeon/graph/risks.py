@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..words import counted, few
 from .functions import called_by, given, gives_way
 from .graph import Graph
+from .live import TFNodeDef
 from .names import op_name
 from .risky_ops import CODE, KINDS, NETWORK, RISKY, SAVERS, SAVERS_OWN, WRITES, RiskyOp
 from .traversal import backward, met_from
@@ -182,7 +183,7 @@ class _Found(NamedTuple):
     place: str
     name: str
     outer: tuple[str, ...]
-    node: Any
+    node: TFNodeDef
     known: RiskyOp
 
 
@@ -300,7 +301,7 @@ class _Reader:
         """Finds the functions that the graph leads to, each by the first call that does, and all calls of each."""
         todo: list[str] = []
 
-        def call(place: str, scope: str, node: Any) -> None:
+        def call(place: str, scope: str, node: TFNodeDef) -> None:
             for called in called_by(node, self._functions):
                 if called.function not in self._functions:
                     continue
@@ -385,7 +386,7 @@ class _Reader:
         return found
 
 
-def _strings(node: Any) -> list[str]:
+def _strings(node: TFNodeDef) -> list[str]:
     """The texts that a constant holds; none where it is written in another way than TensorFlow writes them."""
     attributes = getattr(node, "attr", {})
     held = attributes["value"].tensor.string_val if "value" in attributes else ()

@@ -14,6 +14,7 @@ from typing import Any
 
 from .functions import called_by
 from .graph import Graph
+from .live import TFGraph
 from .risks import Risks, risks
 from .risky_ops import RISKY
 
@@ -81,23 +82,23 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
     return numbers is None or any(called_by(graph.nodes[i], graph.functions) for i in numbers)
 
 
-def origins(graph: Any) -> tuple[Origin, ...]:
+def origins(graph: TFGraph) -> tuple[Origin, ...]:
     """Returns the origins of a live graph; those that somebody has trusted are among them."""
     found: tuple[Origin, ...] = getattr(graph, _MARK, ())
     return found
 
 
-def note(graph: Any, found: Iterable[Origin]) -> None:
+def note(graph: TFGraph, found: Iterable[Origin]) -> None:
     """Notes that a live graph has these origins, beside those that it has."""
     setattr(graph, _MARK, tuple(dict.fromkeys([*origins(graph), *found])))
 
 
-def forget(graph: Any) -> None:
+def forget(graph: TFGraph) -> None:
     """Lets a live graph have no origins."""
     setattr(graph, _MARK, ())
 
 
-def hand_on(graph: Any, *sources: Any) -> None:
+def hand_on(graph: TFGraph, *sources: Any) -> None:
     """Notes that a live graph holds what comes from others: it has their origins too."""
     if any(map(origins, sources)):
         note(graph, [one for source in sources for one in origins(source)])

@@ -10,6 +10,7 @@ from ..errors import PlanError, is_memory_error
 from ..graph.boundary import Tensor
 from ..graph.contexts import Loop
 from ..graph.graph import Graph, Mask
+from ..graph.live import TFNodeDef
 from ..graph.match.pattern import Pattern
 from .adapters import Adapter
 from .copied import Copied
@@ -115,7 +116,7 @@ class Backend:
             return thing
         raise PlanError(asked, "nothing here can make a pattern of it", "Give a Pattern or matches")
 
-    def array(self, node: Any) -> Any:
+    def array(self, node: TFNodeDef) -> Any:
         """Returns the array that a constant holds."""
         return None
 

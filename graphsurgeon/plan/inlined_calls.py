@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Any
 
 from ..graph.functions import called_by, gives_way
 from ..graph.graph import Graph
+from ..graph.live import TFNodeDef
 from ..graph.match.match import Match
 from ..graph.match.pattern import Pattern
 from ..graph.names import scopes_around
@@ -41,7 +41,7 @@ def calls_to(graph: Graph, name: str) -> list[str]:
     return []
 
 
-def _way(graph: Graph, node: Any, path: str, rest: str) -> list[str] | None:
+def _way(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | None:
     """The calls on the way to an op inside of one; None where there is none of that name."""
     known, calls, seen = graph.functions, [path], set[str]()
     flow = not gives_way(node, known)

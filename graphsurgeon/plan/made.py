@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..graph.live import TFGraph, TFOp, TFVariable
+from ..graph.live import TFGraph, TFNodeDef, TFOp, TFVariable
 from ..graph.variables import VariableInfo
 
 
@@ -34,7 +34,7 @@ class Made:
 
     graph: TFGraph
     ops: list[str] = field(default_factory=list)
-    nodes: Sequence[Any] = ()
+    nodes: Sequence[TFNodeDef] = ()
     live: Mapping[str, TFOp] = field(default_factory=dict)
     variables: dict[str, TFVariable] = field(default_factory=dict)
     carried: dict[str, TFVariable] = field(default_factory=dict)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.live import TFNodeDef
+
 #: What a few op types do to scalars: enough for counters and limits.
 _SCALAR: dict[str, Callable[..., Any]] = {
     "Add": np.add, "AddV2": np.add, "Sub": np.subtract, "Mul": np.multiply, "FloorDiv": np.floor_divide,
@@ -62,7 +64,7 @@ def scalar(nodes: Mapping[str, Any], text: str, known: Mapping[str, Any], array:
     return found[text.partition(":")[0]]
 
 
-def _computed(node: Any, values: list[Any], array: Callable[[Any], Any]) -> Any:
+def _computed(node: TFNodeDef, values: list[Any], array: Callable[[Any], Any]) -> Any:
     if node.op == "Const":
         value = array(node)
     elif any(value is None for value in values) or not values:

@@ -16,6 +16,7 @@ from ..graph.contexts import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stacked
 from ..graph.graph import Graph, TensorInfo, output_at
 from ..graph.known_outputs import Telling, Told
+from ..graph.live import TFNodeDef
 from ..graph.rewired import reordered_many, rewired
 
 
@@ -256,7 +257,7 @@ class Workbench:
         self,
         names: Sequence[str],
         types: Sequence[str],
-        nodes: Sequence[Any],
+        nodes: Sequence[TFNodeDef | None],
         data: Edges,
         control: Edges,
         tell: Telling | None,

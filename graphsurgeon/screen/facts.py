@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ..graph.graph import Graph
+from ..graph.live import TFNodeDef
 from ..graph.selection import Selection
 from ..plan.plan import Plan
 
@@ -22,10 +23,10 @@ class Facts(Protocol):
     def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
         """Op types that fit, best first, and what each does."""
 
-    def attributes(self, node: Any) -> Iterable[tuple[str, str, list[str]]]:
+    def attributes(self, node: TFNodeDef) -> Iterable[tuple[str, str, list[str]]]:
         """The attributes of an op that can be typed: name, value, and all that it may be where these are few."""
 
-    def constant_value(self, node: Any, most: int = ...) -> Any:
+    def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
         """The array in a constant; None where there is none, or it is larger than `most` bytes."""
 
     def body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:

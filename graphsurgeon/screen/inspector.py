@@ -11,6 +11,7 @@ from ..graph.calls import Calls, Expanded
 from ..graph.functions import CALLS, NAMES_OF_GRADIENTS, READ_BY_GRADIENT, gradient_of
 from ..graph.graph import Graph, Mask, TensorInfo, shape_text
 from ..graph.layers import Layers, scopes_of
+from ..graph.live import TFNodeDef
 from ..graph.packages import package_of, unknown_words
 from ..graph.selection import Query, Selection
 from ..graph.sizes import bytes_of, size_text, variable_bytes
@@ -267,7 +268,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     )
 
 
-def _gradient(graph: Graph, node: Any) -> list[list[str]]:
+def _gradient(graph: Graph, node: TFNodeDef | None) -> list[list[str]]:
     """Returns a row that says which gradient an op has of its own: a function that can be opened, or Python."""
     if node is None:  # an op that a plan would make
         return []

@@ -10,7 +10,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ..errors import PlanError
 from ..graph.devices import colocate
-from ..graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
+from ..graph.live import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
 from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
 from .copy.imports import import_nodes
 from .fresh import fresh
@@ -156,7 +156,7 @@ def adopt_functions(source: TFGraph, graph: TFGraph) -> None:
         adopt(graph, source.as_graph_def().library)
 
 
-def add_op(graph: TFGraph, node: Any, inputs: Sequence[TFTensor]) -> TFOp:
+def add_op(graph: TFGraph, node: TFNodeDef, inputs: Sequence[TFTensor]) -> TFOp:
     """Makes one op from a NodeDef.
 
     Args:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..graph.graph import DTYPES, Graph
+from ..graph.live import TFNodeDef
 
 _ATTRS = ("dtype", "DstT", "out_type", "output_type", "type", "Tout", "T", "Tparams")
 
@@ -32,7 +31,7 @@ def dtypes_of(graph: Graph) -> list[str]:
     return out
 
 
-def _said(node: Any) -> str:
+def _said(node: TFNodeDef) -> str:
     """Returns the dtype in a node's attributes that is most likely that of its output."""
     attr = getattr(node, "attr", None) or {}
     for key in _ATTRS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import compress
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -30,7 +29,7 @@ from .contexts import keep_contexts
 _HANDLES = (tf.resource, tf.variant)
 
 
-def attach(copied: Copied, graph: TFGraph, made: Made, loose: Any = None) -> None:
+def attach(copied: Copied, graph: TFGraph, made: Made, loose: Mask | None = None) -> None:
     """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections.
 
     Args:

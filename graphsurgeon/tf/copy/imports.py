@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from ...graph.live import TFGraph, TFOp, TFTensor
+from ...graph.live import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...words import counted
 from ..private.c_api import TooLarge, raw_import, raw_import_works
 from ..private.graphs import set_attribute, set_control_inputs
@@ -19,7 +19,7 @@ tf1 = tf.compat.v1
 
 def import_nodes(
     graph: TFGraph,
-    graph_def: Any,
+    graph_def: TFGraphDef,
     tensors: Mapping[tuple[str, int], TFTensor] | None = None,
     controls: Mapping[str, TFOp] | None = None,
     *,
@@ -56,8 +56,8 @@ def import_nodes(
 
 def import_stated(
     graph: TFGraph,
-    graph_def: Any,
-    stated: Iterable[Any],
+    graph_def: TFGraphDef,
+    stated: Iterable[TFNodeDef],
     tensors: Mapping[tuple[str, int], TFTensor] | None = None,
     controls: Mapping[str, TFOp] | None = None,
     *,
@@ -90,7 +90,7 @@ LIMIT = 2**31 - 1
 
 def _public_import(
     graph: TFGraph,
-    graph_def: Any,
+    graph_def: TFGraphDef,
     tensors: Mapping[tuple[str, int], TFTensor],
     controls: Mapping[str, TFOp],
     _within: str,
@@ -126,7 +126,7 @@ def quiet_stacks() -> Iterator[None]:
 # -- a GraphDef that cannot be imported as it is ---------------------------------------------------
 
 
-def constants_apart(graph_def: Any, limit: int) -> tuple[list[Any], Any]:
+def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef], TFGraphDef]:
     """Takes the constants out of a GraphDef, the largest things in it.
 
     Args:
@@ -136,9 +136,9 @@ def constants_apart(graph_def: Any, limit: int) -> tuple[list[Any], Any]:
     Returns:
         GraphDefs of constants only, in order, and one of the rest, with the functions.
     """
-    pieces: list[Any] = []
+    pieces: list[TFGraphDef] = []
     room = 0
-    rest = type(graph_def)(versions=graph_def.versions)
+    rest = tf1.GraphDef(versions=graph_def.versions)
     rest.library.CopyFrom(graph_def.library)
     for node in graph_def.node:
         if node.op != "Const" or node.input:
@@ -146,14 +146,14 @@ def constants_apart(graph_def: Any, limit: int) -> tuple[list[Any], Any]:
             continue
         size = node.ByteSize()
         if not pieces or size > room:
-            pieces.append(type(graph_def)(versions=graph_def.versions))
+            pieces.append(tf1.GraphDef(versions=graph_def.versions))
             room = limit
         pieces[-1].node.append(node)
         room -= size
     return pieces, rest
 
 
-def without_far_places(graph_def: Any) -> tuple[Any, dict[str, Any]]:
+def without_far_places(graph_def: TFGraphDef) -> tuple[TFGraphDef, dict[str, Any]]:
     """Takes out colocations with ops that are not among the nodes: the public import refuses them."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)

@@ -12,8 +12,8 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...graph.devices import moved
-from ...graph.graph import Graph
-from ...graph.live import TFGraph, TFOp, TFTensor
+from ...graph.graph import Graph, Mask
+from ...graph.live import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...plan.copied import Copied, NewConstant, NewOp
 from ...plan.effect import Effect
 from ...plan.kept_shapes import frontier
@@ -31,7 +31,7 @@ def compiled(
     library: Library,
     frozen: Mapping[str, Any] | None = None,
     gradients: Sequence[Mapping[int, str]] = (),
-) -> tuple[Any, dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
+) -> tuple[TFGraphDef, dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
     """Writes all new nodes of an effect into one GraphDef, fully named.
 
     Args:
@@ -71,7 +71,7 @@ def compiled(
     return graph_def, *_from_outside(effect, graph)
 
 
-def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
+def tell_shapes(effect: Effect, graph_def: TFGraphDef, loose: Mask) -> list[TFNodeDef]:
     """Writes the static shapes of originals into nodes that others read whose shapes TensorFlow is to infer anew.
 
     What the program said of a tensor (`set_shape`) is in no node, and what reads it can only know of it while it is
@@ -85,7 +85,7 @@ def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
     Returns:
         the nodes that were changed.
     """
-    told: list[Any] = []
+    told: list[TFNodeDef] = []
     known, first = frontier(effect.after, loose), effect.base.size
     for copied in effect.copies if known.any() else ():
         live = copied.source.live.get_operations()
@@ -98,7 +98,7 @@ def tell_shapes(effect: Effect, graph_def: Any, loose: Any) -> list[Any]:
     return told
 
 
-def _wire(new: list[Any], after: Graph, first: int) -> None:
+def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:
     """Gives the new nodes the names and inputs that the ops from number `first` on have after the plan."""
     for node, name, texts in zip(new, after.names[first:], after.written(first), strict=True):
         node.name = name
@@ -124,7 +124,9 @@ def _from_outside(effect: Effect, graph: TFGraph) -> tuple[dict[tuple[str, int],
     )
 
 
-def _adapt(copied: Copied, new: list[Any], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None) -> None:
+def _adapt(
+    copied: Copied, new: list[TFNodeDef], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None
+) -> None:
     """Changes in the nodes of a copy what else must differ: places, shared keys, functions, what the plan says."""
     source, prefix = copied.source, copied.key.encode()
     kinds, _, kind_of = source.kinds
@@ -133,7 +135,7 @@ def _adapt(copied: Copied, new: list[Any], renamed: dict[str, str], everywhere: 
     calling = np.array([bool(renamed) and (everywhere or kind in BRANCHING) for kind in kinds], np.bool_)
     kind = kind_of[copied.ops]
 
-    def those(mask: Any) -> Iterator[tuple[int, Any]]:
+    def those(mask: Mask) -> Iterator[tuple[int, TFNodeDef]]:
         return ((int(copied.ops[k]), new[k]) for k in np.flatnonzero(mask).tolist())
 
     known: dict[bytes, bytes] = {}
@@ -159,7 +161,7 @@ def _is_keyed(kind: str) -> bool:
     return definition is not None and any(a.name in _KEYS for a in definition.attr)
 
 
-def _rekey(node: Any, prefix: bytes, name: str, keys: Mapping[bytes, bytes]) -> None:
+def _rekey(node: TFNodeDef, prefix: bytes, name: str, keys: Mapping[bytes, bytes]) -> None:
     attributes = node.attr
     for key in _KEYS:
         if key in attributes and attributes[key].s in keys:
@@ -175,7 +177,7 @@ def _rekey(node: Any, prefix: bytes, name: str, keys: Mapping[bytes, bytes]) -> 
             attributes[key].s = prefix + attributes[key].s
 
 
-def _colocate(node: Any, copied: Copied, known: dict[bytes, bytes]) -> None:
+def _colocate(node: TFNodeDef, copied: Copied, known: dict[bytes, bytes]) -> None:
     places, lost = node.attr["_class"].list.s, False
     for at, place in enumerate(places):
         new = known.get(place)  # most places are those of several ops
@@ -200,7 +202,7 @@ def _new_place(place: bytes, copied: Copied) -> bytes:
     return b"loc:@" + copied.stands_for[number].encode() if number in copied.stands_for else b""
 
 
-def _placeholder(copied: Copied, was: str, name: str) -> Any:
+def _placeholder(copied: Copied, was: str, name: str) -> TFNodeDef:
     tensor = copied.source.live.as_graph_element(was)
     node = node_def_pb2.NodeDef(name=name, op="Placeholder")
     node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
@@ -208,7 +210,7 @@ def _placeholder(copied: Copied, was: str, name: str) -> Any:
     return node
 
 
-def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> Any:
+def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> TFNodeDef:
     """Returns the NodeDef of a constant that stands in for a tensor; where its value is not known, any does."""
     if new.of:
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
@@ -222,7 +224,7 @@ def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | 
     return constant(new.name, tensor)
 
 
-def setter_node(copied: Copied, new: NewOp) -> Any:
+def setter_node(copied: Copied, new: NewOp) -> TFNodeDef:
     """Returns the NodeDef of an op that sets a variable."""
     node = node_def_pb2.NodeDef(name=new.name, op=new.op, input=new.inputs)
     about = copied.source.live.get_operation_by_name(new.of)
@@ -239,14 +241,14 @@ def setter_node(copied: Copied, new: NewOp) -> Any:
 _ANY_SHAPE = 21
 
 
-def _open_shapes(new: list[Any]) -> None:
+def _open_shapes(new: list[TFNodeDef]) -> None:
     """Writes in words of today what an old graph leaves open: a copy lives under the version of its destination."""
     for node in new:
         if node.op == "Placeholder" and not node.attr["shape"].shape.dim:
             node.attr["shape"].shape.unknown_rank = True
 
 
-def _set_versions(effect: Effect, graph_def: Any, graph: TFGraph) -> None:
+def _set_versions(effect: Effect, graph_def: TFGraphDef, graph: TFGraph) -> None:
     # A lower producer than the graph's own would lower the graph's: its shapes would be inferred by old rules.
     versions = graph.graph_def_versions
     if effect.base.size == 0 and effect.copies:
@@ -261,7 +263,7 @@ def _set_versions(effect: Effect, graph_def: Any, graph: TFGraph) -> None:
 # -- what a copied node has other than the original -------------------------------------------------
 
 
-Rewrite = Callable[[int, Any], None]
+Rewrite = Callable[[int, TFNodeDef], None]
 
 
 def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
@@ -284,14 +286,14 @@ def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
     if not changes:
         return None
 
-    def rewrite(number: int, node: Any) -> None:
+    def rewrite(number: int, node: TFNodeDef) -> None:
         for change in changes:
             change(number, node)
 
     return rewrite
 
 
-def turn(copied: Copied, number: int, node: Any) -> None:
+def turn(copied: Copied, number: int, node: TFNodeDef) -> None:
     """Makes an op that reads a resource variable one that reads a tensor, or lets something into no loop any more."""
     kind = copied.turned.get(number)
     if kind is None:
@@ -321,17 +323,17 @@ def turn(copied: Copied, number: int, node: Any) -> None:
             keep(name, name)
 
 
-def _place(node: Any, device: str | tuple[tuple[str, str], ...]) -> None:
+def _place(node: TFNodeDef, device: str | tuple[tuple[str, str], ...]) -> None:
     node.device = "" if device == "clear" else moved(node.device, device)  # type: ignore[arg-type]
 
 
-def _reseed(node: Any) -> None:
+def _reseed(node: TFNodeDef) -> None:
     """Gives a random op that has a seed another one, which its name decides."""
     attributes = node.attr
     if "seed" in attributes and "seed2" in attributes and (attributes["seed"].i or attributes["seed2"].i):
         attributes["seed2"].i = (zlib.crc32(node.name.encode()) & 0x7FFFFFFF) | 1
 
 
-def _gradient(node: Any, name: str | None) -> None:
+def _gradient(node: TFNodeDef, name: str | None) -> None:
     if name is not None:
         node.attr["_gradient_op_type"].s = name.encode()

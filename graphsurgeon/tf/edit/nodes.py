@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...errors import PlanError, nearest
+from ...graph.live import TFGraphDef, TFNodeDef
 from ...plan.effect import Change, Effect, NewNode
 from ...words import counted
 from ..private.graphs import op_definition
@@ -22,7 +23,7 @@ _MEANT = {
 _LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape"}
 
 
-def arranged(effect: Effect, graph_def: Any) -> Any:
+def arranged(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
     """Returns the GraphDef of a plan with added ops in their place, and every node in the order of the prediction."""
     found: dict[str, Any] = {}
     at = 0
@@ -68,14 +69,14 @@ def new_node(new: NewNode, effect: Effect) -> Any:
     return node
 
 
-def _set(node: Any, name: str, value: Any, kinds: Mapping[str, str], asked: str) -> None:
+def _set(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], asked: str) -> None:
     """Gives a node an attribute, of those that its type has, or of somebody's own."""
     if name not in kinds and not name.startswith("_"):
         raise PlanError(asked, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
     node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
 
 
-def change_node(node: Any, change: Change) -> None:
+def change_node(node: TFNodeDef, change: Change) -> None:
     """Sets what a change says in the NodeDef of a copied op.
 
     Raises:

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from ...errors import SelectionError, SurgeryError, one_of
 from ...graph.graph import Graph
+from ...graph.live import TFNodeDef
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection
 from ..fresh import fresh
@@ -115,7 +116,7 @@ def _makes(pattern: Pattern) -> Any:
     return tuple((graph.types[i], tuple(graph.input_names(i))) for i in pattern.numbers)
 
 
-def array_of(node: Any, most: float = inf) -> Any:
+def array_of(node: TFNodeDef, most: float = inf) -> Any:
     """Returns the array that a constant holds; None where the node holds none, or more than `most` bytes."""
     attr = getattr(node, "attr", None)
     if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":

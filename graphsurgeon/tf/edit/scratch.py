@@ -13,7 +13,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 from ...graph.graph import TensorInfo
-from ...graph.live import TFOp, TFTensor
+from ...graph.live import TFNodeDef, TFOp, TFTensor
 from ...plan.mismatch import bare
 from ..copy.imports import import_nodes
 from ..elements import adopt_functions
@@ -144,6 +144,6 @@ def is_size(info: TensorInfo | None) -> bool:
     return info is not None and info.dtype in _INTEGERS and info.shape is not None and len(info.shape) < 2
 
 
-def _calls(node: Any) -> bool:
+def _calls(node: TFNodeDef) -> bool:
     """Whether a node names functions."""
     return any(value.HasField("func") or value.list.func for value in node.attr.values())

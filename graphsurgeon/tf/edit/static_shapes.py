@@ -22,12 +22,12 @@ from .scratch import Refused, Scratch
 Reads = Mapping[tuple[int, int], Any]
 
 
-def downstream(ops: list[Any]) -> list[Any]:
+def downstream(ops: list[TFOp]) -> list[TFOp]:
     """Returns ops and all that depends on what they compute, in order of creation."""
     return sorted(met_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
 
 
-def inferred(ops: list[Any], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
+def inferred(ops: list[TFOp], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
     """Returns (tensor, shape) for each output of ops as they would be with other inputs.
 
     Args:

@@ -13,7 +13,7 @@ from tensorflow.core.framework import graph_pb2
 from ...errors import PlanError
 from ...graph.devices import colocate
 from ...graph.graph import Graph
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFNodeDef
 from ...graph.names import renamed_end
 from ...plan.backend import Piece, Site
 from ...words import counted
@@ -57,7 +57,7 @@ class _Template:
     """What the function made for one site, where nothing but nodes came of it."""
 
     scope: str
-    nodes: list[Any]
+    nodes: list[TFNodeDef]
     given: list[str]  # names of its placeholders, in the order of the arguments
     outputs: Mapping[str, str]
 

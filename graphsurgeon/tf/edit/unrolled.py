@@ -12,6 +12,7 @@ from ...errors import PlanError
 from ...graph.boundary import entering
 from ...graph.contexts import FLOW_TYPES, Loop, body_of
 from ...graph.graph import Graph, Mask
+from ...graph.live import TFOp
 from ...graph.selection import Query, Selection
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.policies import writes
@@ -127,7 +128,7 @@ class _Order:
         self._before = lasting or self._before
 
 
-def _lasts(op: Any) -> bool:
+def _lasts(op: TFOp) -> bool:
     about = op_definition(op.type)
     refers = any(tensor.dtype.name.endswith("_ref") for tensor in op.inputs)
     return refers or (about is not None and about.is_stateful)

@@ -16,7 +16,7 @@ from tensorflow.core.framework import node_def_pb2
 from ...errors import OpenError, PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
-from ...graph.live import TFGraph, TFOp, TFTensor
+from ...graph.live import TFGraph, TFNodeDef, TFOp, TFTensor
 from ...graph.traversal import backward, forward
 from ...plan.check import mapping_proposals
 from ...plan.copied import Copied, NewConstant
@@ -144,7 +144,7 @@ class _Judge:
             self._faults.append(Fault(asked, f"{name!r}: {error.wrong}", error.instead, step=step))
             self._lost.append(op)
 
-    def _refuse_unknown_functions(self, op: int, node: Any) -> None:
+    def _refuse_unknown_functions(self, op: int, node: TFNodeDef) -> None:
         change, found = self._effect.changes.get(self._after.names[op]), self._source(op)
         if node is None or change is None or found is None:
             return

@@ -9,6 +9,7 @@ from typing import Any
 from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...graph.devices import colocate
+from ...graph.live import TFNodeDef
 from ...graph.names import op_name, renamed_end, tensor_name
 from .calls import Calls, all_flat_outputs, flat_end
 
@@ -23,7 +24,7 @@ class Body:
         effects: the ops with lasting effects, as control inputs; the results come after them.
     """
 
-    nodes: list[Any]
+    nodes: list[TFNodeDef]
     results: list[str]
     effects: list[str]
 
@@ -122,13 +123,13 @@ def in_place(
     return Body(nodes, results, effects)
 
 
-def constant(name: str, tensor: Any) -> Any:
+def constant(name: str, tensor: Any) -> TFNodeDef:
     """Returns the NodeDef of a constant that holds a TensorProto."""
     about = {"dtype": attr_value_pb2.AttrValue(type=tensor.dtype), "value": attr_value_pb2.AttrValue(tensor=tensor)}
     return node_def_pb2.NodeDef(name=name, op="Const", attr=about)
 
 
-def copied(node: Any) -> Any:
+def copied(node: TFNodeDef) -> TFNodeDef:
     """Returns a copy of a NodeDef."""
     new = node_def_pb2.NodeDef()
     new.CopyFrom(node)

@@ -10,6 +10,7 @@ from ...errors import PlanError
 from ...graph.contexts import FLOW_TYPES
 from ...graph.functions import reachable
 from ...graph.graph import Graph
+from ...graph.live import TFNodeDef
 from ...graph.traversal import met_from
 from ...graph.variables import FEED_TYPES, READING_TYPES
 from ...words import few
@@ -40,13 +41,13 @@ class Calls:
         """The functions as Python has them, by name; the live graph is made for it."""
         return functions_of(self.base.live)
 
-    def called(self, node: Any) -> str:
+    def called(self, node: TFNodeDef) -> str:
         """Returns the function a node calls, or "" where it is not a call."""
         if node.op in CALLS:
             return str(node.attr["f"].func.name)
         return node.op if node.op in self.definitions else ""
 
-    def obstacle(self, node: Any, flow: bool = False) -> tuple[str, str] | None:
+    def obstacle(self, node: TFNodeDef, flow: bool = False) -> tuple[str, str] | None:
         """Returns why a node cannot be inlined, and what to do instead; None where it can.
 
         Args:
@@ -75,13 +76,13 @@ class Calls:
             wrong = f"{node.name!r} is inside a while_loop or cond of TF1"
         return (wrong, "Leave this call as it is") if wrong else None
 
-    def refuse(self, node: Any, asked: str, flow: bool = False) -> None:
+    def refuse(self, node: TFNodeDef, asked: str, flow: bool = False) -> None:
         """Refuses a node that cannot be inlined, see `obstacle`; raises PlanError."""
         found = self.obstacle(node, flow)
         if found is not None:
             raise PlanError(asked, *found)
 
-    def _functions(self, node: Any) -> list[str]:
+    def _functions(self, node: TFNodeDef) -> list[str]:
         """The functions that a call, cond, case or loop may run."""
         if node.op in BRANCHING:
             return sorted(name for value in node.attr.values() for name in named_in(value))
@@ -109,12 +110,12 @@ class Calls:
                 return f"its function {name!r} holds a while_loop or cond of TF1"
         return ""
 
-    def acts(self, node: Any) -> bool:
+    def acts(self, node: TFNodeDef) -> bool:
         """Returns whether a node, or a function it calls, changes something that lasts."""
         inner = self._run_by(node)
         return any(map(self._function_acts, inner)) if inner else self._acts_itself(node.op)
 
-    def _run_by(self, node: Any) -> set[str]:
+    def _run_by(self, node: TFNodeDef) -> set[str]:
         """The functions that a call, cond, case or loop runs."""
         runs = node.op in CALLS or node.op in BRANCHING or node.op in self.definitions
         return referred(node, self.definitions) if runs else set()
@@ -162,7 +163,7 @@ def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
     return f"{op}:{outputs[op].get(out, 0) + int(index or 0)}"
 
 
-def all_flat_outputs(nodes: Iterable[Any], functions: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+def all_flat_outputs(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """Returns for each op, by name, `flat_outputs` of it: asked once for a type of which all ops give as many tensors.
 
     Args:
@@ -181,7 +182,7 @@ def all_flat_outputs(nodes: Iterable[Any], functions: Mapping[str, Any]) -> dict
     return found
 
 
-def flat_outputs(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
+def flat_outputs(node: TFNodeDef, functions: Mapping[str, Any]) -> dict[str, int]:
     """Returns for each output argument of an op the number of its first output; nothing for an unknown op type.
 
     Args:

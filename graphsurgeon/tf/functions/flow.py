@@ -19,7 +19,7 @@ from ...graph.boundary import entering
 from ...graph.conditions import BRANCHES, CASES, carried
 from ...graph.contexts import FLOW_SCOPE
 from ...graph.graph import Graph, Mask
-from ...graph.live import TFTensor
+from ...graph.live import TFNodeDef, TFTensor
 from ...graph.names import tensor_name
 from ...graph.selection import Query, Selection
 from ...graph.traversal import end_of
@@ -78,7 +78,7 @@ class Flow:
         self.base, self.calls, self._ordered, self._opens = base, Calls(base), ordered, opens
         self._bodies: dict[Any, _Body] = {}
 
-    def built(self, node: Any, given: Sequence[TFTensor], scope: str) -> list[TFTensor]:
+    def built(self, node: TFNodeDef, given: Sequence[TFTensor], scope: str) -> list[TFTensor]:
         """Builds what an op does with some tensors, in the graph that is the default.
 
         Args:
@@ -95,7 +95,7 @@ class Flow:
         return {"If": self._if, "Case": self._case, "While": self._while}[kind](node, list(given), scope)
 
     def decided(
-        self, node: Any, given: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
+        self, node: TFNodeDef, given: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
     ) -> list[TFTensor]:
         """Builds the branch that a cond or case takes, in the graph that is the default; so too conds in it.
 
@@ -117,7 +117,7 @@ class Flow:
 
     # -- kinds of ops -------------------------------------------------------------------------------
 
-    def _if(self, node: Any, given: list[TFTensor], scope: str) -> list[TFTensor]:
+    def _if(self, node: TFNodeDef, given: list[TFTensor], scope: str) -> list[TFTensor]:
         with _scope(f"{scope}/{FLOW_SCOPE}"):
             pred = _as_bool(given[0])
         branches = [self._branch(node, node.attr[key].func.name, given[1:], f"{scope}/{key}")
@@ -125,7 +125,7 @@ class Flow:
         with _scope(f"{scope}/{FLOW_SCOPE}"):
             return conditional(pred, *branches)
 
-    def _case(self, node: Any, given: list[TFTensor], scope: str) -> list[TFTensor]:
+    def _case(self, node: TFNodeDef, given: list[TFTensor], scope: str) -> list[TFTensor]:
         functions = [f.name for f in node.attr["branches"].list.func]
         branches = [self._branch(node, name, given[1:], f"{scope}/branches_{k}") for k, name in enumerate(functions)]
         last = len(branches) - 1
@@ -146,10 +146,10 @@ class Flow:
 
         return choose(0, last)()
 
-    def _branch(self, node: Any, name: str, given: list[TFTensor], scope: str) -> Callable[[], list[TFTensor]]:
+    def _branch(self, node: TFNodeDef, name: str, given: list[TFTensor], scope: str) -> Callable[[], list[TFTensor]]:
         return lambda: self.applied(name, given, scope, node.device)
 
-    def _while(self, node: Any, given: list[TFTensor], scope: str) -> list[TFTensor]:
+    def _while(self, node: TFNodeDef, given: list[TFTensor], scope: str) -> list[TFTensor]:
         if self.calls.acts(node) and not self._ordered:
             return Flow(self.base, ordered=True).built(node, given, scope)
         test, body = node.attr["cond"].func.name, node.attr["body"].func.name
@@ -181,7 +181,7 @@ class Flow:
                 copy_handle_data(given[k], tensor)
         return all_of(ends)
 
-    def turning(self, node: Any) -> list[int]:
+    def turning(self, node: TFNodeDef) -> list[int]:
         """Returns the numbers of the loop variables of a v2 loop that its body changes; at least one."""
         body = self.calls.definitions[node.attr["body"].func.name]
         arguments = [argument.name for argument in body.signature.input_arg]

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow.core.framework import function_pb2, resource_handle_pb2
 
 from ...graph.functions import called_by, given, reachable
+from ...graph.live import TFNodeDef
 from ..private.functions import held_by, say_handles
 from ..wire import encoded
 
@@ -64,7 +65,7 @@ def _resources(function: Any) -> Iterator[Any]:
 
 
 def _hear(
-    node: Any, inputs: Sequence[Any], functions: Mapping[str, Any], said: dict[str, list[dict[bytes, Any]]]
+    node: TFNodeDef, inputs: Sequence[Any], functions: Mapping[str, Any], said: dict[str, list[dict[bytes, Any]]]
 ) -> None:
     """Notes what the functions that an op calls are given: all that different callers say of each argument."""
     for called in called_by(node, functions):

@@ -13,7 +13,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2
 from ...errors import PlanError
 from ...graph.functions import called_by
 from ...graph.graph import Graph
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFNodeDef
 from ...graph.names import free_name, op_name
 from ...graph.packages import refuse_unknown
 from ...graph.selection import select
@@ -145,7 +145,7 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
     return nodes
 
 
-def _carried(call: str, node: Any, known: Mapping[str, Any]) -> Iterator[str]:
+def _carried(call: str, node: TFNodeDef, known: Mapping[str, Any]) -> Iterator[str]:
     """The arguments of the condition and body of a loop that may differ between rounds, by their names in the whole."""
     if not node.op.endswith("While"):
         return
@@ -184,7 +184,7 @@ class Inlining:
         """
         # Each with the functions that it is in, the outermost first; none for a node of the graph itself.
         todo: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in reversed(self.base.nodes)]
-        nodes: list[Any] = []
+        nodes: list[TFNodeDef] = []
         while todo:
             node, around = todo.pop()
             wanted = chosen is None or node.name in chosen or (self._deep and around)
@@ -214,7 +214,7 @@ class Inlining:
         self.places.put(call, made, list(dict.fromkeys([*made.effects, *made.ends])))
         return made.nodes
 
-    def _keep_shapes(self, node: Any) -> None:
+    def _keep_shapes(self, node: TFNodeDef) -> None:
         """A call says no shapes by itself; what was traced knows them."""
         traced = getattr(self.calls.known.get(self.calls.called(node)), "graph", None)
         if node.op in CALLS and traced is not None:
@@ -240,7 +240,7 @@ class Inlining:
 
     # -- joining ------------------------------------------------------------------------------------
 
-    def _joined(self, nodes: list[Any]) -> list[Any]:
+    def _joined(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
         """Makes nodes read and wait for what takes the place of calls; returns the ops made for waiting."""
         marks: dict[str, str] = {}
         made, todo = [], list(nodes)
@@ -258,7 +258,7 @@ class Inlining:
             node.input[:] = self.places.inputs(node.input, wait)
         return made
 
-    def _graph(self, nodes: list[Any]) -> Any:
+    def _graph(self, nodes: list[TFNodeDef]) -> TFGraph:
         """The new live graph, with what Python keeps beside the nodes."""
         source = self.base.live
         graph, graph_def = fresh(source), graph_pb2.GraphDef()
@@ -291,7 +291,7 @@ class Inlining:
                 graph.get_tensor_by_name(self.places.end(name)).set_shape(shape)
         return graph
 
-    def _library(self, nodes: list[Any]) -> Library:
+    def _library(self, nodes: list[TFNodeDef]) -> Library:
         """The functions that are still called: branches of conds and loops under names of their own."""
         out = Library()
         called: set[str] = set()

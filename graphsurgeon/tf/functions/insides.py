@@ -12,6 +12,7 @@ from tensorflow.core.framework import graph_pb2, node_def_pb2, tensor_shape_pb2
 from ...errors import SelectionError
 from ...graph.functions import reachable, referred
 from ...graph.graph import Graph, TensorInfo
+from ...graph.live import TFNodeDef
 from ...graph.names import free_name
 from ...words import few
 from ..fresh import fresh
@@ -147,7 +148,7 @@ class BodyOutputs:
     """
 
     def __init__(
-        self, nodes: Sequence[Any], functions: Callable[[], Iterable[Any]], known: Mapping[str, Given]
+        self, nodes: Sequence[TFNodeDef], functions: Callable[[], Iterable[Any]], known: Mapping[str, Given]
     ) -> None:
         self._nodes, self._functions, self.known = nodes, functions, known
 
@@ -178,7 +179,7 @@ class BodyOutputs:
             return {}
         return {op.name: op for op in graph.get_operations()}
 
-    def _put(self, new: Any, node: Any) -> None:
+    def _put(self, new: Any, node: TFNodeDef) -> None:
         new.CopyFrom(node)
         new.device = ""
         new.attr.pop("_class", None)

@@ -14,6 +14,7 @@ from tensorflow.core.framework import tensor_pb2
 
 from ...errors import PlanError, warn
 from ...graph.graph import Graph, shape_text
+from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.traversal import backward
 from ...graph.updates import ASSIGNING, updates
@@ -434,7 +435,7 @@ def _sizes(tensor: Any) -> list[int | None] | None:
     return None if dims is None else list(dims)
 
 
-def _say_handles(graph: Any, held: Mapping[str, Any]) -> None:
+def _say_handles(graph: TFGraph, held: Mapping[str, Any]) -> None:
     """Says what the resources of a graph hold, which no file keeps, as far as gradients ask for it."""
     for name, variable in held.items():
         copy_handle_data(variable.handle, graph.get_tensor_by_name(f"{name}:0"))

@@ -45,7 +45,7 @@ class Seen:
     layer: Any
     around: tuple[Any, ...]
     begun: int
-    graph: Any
+    graph: TFGraph
     first: int
     last: int
     inputs: tuple[Any, ...]

@@ -18,7 +18,7 @@ from ...graph.functions import called_by
 from ...graph.functions import named_in as named_in
 from ...graph.functions import reachable as led_to
 from ...graph.functions import referred as referred
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFNodeDef
 from ...graph.names import free_name
 from ...graph.pairs import attribute_bytes
 from ...plan.copied import Copied
@@ -277,7 +277,7 @@ def reachable(start: Iterable[str], known: Mapping[str, Any], exclude: Container
     return led_to(start, Definitions(known), exclude)
 
 
-def nodes_behind(nodes: Sequence[Any], functions: Mapping[str, Any]) -> list[Any]:
+def nodes_behind(nodes: Sequence[TFNodeDef], functions: Mapping[str, Any]) -> list[Any]:
     """Returns the NodeDefs in all functions that some nodes lead to.
 
     Args:
@@ -288,7 +288,7 @@ def nodes_behind(nodes: Sequence[Any], functions: Mapping[str, Any]) -> list[Any
     return [node for name in led_to(called, functions) for node in functions[name].node_def]
 
 
-def rename_calls(node: Any, names: Mapping[str, str]) -> None:
+def rename_calls(node: TFNodeDef, names: Mapping[str, str]) -> None:
     """Makes a NodeDef call functions by their new names."""
     if node.op in names:
         node.op = names[node.op]
@@ -357,7 +357,7 @@ class Definitions(Mapping[str, Any]):
         return len(self._functions)
 
 
-def own_gradient(node: Any) -> str:
+def own_gradient(node: TFNodeDef) -> str:
     """Returns the name of the gradient that an op has of its own; empty where it has none."""
     attributes = getattr(node, "attr", {})
     return attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""

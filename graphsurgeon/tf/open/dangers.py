@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import OpenError
 from ...graph.collector import gc_paused
+from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.rewired import MERGING, TURNING
 from ...words import counted
 from ..functions.library import referred
@@ -34,7 +35,7 @@ _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
 _Fault = tuple[str, str]
 
 
-def refuse_deadly(graph_def: Any, asked: str) -> None:
+def refuse_deadly(graph_def: TFGraphDef, asked: str) -> None:
     """Refuses a GraphDef that TensorFlow's importer would not survive, or would take minutes for.
 
     Args:
@@ -51,7 +52,7 @@ def refuse_deadly(graph_def: Any, asked: str) -> None:
         raise refusal
 
 
-def deadly(graph_def: Any, asked: str) -> OpenError | None:
+def deadly(graph_def: TFGraphDef, asked: str) -> OpenError | None:
     """Returns why the importer would not survive a GraphDef; None where nothing is known against it."""
     with gc_paused():
         found = next(_faults(graph_def), None)
@@ -73,7 +74,7 @@ def refuse_names(names: Sequence[str], asked: str) -> None:
         raise OpenError(asked, *found)
 
 
-def _faults(graph_def: Any) -> Iterator[_Fault]:
+def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
     functions = graph_def.library.function
     yield from _of_calls(functions)
     yield from _of_nodes(graph_def.node, "")
@@ -84,7 +85,7 @@ def _faults(graph_def: Any) -> Iterator[_Fault]:
         yield from _of_inputs("the result", function.ret.values(), place)
 
 
-def _of_nodes(nodes: Any, place: str) -> Iterator[_Fault]:
+def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
     lists: dict[str, tuple[tuple[str, str], ...]] = {}  # op type -> attributes that count inputs or outputs
     walks = Walks(nodes)
     for node, name, kind, inputs in zip(walks.nodes, walks.names, walks.kinds, walks.inputs, strict=True):
@@ -142,7 +143,7 @@ def _of_inputs(who: str, texts: Iterable[str], place: str) -> Iterator[_Fault]:
             yield f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED
 
 
-def _of_many(node: Any, place: str) -> Iterator[_Fault]:
+def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
     count = sum(not text.startswith("^") for text in node.input)
     if count > _MOST_INPUTS:
         yield (
@@ -161,7 +162,7 @@ def _listed(kind: str) -> tuple[tuple[str, str], ...]:
     return (*inputs, *outputs)
 
 
-def _of_lists(node: Any, listed: Iterable[tuple[str, str]], place: str) -> Iterator[_Fault]:
+def _of_lists(node: TFNodeDef, listed: Iterable[tuple[str, str]], place: str) -> Iterator[_Fault]:
     for attribute, what in listed:
         count = node.attr[attribute].i if attribute in node.attr else 0
         if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
@@ -172,7 +173,7 @@ def _of_lists(node: Any, listed: Iterable[tuple[str, str]], place: str) -> Itera
 # -- functions ------------------------------------------------------------------------------------
 
 
-def _of_duplicates(nodes: Any, place: str) -> Iterator[_Fault]:
+def _of_duplicates(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
     seen: set[str] = set()
     for node in nodes:
         if node.name in seen:
@@ -243,7 +244,7 @@ def fragile(kind: str) -> bool:
     return kind in _SCALAR or kind in _RULES
 
 
-def fault(node: Any, giver: Giver) -> str:
+def fault(node: TFNodeDef, giver: Giver) -> str:
     """Returns what is wrong with an op of a fragile type, so that it would end the process; "" where nothing is.
 
     Args:
@@ -256,50 +257,50 @@ def fault(node: Any, giver: Giver) -> str:
     return _RULES[node.op](node, giver) if node.op in _RULES else ""
 
 
-def _rank(node: Any) -> int:
+def _rank(node: TFNodeDef) -> int:
     known = shape(node)
     return _MOST_RANK if known is None else len(known)
 
 
-def _gather(node: Any, giver: Giver) -> str:
+def _gather(node: TFNodeDef, giver: Giver) -> str:
     batch = node.attr["batch_dims"].i if "batch_dims" in node.attr else 0
     most = _rank(giver(0)) + _rank(giver(1)) - 1
     return "" if -_MOST_RANK <= batch <= most else f"its batch_dims is {batch}, more than its inputs have dimensions"
 
 
-def _split(node: Any, giver: Giver) -> str:
+def _split(node: TFNodeDef, giver: Giver) -> str:
     sizes = shape(giver(1))
     if node.attr["Tlen"].type == 6:
         return "its sizes are int8, which its shape inference takes for int64"
     return "its sizes are not a vector" if sizes is not None and len(sizes) != 1 else ""
 
 
-def _dequeue(node: Any, giver: Giver) -> str:
+def _dequeue(node: TFNodeDef, giver: Giver) -> str:
     count = shape(giver(1))
     return "its number of elements is not a scalar" if count and count != [1] * len(count) else ""
 
 
-def _ragged(node: Any, giver: Giver) -> str:
+def _ragged(node: TFNodeDef, giver: Giver) -> str:
     before, after = node.attr["PARAMS_RAGGED_RANK"].i, node.attr["OUTPUT_RAGGED_RANK"].i
     return "" if after >= before - 1 else f"its OUTPUT_RAGGED_RANK is {after}, below PARAMS_RAGGED_RANK - 1"
 
 
-def _collective(node: Any, giver: Giver) -> str:
+def _collective(node: TFNodeDef, giver: Giver) -> str:
     size = node.attr["group_size"].i
     return "" if -(2**31) <= size < 2**31 else f"its group_size is {size}"
 
 
-def _infeed(node: Any, giver: Giver) -> str:
+def _infeed(node: TFNodeDef, giver: Giver) -> str:
     shapes, dtypes = len(node.attr["shapes"].list.shape), len(node.attr["dtypes"].list.type)
     return "" if shapes <= dtypes else f"it has {shapes} shapes for {dtypes} dtypes"
 
 
-def _partitioned(node: Any, giver: Giver) -> str:
+def _partitioned(node: TFNodeDef, giver: Giver) -> str:
     at = node.attr["partition_dim"].i if "partition_dim" in node.attr else 0
     return "" if -1 <= at < _rank(giver(0)) else f"its partition_dim is {at}"
 
 
-def _text(node: Any, giver: Giver) -> str:
+def _text(node: TFNodeDef, giver: Giver) -> str:
     """TensorFlow ends the process that has no room for a text; of room for a tensor it says so."""
     for key in ("width", "precision"):
         if key in node.attr and node.attr[key].i > _MOST_DIGITS:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import SelectionError
 from ...graph.graph import Graph
-from ...graph.live import TFSession
+from ...graph.live import TFNodeDef, TFSession
 from ...graph.names import op_name
 from ...graph.selection import Selection
 from ...graph.sizes import size_text
@@ -118,6 +118,6 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({counted(len(text), 'characters')})"
 
 
-def constant_value(node: Any, most: int = 8 << 20) -> Any:
+def constant_value(node: TFNodeDef, most: int = 8 << 20) -> Any:
     """Returns the value of a constant as an array; None where the node has none, or more than `most` bytes."""
     return array_of(node, most)

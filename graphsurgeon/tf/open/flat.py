@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...graph.graph import Graph
+from ...graph.live import TFNodeDef
 from ...graph.names import free_name, op_name
 from ...graph.traversal import end_of, met_from
 from ..functions.body import Places, in_place
@@ -33,7 +34,7 @@ class Flat:
         stays: a call that stays -> why.
     """
 
-    def __init__(self, nodes: Iterable[Any], functions: Mapping[str, Any]) -> None:
+    def __init__(self, nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> None:
         self.nodes: dict[str, Any] = {node.name: node for node in nodes}
         self.names: dict[str, str] = {}
         self.stays: dict[str, str] = {}
@@ -129,7 +130,7 @@ class Flat:
 
     # -- edges ----------------------------------------------------------------------------------
 
-    def _join(self, node: Any) -> list[str]:
+    def _join(self, node: TFNodeDef) -> list[str]:
         """Lets a node read and wait for what is in the place of calls; returns what that is."""
         texts = list(node.input)
         gone = self._places.waits
@@ -172,7 +173,7 @@ class Flat:
         acting = {name for name in waited if self._calls.acts(self.nodes[name])}
         return at if acting <= {op_name(at)} else tensor
 
-    def _waited(self, node: Any) -> set[str]:
+    def _waited(self, node: TFNodeDef) -> set[str]:
         """The ops that an op waits for, through those that do nothing but wait."""
         start = [text[1:] for text in node.input if text[0] == "^"]
         found = met_from(start, lambda name: self._before(name) if self.nodes[name].op == "NoOp" else ())

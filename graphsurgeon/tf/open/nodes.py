@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import StalePlanError
+from ...graph.live import TFGraphDef, TFNodeDef, TFOp
 from ...plan.copied import Copied
 from ...plan.step_text import step_text
 from ...words import counted
@@ -25,9 +26,9 @@ DIGEST = 32
 _MOST = 1 << 30
 
 
-def read(ops: Sequence[Any]) -> tuple[list[Any], list[bytes]]:
+def read(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
     """Returns the NodeDefs of live ops, and their stamps."""
-    nodes: list[Any] = []
+    nodes: list[TFNodeDef] = []
     stamps: list[bytes] = []
     for _, found, marks in pieces(ops):
         nodes += found
@@ -35,7 +36,7 @@ def read(ops: Sequence[Any]) -> tuple[list[Any], list[bytes]]:
     return nodes, stamps
 
 
-def pieces(ops: Sequence[Any]) -> Iterator[tuple[int, list[Any], list[bytes]]]:
+def pieces(ops: Sequence[TFOp]) -> Iterator[tuple[int, list[TFNodeDef], list[bytes]]]:
     """Yields the same a few thousand at a time: number of the first, NodeDefs, stamps."""
     start = 0
     for some in runs(ops):
@@ -56,7 +57,7 @@ def stamps_of(raws: list[bytes]) -> list[bytes]:
     return raws if max(map(len, raws), default=0) < _LARGE else list(map(stamp, raws))
 
 
-def append(graph_def: Any, raws: Sequence[bytes]) -> None:
+def append(graph_def: TFGraphDef, raws: Sequence[bytes]) -> None:
     """Adds the nodes that these bytes hold to a GraphDef; TensorFlow wrote them: what is not read has no room."""
     try:
         if sum(map(len, raws)) < _MOST:
@@ -74,7 +75,7 @@ def runs(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield items[start : start + _RUN]
 
 
-def add_current(copied: Copied, graph_def: Any) -> None:
+def add_current(copied: Copied, graph_def: TFGraphDef) -> None:
     """Adds the ops of a copy to a GraphDef as the source has them now.
 
     Raises:

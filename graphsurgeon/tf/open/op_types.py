@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ...graph.live import TFNodeDef
 from ..private.graphs import op_definition
 from .outputs import dtype_name
 
@@ -51,7 +52,7 @@ def op_types(query: str = "", like: str = "", inputs: int | None = None, most: i
     return [(kind, documentation(kind)) for _, kind in sorted(found)[:most]]
 
 
-def attributes(node: Any) -> Iterator[tuple[str, str, list[str]]]:
+def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
     """Yields the attributes of an op that can be typed: name, value as `Plan.set_attr` reads it, and its closed set.
 
     Args:

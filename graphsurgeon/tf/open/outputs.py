@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from ...errors import OpenError
 from ...graph.graph import Graph, TensorInfo
-from ...graph.live import TFGraph, TFTensor
+from ...graph.live import TFGraph, TFGraphDef, TFNodeDef, TFTensor
 from ...graph.pending import filled, made
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import op_definition, static_shape
@@ -109,7 +109,7 @@ class Stated:
             return self._read(number)
         return self._inferred(number)
 
-    def _signature(self, node: Any) -> Any:
+    def _signature(self, node: TFNodeDef) -> Any:
         if node.op not in self._signatures:
             function = self._functions.get(node.op)
             self._signatures[node.op] = op_definition(node.op) if function is None else function.signature
@@ -142,7 +142,7 @@ class Stated:
         shapes = self._shapes(node, dtypes)
         return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
 
-    def _shapes(self, node: Any, dtypes: list[str]) -> list[Shape]:
+    def _shapes(self, node: TFNodeDef, dtypes: list[str]) -> list[Shape]:
         told = (self._told or {}).get(node.name, ())
         if len(told) == len(dtypes):
             return [None if dims is None else tuple(dims) for dims in told]
@@ -154,7 +154,7 @@ class Stated:
             shapes[0] = self._shape(node)
         return shapes
 
-    def _shape(self, node: Any) -> Shape:
+    def _shape(self, node: TFNodeDef) -> Shape:
         if node.op == "Const":
             return stated_dims(node.attr["value"].tensor.tensor_shape)
         if node.op == "VarHandleOp":
@@ -166,7 +166,7 @@ class Stated:
         return None if old and dims == () else dims
 
 
-def with_shapes(graph_def: Any, read: Graph) -> Any:
+def with_shapes(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
     """Returns a GraphDef with the shapes that its file notes beside ops, which its snapshot has taken out of it."""
     said = read.outputs_of.said if isinstance(read.outputs_of, Stated) else {}
     if not said:
@@ -180,7 +180,7 @@ def with_shapes(graph_def: Any, read: Graph) -> Any:
     return whole
 
 
-def expanded(arguments: Iterable[Any], node: Any, signature: Any) -> Iterator[tuple[Any, int, int]]:
+def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Iterator[tuple[Any, int, int]]:
     """Yields the tensors that a node takes or gives, lists one by one: what it is of, its place there, its dtype.
 
     Args:
@@ -198,17 +198,17 @@ def expanded(arguments: Iterable[Any], node: Any, signature: Any) -> Iterator[tu
             yield arg, at, number
 
 
-def _dtypes(arguments: Iterable[Any], node: Any, signature: Any) -> list[str]:
+def _dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[str]:
     """Returns the dtypes of the tensors that a node takes or gives."""
     return [dtype_name(number) + "_ref" * arg.is_ref for arg, _, number in expanded(arguments, node, signature)]
 
 
-def _count(arg: Any, node: Any, signature: Any) -> int:
+def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
     """Returns how many tensors of one dtype an input or output of an op stands for; a damaged file says any number."""
     return min(int(_attribute(node, signature, arg.number_attr).i), _MOST + 1) if arg.number_attr else 1
 
 
-def _attribute(node: Any, signature: Any, name: str) -> Any:
+def _attribute(node: TFNodeDef, signature: Any, name: str) -> Any:
     if name in node.attr:
         return node.attr[name]
     return next((attr.default_value for attr in signature.attr if attr.name == name), tf1.AttrValue())

@@ -17,6 +17,7 @@ from ...errors import OpenError, SelectionError
 from ...graph.collector import gc_paused
 from ...graph.functions import CALLS, reachable
 from ...graph.graph import Graph, shape_text
+from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING, in_order
@@ -31,7 +32,9 @@ from .outputs import Stated, dtype_name, stated_dims
 tf1 = tf.compat.v1
 
 
-def written(graph_def: Any, meta: Any = None, title: str = "graph", asked: str = "open", owner: Any = None) -> Graph:
+def written(
+    graph_def: TFGraphDef, meta: Any = None, title: str = "graph", asked: str = "open", owner: Any = None
+) -> Graph:
     """Returns the snapshot of a graph that lies in a file, as TensorFlow would import it: order, names, attributes.
 
     Dtypes follow from the definitions of ops and functions; shapes are known as far as the file says them. What an op
@@ -71,7 +74,7 @@ def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> 
     return frozenset(kind for kind in kinds if kind not in functions and not known_op(kind))
 
 
-def _normalized(nodes: Iterable[Any]) -> dict[str, Any]:
+def _normalized(nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
     """Gives nodes the attributes that the importer gives them; returns the shapes that it does not keep, by op name."""
     said: dict[str, Any] = {}
     alike: dict[bytes, Any] = {}  # many ops state the same shapes
@@ -96,7 +99,7 @@ def _normalized(nodes: Iterable[Any]) -> dict[str, Any]:
     return said
 
 
-def _read(nodes: list[Any], asked: str, about: Mapping[str, Any]) -> Graph:
+def _read(nodes: list[TFNodeDef], asked: str, about: Mapping[str, Any]) -> Graph:
     try:
         graph = Graph.read(nodes, **about)
     except SelectionError as error:
@@ -145,7 +148,9 @@ def _import_order(graph: Graph) -> list[int] | None:
 class _State:
     """Reads variables and collections when they are first asked for."""
 
-    def __init__(self, graph: Graph, nodes: Sequence[Any], functions: Mapping[str, Any], meta: Any, asked: str) -> None:
+    def __init__(
+        self, graph: Graph, nodes: Sequence[TFNodeDef], functions: Mapping[str, Any], meta: Any, asked: str
+    ) -> None:
         self._graph, self._nodes, self._functions, self._asked = graph, nodes, functions, asked
         self._collections = meta.collection_def if meta is not None else {}
         self._types: dict[str, frozenset[str]] = {}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import OpenError
+from ...graph.live import TFGraphDef
 from ...graph.names import op_name
 from ...graph.risks import Risk, Risks, risks
 from ...graph.risky_ops import PYTHON, READS
@@ -40,7 +41,7 @@ def scan(path: Path) -> list[Risks]:
             for meta, tag in zip(proto.meta_graphs, tags, strict=True)]  # fmt: skip
 
 
-def _scanned(graph_def: Any, meta: Any, folder: Path | None, title: str, asked: str) -> Risks:
+def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, asked: str) -> Risks:
     """The risks of one graph; of a SavedModel, `folder` is where it lies."""
     load: dict[str, str] = {}
     inside, outside = dict[str, str](), list[Risk]()

@@ -16,6 +16,7 @@ from ...errors import OpenError
 from ...graph.devices import colocate
 from ...graph.functions import NAMES_OF_GRADIENTS, READ_BY_GRADIENT
 from ...graph.graph import TensorInfo
+from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.names import free_name, op_name, plain_name, renamed_end, tensor_name
 from ...graph.signatures import Signature
 from ...graph.traversal import end_of, met_from
@@ -215,7 +216,7 @@ class _Work:
             self.notes,
         )
 
-    def _fills(self, nodes: Any, number: Mapping[str, int], flat: Flat, handles: set[str]) -> list[str]:
+    def _fills(self, nodes: Mapping[str, Any], number: Mapping[str, int], flat: Flat, handles: set[str]) -> list[str]:
         """The ops that the loader runs once and that work on one of these handles."""
         found = [f"#{number[name]}" for name in self._runs(nodes)]
         return sorted(op for op in found if handles.intersection(flat.needed([op])))
@@ -387,7 +388,7 @@ class _Work:
         """The key of a variable that only its name is known of."""
         return self.checkpoint.names.get(name, "") if self.checkpoint is not None else ""
 
-    def _gradients(self, nodes: Any) -> None:
+    def _gradients(self, nodes: Sequence[TFNodeDef]) -> None:
         """Keeps names of gradients for who looks: only the process in which the file was made could use them."""
         own = []
         for node in nodes:
@@ -422,12 +423,12 @@ class _Work:
                 if here and READ_BY_GRADIENT not in node.attr:
                     node.attr[READ_BY_GRADIENT].list.s.extend(text.encode() for text in (node.name, *here))
 
-    def _library(self, made: Any, nodes: Sequence[Any]) -> None:
+    def _library(self, made: Any, nodes: Sequence[TFNodeDef]) -> None:
         """Takes along the functions that these nodes still call, with their gradients."""
         library, have, named = self.meta.graph_def.library, self.functions, self._named_gradients
         gradients = {g.function_name: [g.gradient_func] for g in library.gradient if g.gradient_func in have}
 
-        def met(node: Any) -> list[str]:
+        def met(node: TFNodeDef) -> list[str]:
             keys = [node.attr[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in node.attr]
             return [*referred(node, have), *(named[key] for key in keys if key in named)]
 
@@ -441,7 +442,7 @@ class _Work:
         mine.registered_gradients.extend(g for g in library.registered_gradients if g.gradient_func in kept)
 
 
-def _is_handle(node: Any) -> bool:
+def _is_handle(node: TFNodeDef) -> bool:
     """Whether an op gives a handle: of a variable or a table, or it is a call that makes one."""
     about = op_definition(node.op)
     types = {out.type for out in about.output_arg} if about is not None else set()
@@ -465,7 +466,7 @@ def _around(dtype: Any, shape: Any) -> dict[str, Any]:
     return found
 
 
-def _add(graph: Any, like: Any, name: str, reads: Sequence[str] = ()) -> Any:
+def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = ()) -> Any:
     """Adds a node like another to a GraphDef, under its own name; returns it."""
     node = graph.node.add()
     node.CopyFrom(like)
@@ -474,7 +475,7 @@ def _add(graph: Any, like: Any, name: str, reads: Sequence[str] = ()) -> Any:
     return node
 
 
-def _named(node: Any, new: Mapping[str, str]) -> Any:
+def _named(node: TFNodeDef, new: Mapping[str, str]) -> Any:
     """A node under its new name, that reads others and is placed with them by theirs."""
     old, read = node.name, list(node.input)
     name, reads = new.get(old, old), [renamed_end(text, new) for text in read]

@@ -14,6 +14,7 @@ from math import prod
 from random import Random
 from typing import Any
 
+from ...graph.live import TFNodeDef
 from ...words import counted
 from ..private.graphs import op_definition
 from .outputs import array_in
@@ -36,7 +37,7 @@ _MOST_ELEMENTS = 1 << 28
 _SAMPLE, _PATIENCE = 200, 300_000
 
 
-def shape(node: Any) -> list[int] | None:
+def shape(node: TFNodeDef | None) -> list[int] | None:
     """Returns the static shape that a constant or a placeholder says of itself; None where it is not known."""
     if node is None:
         return None
@@ -75,7 +76,7 @@ class Walks:
         inputs: the inputs of each, as they are written; one that names none of the nodes is taken as fed.
     """
 
-    def __init__(self, nodes: Iterable[Any]) -> None:
+    def __init__(self, nodes: Iterable[TFNodeDef]) -> None:
         self.nodes = list(nodes)
         self.names = [node.name for node in self.nodes]
         self.kinds = [node.op for node in self.nodes]

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import OpenError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFNodeDef, TFOp
 from ...graph.pending import made, pending
 from ...graph.variables import State
 from ..copy.collections import entry
@@ -77,7 +77,7 @@ def settled(graph: Graph) -> Graph:
     return told.settled
 
 
-def _read(graph: TFGraph, ops: Sequence[Any], title: str) -> Graph:
+def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:
     with gc_paused(), naming_memory("reading the graph"):
         found, stamps = nodes.read(ops)
         return Graph.read(
@@ -92,7 +92,7 @@ def _read(graph: TFGraph, ops: Sequence[Any], title: str) -> Graph:
         )
 
 
-def _rewritten(ops: Sequence[Any], previous: Graph) -> bool:
+def _rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
     """Whether a gradient has changed conds, loops or calls in place: it gives them the outputs that it needs."""
     kinds, _, kind_of = previous.kinds
     calling = [k for k, kind in enumerate(kinds) if kind in BRANCHING or kind in CALLS]
@@ -101,7 +101,9 @@ def _rewritten(ops: Sequence[Any], previous: Graph) -> bool:
     return any(mark != previous.stamps[i] for i, mark in zip(there, now, strict=True))
 
 
-def confirmed(graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[Any], made: list[str]) -> Graph | None:
+def confirmed(
+    graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[TFNodeDef], made: list[str]
+) -> Graph | None:
     """Reads what was added to a graph; returns its snapshot if it is what was predicted, else None.
 
     Args:

@@ -16,7 +16,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from ...errors import OpenError, did_you_mean, nearest
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFGraphDef
 from ...graph.names import op_name
 from ...graph.opened import Opened, OpenedFile
 from ...graph.packages import WITHOUT, packages_of, unknown_counts
@@ -363,7 +363,7 @@ def _from_served(
     )  # fmt: skip
 
 
-def _read(graph_def: Any, asked: str, wish: _Wish, meta: Any = None) -> Graph:
+def _read(graph_def: TFGraphDef, asked: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
     graph = fresh()
 
@@ -459,7 +459,7 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
     return saved.meta_graphs[have.index(wanted)]
 
 
-def _import(graph: TFGraph, graph_def: Any, asked: str) -> None:
+def _import(graph: TFGraph, graph_def: TFGraphDef, asked: str) -> None:
     with told(OpenError, asked, "TensorFlow refuses the graph", "Fix it where it was made"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
@@ -467,7 +467,7 @@ def _import(graph: TFGraph, graph_def: Any, asked: str) -> None:
             lend_gradients(graph, graph_def.library)
 
 
-def _fill_collections(graph: Any, meta: Any, asked: str) -> None:
+def _fill_collections(graph: TFGraph, meta: Any, asked: str) -> None:
     """Puts the collections of a MetaGraph back, where there is one."""
     made: dict[bytes, Any] = {}
     instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
 
 from ...graph.graph import Graph, TensorInfo, output_at
+from ...graph.live import TFGraphDef
 
 #: It takes and gives tensors of any dtypes, and ends a run with its token where it is run.
 _TYPE = "PyFunc"
 
 
-def with_stand_ins(graph_def: Any, read: Graph) -> Any:
+def with_stand_ins(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
     """Returns a GraphDef with stand-ins for the ops that TensorFlow refuses; the same where there are none.
 
     A stand-in has the name, the inputs and the outputs of the op, as far as anybody reads these. Nobody runs it, and
@@ -26,7 +26,7 @@ def with_stand_ins(graph_def: Any, read: Graph) -> Any:
     lost = {read.names[i]: i for i in np.flatnonzero(read.refused_ops).tolist()}
     if not lost:
         return graph_def
-    whole = type(graph_def)(versions=graph_def.versions, library=graph_def.library)
+    whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     for node in graph_def.node:
         new = whole.node.add()
         if node.name not in lost:

@@ -22,6 +22,7 @@ from typing import Any
 from tensorflow.core.framework import graph_pb2
 
 from ...errors import OpenError
+from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.names import op_name, renamed_end
 from ...words import counted, ended
 from ..copy.imports import import_nodes
@@ -93,7 +94,7 @@ class Trial:
             if self._process is not None:
                 self._process.kill()
 
-    def _tried(self, graph_def: Any) -> OpenError | None:
+    def _tried(self, graph_def: TFGraphDef) -> OpenError | None:
         timeout = self._timeout + _EACH * len(graph_def.node)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "graph")
@@ -155,7 +156,7 @@ def _held() -> Iterator[int]:
             os.close(end)
 
 
-def _written(graph_def: Any, path: str) -> bool:
+def _written(graph_def: TFGraphDef, path: str) -> bool:
     """Writes a graph into a file, as a GraphDef; returns whether it is small enough to be read."""
     whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     with open(path, "wb") as out:
@@ -168,7 +169,7 @@ def _written(graph_def: Any, path: str) -> bool:
     return size <= _MOST
 
 
-def _refusal(graph_def: Any, asked: str, how: str, first: int, last: int) -> OpenError:
+def _refusal(graph_def: TFGraphDef, asked: str, how: str, first: int, last: int) -> OpenError:
     node, count = graph_def.node[first] if graph_def.node else None, last - first
     where = f" on op {node.name!r} ({node.op})" if node is not None and count == 1 else ""
     if node is not None and 1 < count < len(graph_def.node):
@@ -191,7 +192,7 @@ def _marks(said: bytes) -> list[tuple[int, int]]:
 # -- in the process of its own ----------------------------------------------------------------------
 
 
-def pieces(nodes: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, int]]:
+def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[int, int]]:
     """Yields where the pieces begin and end that nodes are imported in: what is before `first` is one, then many.
 
     No piece reads what comes later; a loop is in one piece.
@@ -212,7 +213,7 @@ def pieces(nodes: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, i
     yield from ((a, b) for a, b in pairwise([0, *cuts]) if a < b)
 
 
-def imported(graph_def: Any, first: int, last: int) -> dict[str, list[Any]]:
+def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any]]:
     """Imports a graph piece by piece, and says before each which it is.
 
     The nodes have numbers for names there, and keep them: TensorFlow refuses an op that is named as a scope of an

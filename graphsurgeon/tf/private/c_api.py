@@ -19,6 +19,7 @@ from tensorflow.python.framework import c_api_util, ops
 from tensorflow.python.util import tf_stack
 
 from ...graph.collector import gc_paused
+from ...graph.live import TFGraphDef
 from ...graph.names import renamed_end
 from ...words import counted
 from ..wire import encoded
@@ -58,7 +59,7 @@ class TooLarge(ValueError):
 
 def raw_import(
     graph: Any,
-    graph_def: Any,
+    graph_def: TFGraphDef,
     tensors: Mapping[tuple[str, int], Any],
     controls: Mapping[str, Any],
     within: str,
@@ -110,7 +111,7 @@ def raw_import(
         return _wrap_new(graph)
 
 
-def _buffer(graph_def: Any, limit: int) -> Any:
+def _buffer(graph_def: TFGraphDef, limit: int) -> Any:
     wire = encoded(graph_def)
     if len(wire) > limit:
         raise TooLarge(f"a GraphDef of {counted(len(wire), 'bytes')}")
@@ -118,7 +119,7 @@ def _buffer(graph_def: Any, limit: int) -> Any:
     return c_api.TF_NewBufferFromString(wire)
 
 
-def _without_prefix(graph_def: Any, prefix: str) -> Any:
+def _without_prefix(graph_def: TFGraphDef, prefix: str) -> Any:
     """Takes a prefix from the names of nodes; what they read from outside keeps its full name."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)

@@ -19,7 +19,7 @@ from tensorflow.core.framework import function_pb2, graph_pb2, op_def_pb2
 
 from ...graph.compatibility import VARIABLE, Said
 from ...graph.functions import reachable
-from ...graph.live import TFGraph
+from ...graph.live import TFGraph, TFGraphDef, TFNodeDef
 from ...graph.names import op_name
 from ...graph.traversal import met_from
 from ...graph.variables import ASKING_TYPES, VARIABLE_TYPES
@@ -53,7 +53,7 @@ class Unfreezable(ValueError):
         super().__init__(f"{few([op.text for op in self.ops], 2)} {need}")
 
 
-def frozen_graph_def(graph_def: Any, values: Mapping[str, Any], ends: Iterable[str]) -> Any:
+def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraphDef:
     """Returns the part of a GraphDef that some ops need, with its variables as constants.
 
     Args:
@@ -95,7 +95,7 @@ def frozen_graph_def(graph_def: Any, values: Mapping[str, Any], ends: Iterable[s
     return new
 
 
-def _needed(graph_def: Any, ends: Iterable[str]) -> list[Any]:
+def _needed(graph_def: TFGraphDef, ends: Iterable[str]) -> list[TFNodeDef]:
     """The nodes that some ops need, in their order."""
     by_name = {node.name: node for node in graph_def.node}
     needed = met_from((name for name in ends if name in by_name), lambda name: map(op_name, by_name[name].input))
@@ -148,7 +148,7 @@ class _Functions:
         self._made: dict[tuple[str, tuple[tuple[int, int], ...]], _Made] = {}
         self._under_way: set[str] = set()
 
-    def reached(self, nodes: Iterable[Any]) -> dict[str, Any]:
+    def reached(self, nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
         """Returns name -> FunctionDef of all that these nodes lead to."""
         called = {name for node in nodes for name in referred(node, self._known)}
         return {name: self._known[name] for name in sorted(reachable(called, self._known))}
@@ -180,7 +180,7 @@ class _Functions:
             for at, text in enumerate(node.input):
                 node.input[at] = body.renamed.get(text, text)
 
-    def _taken(self, node: Any, body: _Body) -> dict[int, int]:
+    def _taken(self, node: TFNodeDef, body: _Body) -> dict[int, int]:
         """The inputs at which a node takes a variable, not its value -> the dtype of what is there now."""
         texts = [text for text in node.input if not text.startswith("^")]
         held = {at: body.held.get(text if body.function else text.removesuffix(":0")) for at, text in enumerate(texts)}
@@ -191,24 +191,24 @@ class _Functions:
         places = [arg.is_ref or dtype in _HANDLES for arg, _, dtype in expanded(about.input_arg, node, about)]
         return {at: dtype for at, dtype in found.items() if at >= len(places) or places[at]}
 
-    def _signature(self, node: Any) -> Any:
+    def _signature(self, node: TFNodeDef) -> Any:
         known = self._known.get(node.op)
         return known.signature if known is not None else op_definition(node.op) or op_def_pb2.OpDef()
 
-    def _output(self, node: Any, number: int, body: _Body) -> str:
+    def _output(self, node: TFNodeDef, number: int, body: _Body) -> str:
         """An output of a node, as inputs write it."""
         if not body.function:
             return f"{node.name}:{number}" if number else str(node.name)
         return self._results(node, body)[number]
 
-    def _results(self, node: Any, body: _Body) -> list[str]:
+    def _results(self, node: TFNodeDef, body: _Body) -> list[str]:
         """What the outputs of a node of a function are called in it: another type of op has other names for them."""
         if not body.function:
             return []
         about = self._signature(node)
         return [f"{node.name}:{arg.name}:{at}" for arg, at, _ in expanded(about.output_arg, node, about)]
 
-    def _outputs(self, node: Any, taken: Mapping[int, int]) -> dict[int, int]:
+    def _outputs(self, node: TFNodeDef, taken: Mapping[int, int]) -> dict[int, int]:
         """The outputs of a node at which variables come out again."""
         kind = _plain(node.op)
         if kind in _PASSES:
@@ -220,7 +220,7 @@ class _Functions:
             found.update(self._frozen(name, given).out)
         return found
 
-    def _calls(self, node: Any, taken: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
+    def _calls(self, node: TFNodeDef, taken: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
         """The functions a node calls, each with those of its arguments that are variables no more."""
         if node.op in self._known:
             return [(node.op, dict(taken))]
@@ -232,7 +232,7 @@ class _Functions:
             return [(called.name, {at - 1: dtype for at, dtype in taken.items()}) for called in _branches(node)]
         return []
 
-    def _turn(self, node: Any, taken: Mapping[int, int], body: _Body) -> list[Any]:
+    def _turn(self, node: TFNodeDef, taken: Mapping[int, int], body: _Body) -> list[TFNodeDef]:
         """Makes of a node that took variables one that takes plain tensors; returns nodes to be added."""
         kind, dtype = _plain(node.op), next(iter(taken.values()))
         texts = [text for text in node.input if not text.startswith("^")]
@@ -253,7 +253,7 @@ class _Functions:
             body.stuck.append(_stuck(node))
         return []
 
-    def _recalled(self, node: Any, taken: Mapping[int, int], body: _Body) -> bool:
+    def _recalled(self, node: TFNodeDef, taken: Mapping[int, int], body: _Body) -> bool:
         """Makes a node call functions that take plain tensors; returns whether that can be."""
         calls = self._calls(node, taken)
         made = {name: self._frozen(name, given) for name, given in calls}
@@ -319,7 +319,7 @@ class _Functions:
         return self._made[key]
 
 
-def _stuck(node: Any) -> Said:
+def _stuck(node: TFNodeDef) -> Said:
     return Said((node.name,), node.op, VARIABLE, f"{node.name!r} ({node.op})")
 
 
@@ -327,13 +327,13 @@ def _lost(function: str) -> Said:
     return Said((), "", VARIABLE, f"function {function!r}, which is not there or calls itself,")
 
 
-def _say(node: Any, key: str, types: Mapping[int, int]) -> None:
+def _say(node: TFNodeDef, key: str, types: Mapping[int, int]) -> None:
     """Writes dtypes into a list of them, where a node has it."""
     for at, dtype in types.items() if key in node.attr else ():
         node.attr[key].list.type[at] = dtype
 
 
-def _branches(node: Any) -> list[Any]:
+def _branches(node: TFNodeDef) -> list[TFNodeDef]:
     if node.op in ("Case", "StatelessCase"):
         return list(node.attr["branches"].list.func)
     return [node.attr["then_branch"].func, node.attr["else_branch"].func]
@@ -347,12 +347,12 @@ def _plain(kind: str) -> str:
 # -- what reads a variable through its handle -----------------------------------------------------
 
 
-def _read(node: Any, dtype: int, inside: bool) -> list[Any]:
+def _read(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     _become(node, "Identity", T=dtype)
     return []
 
 
-def _gather(node: Any, dtype: int, inside: bool) -> list[Any]:
+def _gather(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     batch, indices = node.attr["batch_dims"].i, node.attr["Tindices"].type
     if not batch:
         _become(node, "Gather", Tparams=dtype, Tindices=indices)
@@ -367,17 +367,17 @@ def _gather(node: Any, dtype: int, inside: bool) -> list[Any]:
     return [axis]
 
 
-def _gather_nd(node: Any, dtype: int, inside: bool) -> list[Any]:
+def _gather_nd(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     _become(node, "GatherNd", Tparams=dtype, Tindices=node.attr["Tindices"].type)
     return []
 
 
-def _shape(node: Any, dtype: int, inside: bool) -> list[Any]:
+def _shape(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
     _become(node, "Shape", T=dtype, out_type=node.attr["out_type"].type or tf.int32.as_datatype_enum)
     return []
 
 
-def _become(node: Any, kind: str, **types: int) -> None:
+def _become(node: TFNodeDef, kind: str, **types: int) -> None:
     """Makes a node one of another type; what does not belong to its type stays."""
     node.op = kind
     for name in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:

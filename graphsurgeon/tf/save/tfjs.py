@@ -11,11 +11,11 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...errors import PlanError
 from ...graph.compatibility import MISSING, Converted, Said
 from ...graph.functions import called_by, reachable
+from ...graph.live import TFGraphDef
 from ..wire import encoded
 from .tflite import apart
 
@@ -25,7 +25,7 @@ _TAKEN_OUT = frozenset({"Assert", "CheckNumerics", "Print"})
 _BEGIN = f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
 
 
-def to_tfjs(graph_def: Any, outputs: Sequence[str], timeout: float, prove: bool, asked: str) -> Converted:
+def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, asked: str) -> Converted:
     """Returns what the converter of TF.js says of a frozen graph.
 
     Args:
@@ -59,7 +59,7 @@ def tfjs_version() -> str:
     return importlib.metadata.version(_PACKAGE)
 
 
-def _types(graph_def: Any) -> Iterator[tuple[str, str]]:
+def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
     """Each op of a graph with its type, and with the types of what its functions hold."""
     functions = {one.signature.name: one for one in graph_def.library.function}
     for node in graph_def.node:

@@ -29,6 +29,7 @@ from tensorflow.core.framework import graph_pb2
 from ...errors import PlanError
 from ...graph.arrays import packed, unpacked
 from ...graph.compatibility import Converted, Said
+from ...graph.live import TFGraphDef
 from ...words import ended
 from ..wire import decoded, encoded
 from .proof import Run
@@ -52,7 +53,7 @@ class Frozen:
         outputs: names of the tensors that it gives, in order.
     """
 
-    graph_def: Any
+    graph_def: TFGraphDef
     outputs: Sequence[str]
 
     @classmethod

@@ -149,7 +149,7 @@ def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
     return reached([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
 
 
-def reached(ops: Iterable[Any]) -> set[str]:
+def reached(ops: Iterable[TFOp]) -> set[str]:
     """Returns the names of the variables among these ops and their ancestors."""
     above = met_from(ops, lambda op: [*op.control_inputs, *(t.op for t in op.inputs)])
     return {op.name for op in above if op.type in VARIABLE_TYPES}

@@ -194,7 +194,7 @@ def fetch(
         return as_arrays(values.run(tensors))
 
 
-def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: str) -> None:
+def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: TFGraph, asked: str) -> None:
     """Refuses what `fetch` would refuse; no value leaves its session or its file.
 
     Raises:
@@ -209,7 +209,7 @@ def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: Any, asked: 
         refuse_empty(values, infos, asked)
 
 
-def _of_this(values: Any, graph: Any, asked: str) -> None:
+def _of_this(values: Any, graph: TFGraph, asked: str) -> None:
     """Refuses what is neither a session nor an editor, or is one of another graph."""
     if not hasattr(values, "run") and not hasattr(values, "untrained"):
         how = "Give a session, an editor, or {name: array}"
