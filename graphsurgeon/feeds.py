@@ -18,7 +18,7 @@ from .graph.names import tensor_name
 from .graph.packages import unknown_words
 from .graph.selection import Selection
 from .graph.traversal import forward
-from .graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
+from .graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from .plan.policies import READERS
 from .plan.subject import Subject
 from .words import few
@@ -247,7 +247,7 @@ def only_computes(editor: Subject, name: str) -> bool:
 
 
 #: What Python adds for each variable, and nobody asked for.
-_LOOKS = frozenset({*READERS, "VarIsInitializedOp", "IsVariableInitialized"})
+_LOOKS = frozenset(READERS) | ASKING_TYPES
 #: Ops that run functions, which are looked into.
 _RUN = CALLS | BRANCHING
 #: Ops that TensorFlow calls stateful, and that only give what is there, check it or tell it.

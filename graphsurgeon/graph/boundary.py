@@ -11,11 +11,11 @@ from ..errors import SelectionError, did_you_mean
 from ..words import few
 from .graph import Graph, Mask
 from .traversal import backward, forward, kept_edges
-from .variables import FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
+from .variables import ASKING_TYPES, FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
 
 Tensor = tuple[int, int]
 #: Ops that set or ask a variable, or feed: that nobody reads them does not make them outputs.
-_QUIET = VARIABLE_TYPES | {"Assign", "IsVariableInitialized", "VarIsInitializedOp"} | PLACEHOLDER_TYPES
+_QUIET = VARIABLE_TYPES | ASKING_TYPES | PLACEHOLDER_TYPES | {"Assign"}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Live: what the package asks of graphs, ops, tensors, sessions and protos of TensorFlow, as types that need none of it."""
+"""Live: what the package asks of graphs, ops, sessions and protos of TensorFlow, as types that need none of it."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from ..graph.contexts import body_alone, loops_within
 from ..graph.graph import Graph, Mask
 from ..graph.sizes import bytes_of, size_text
 from ..graph.traversal import backward
-from ..graph.variables import FEED_TYPES, VariableInfo
+from ..graph.variables import ASKING_TYPES, FEED_TYPES, VariableInfo
 from ..words import counted
 from .policies import Substitute, is_substitute, spare, substituted
 
-_READERS = frozenset({"Identity", "ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"})
+_READERS = ASKING_TYPES | {"Identity", "ReadVariableOp"}
 
 
 @dataclass(frozen=True)

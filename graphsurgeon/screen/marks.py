@@ -12,10 +12,10 @@ from ..errors import SelectionError, did_you_mean
 from ..graph.graph import Graph, Mask
 from ..graph.names import tensor_name
 from ..graph.selection import Selection, listed
-from ..graph.variables import VARIABLE_TYPES
+from ..graph.variables import ASKING_TYPES, VARIABLE_TYPES
 from ..view.tree import Tree, ops_named
 
-_HELPERS = VARIABLE_TYPES | {"Assign", "Const", "IsVariableInitialized", "ReadVariableOp", "VarIsInitializedOp"}
+_HELPERS = VARIABLE_TYPES | ASKING_TYPES | {"Assign", "Const", "ReadVariableOp"}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints, Mask
+from ..graph.variables import ASKING_TYPES
 
 Counts = NDArray[np.intp]
 
@@ -126,7 +127,7 @@ class Helpers:
         kind[graph.typed(k for k in graph.kinds[0] if k.endswith(("Summary", "SummaryV2")))] = SUMMARY
         _variables(graph, graph.typed(VARIABLES), kind, thing)
         _captured(graph, graph.typed(["_Arg", "Placeholder"]), kind)
-        checks = graph.typed(["VarIsInitializedOp", "IsVariableInitialized"])
+        checks = graph.typed(ASKING_TYPES)
         _reads(
             graph,
             graph.typed(["Identity", "ReadVariableOp"]) | checks,

@@ -156,7 +156,7 @@ def transfer_values(
 
     Args:
         old: the session that has the values.
-        new: the session that gets them; it may be the same.
+        new: the session that gets them; another one, as values are set while others are still read.
         pairs: (variable of the old graph, variable of the new one).
         asked: the request, for messages.
 
@@ -174,20 +174,19 @@ def transfer_values(
     with Progress("carrying values", sum(variable_bytes(a) for a, _ in pairs)) as bar:
         rooms, waiting, held = Rooms(), dict[str, Any](), 0
         for got in stream(old, infos.values(), asked):
-            size = sum(np.asarray(value).nbytes for value in got.values())
-            large = min(np.asarray(value).nbytes for value in got.values()) >= _SMALL
+            sizes = [np.asarray(value).nbytes for value in got.values()]
             # A large value in a room of its own is the memory of its variable already: several can share a run.
-            keeps = large and all(b.resource for name in got for b in target[name])
+            keeps = min(sizes) >= _SMALL and all(b.resource for name in got for b in target[name])
             for name in list(got):
                 value = got.pop(name)
                 waiting |= {b.op: rooms.fit(value) if keeps else value for b in target[name]}
             del value
-            held += size
+            held += sum(sizes)
             if not keeps or held >= _MOST:
                 put(new, waiting, known, rooms)
                 held = 0
-            moved += size
-            bar.step(size)
+            moved += sum(sizes)
+            bar.step(sum(sizes))
         put(new, waiting, known, rooms)
     return moved
 
