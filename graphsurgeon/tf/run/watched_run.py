@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from ...graph.graph import Graph, Mask
 from ...graph.live import TFSession
+from ...graph.names import op_name
 from ...graph.noted import Cost, Noted, Watch
 from ...graph.traversal import forward
 from ..private.graphs import has_op
@@ -116,16 +117,18 @@ def watched_run(
     options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
     if timeout is not None:
         options.timeout_in_ms = max(int(1000 * timeout), 1)
+
+    def lives(name: str) -> bool:
+        return not dead[base.index[op_name(name)]]
+
     for turn in range(_TRIES):
         if turn and again is not None:
             session = again()
-        alive = [name for name in wanted if not dead[base.index[name.partition(":")[0]]]]
+        alive = list(filter(lives, wanted))
         elements = [session.graph.as_graph_element(name) for name in alive]
-        targets = [
-            session.graph.get_operation_by_name(probed.targets[number])
-            for number in (range(len(probed.targets)) if probes is None else probes)
-            if number not in lost and not dead[base.index[probed.tensors[number][0].partition(":")[0]]]
-        ]
+        numbers = range(len(probed.targets)) if probes is None else probes
+        told = [number for number in numbers if number not in lost and lives(probed.tensors[number][0])]
+        targets = [session.graph.get_operation_by_name(probed.targets[number]) for number in told]
         if not targets and not (elements and fetch):
             break
         about = tf1.RunMetadata()
@@ -136,36 +139,43 @@ def watched_run(
         except tf.errors.DeadlineExceededError:
             ran.notes += probed.read()
             ran.stopped, ran.ended = ran.stopped or f"it took longer than {timeout:g} s", True
-            break
         except tf.errors.CancelledError:
             if not ran.stopped:
                 raise
             ran.ended = True
-            break
         except tf.errors.OpError as error:
-            notes = probed.read()
-            said = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
-            probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
-            if probe is not None and probe not in lost:
-                lost.add(probe)
-                ran.untold[probed.tensors[probe][0]] = f"its numbers could not be taken: {said}"
+            _leave_out(error, base, probed, ran, lost, dead)
+            if not ran.ended:
                 continue
-            op = next((base.index[name] for name in _named(error) if name in base.index), None)
-            ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)
-            if op is None or dead[op]:
-                ran.notes += notes
-                ran.ended = True
-                break
-            dead |= forward(base, base.mask([op]))
-            continue
-        ran.notes += probed.read()
-        ran.costs = costs_of(about, probed.ops)
-        ran.sizes = sizes_of(about) if measure else {}
-        ran.results = (
-            {name: value for name, value in zip(alive, values, strict=True) if value is not None} if fetch else {}
-        )
+        else:
+            ran.notes += probed.read()
+            ran.costs = costs_of(about, probed.ops)
+            ran.sizes = sizes_of(about) if measure else {}
+            if fetch:
+                ran.results = {name: value for name, value in zip(alive, values, strict=True) if value is not None}
         break
     return ran
+
+
+def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int], dead: Mask) -> None:
+    """Leaves out, for the next run, the probe that stopped this one, or the op and what reads from it.
+
+    Where it was neither, the run has ended, and what has been noted is kept. `lost` and `dead` are added to.
+    """
+    notes = probed.read()
+    said = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
+    probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
+    if probe is not None and probe not in lost:
+        lost.add(probe)
+        ran.untold[probed.tensors[probe][0]] = f"its numbers could not be taken: {said}"
+        return
+    op = next((base.index[name] for name in _named(error) if name in base.index), None)
+    ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)
+    if op is None or dead[op]:
+        ran.notes += notes
+        ran.ended = True
+    else:
+        dead |= forward(base, base.mask([op]))
 
 
 def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran, watch: Watch) -> Any:
