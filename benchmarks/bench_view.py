@@ -25,7 +25,8 @@ from benchmarks.graphs import tf1
 from benchmarks.peers import LIMIT, PAINTED, PEERS, picture, see, version
 from benchmarks.rows import MEGABYTE, Row, seconds, skipped
 from graphsurgeon.errors import LayoutError
-from graphsurgeon.view.graphviz import LayoutTimeout, live
+from graphsurgeon.view.engines import live
+from graphsurgeon.view.graphviz_wasm import LayoutTimeout
 from graphsurgeon.view.layout import place
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree

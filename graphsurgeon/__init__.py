@@ -43,7 +43,7 @@ from .recover import recover
 from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
 from .replica import LocalCluster, Replica, Update, duplicate, local_cluster
 from .transfer import transfer
-from .view.graphviz import doctor
+from .view.engines import doctor
 
 if TYPE_CHECKING:
     from .tf.functions.keras_layer import GraphLayer as GraphLayer

@@ -182,7 +182,7 @@ def _format_of(output: str) -> str:
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    from .view.graphviz import doctor, live
+    from .view.engines import doctor, live
 
     print(doctor())
     print(f"versions: graphsurgeon {VERSION}, Python {platform.python_version()} on {platform.system()}")

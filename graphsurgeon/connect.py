@@ -1,4 +1,4 @@
-"""Connecting: two or more graphs become one, with their values; outputs of one feed inputs of another."""
+"""Connect: two or more graphs become one, with their values; outputs of one feed inputs of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening: from what people have to an editor."""
+"""Open: from what people have to an editor."""
 
 from __future__ import annotations
 

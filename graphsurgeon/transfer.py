@@ -1,4 +1,4 @@
-"""Transferring: values of variables from one model to another, by name, by mapping or by layer; no op is added."""
+"""Transfer: values of variables from one model to another, by name, by mapping or by layer; no op is added."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from traitlets.config import Config
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
-from graphsurgeon.view.graphviz import LayoutTimeout
+from graphsurgeon.view.graphviz_wasm import LayoutTimeout
 from tests.graphs import tiny
 from tests.needs import ROOT
 from tests.refusal import refuses
@@ -182,7 +182,7 @@ class Slow:
     ("engines", "sentence"), [([], "no layout engine is live"), ([Slow()], "Graphviz did not finish within 10 s")]
 )
 def test_without_a_layout_there_is_a_sentence_in_place_of_the_picture(engines, sentence, monkeypatch):
-    monkeypatch.setattr("graphsurgeon.view.graphviz.ENGINES", engines)
+    monkeypatch.setattr("graphsurgeon.view.engines.ENGINES", engines)
     ed = opened(30)
     data, _ = ed._repr_mimebundle_()
     assert sentence in " ".join(ET.fromstring(data["image/svg+xml"]).itertext())
@@ -197,7 +197,7 @@ def test_a_layout_that_fails_later_keeps_the_picture_there_was(monkeypatch):
     ed = opened(30)
     ed.screen.fold("net/")
     before = ed.screen.traits()["scenes"]["source"]
-    monkeypatch.setattr("graphsurgeon.view.graphviz.ENGINES", [Slow()])
+    monkeypatch.setattr("graphsurgeon.view.engines.ENGINES", [Slow()])
     with refuses(LayoutError, "laying out", "Graphviz did not finish within 10 s", "Fold a scope"):
         ed.screen.unfold("net/")
     assert ed.screen.traits()["scenes"]["source"] == before

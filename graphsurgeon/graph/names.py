@@ -1,4 +1,4 @@
-"""Naming: which names a copy may take, and which collections keep theirs."""
+"""Names: which names a copy may take, and which collections keep theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairing: which op of one graph is which op of another, by name, by a mapping, or by structure."""
+"""Pairs: which op of one graph is which op of another, by name, by a mapping, or by structure."""
 
 from __future__ import annotations
 

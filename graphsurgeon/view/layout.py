@@ -15,10 +15,11 @@ import numpy as np
 
 from ..errors import LayoutError
 from ..words import counted
-from . import edge_labels, graphviz
+from . import edge_labels, engines
 from .boxes import Box, Edge, Group
 from .columns import frame_in_columns, in_columns
-from .graphviz import Engine, LayoutCancelled, LayoutTimeout
+from .engines import Engine
+from .graphviz_wasm import LayoutCancelled, LayoutTimeout
 from .scene import Scene
 from .sketch import Sketch, draw, size_of
 
@@ -109,7 +110,7 @@ def place(
     """
     if direction not in ("auto", "TB", "LR"):
         raise LayoutError(f"direction={direction!r}", "there is no such direction", "Type 'LR', 'TB' or 'auto'")
-    engine = engine or graphviz.live()
+    engine = engine or engines.live()
     if engine is None:
         raise LayoutError(
             "laying out the picture",

@@ -7,7 +7,7 @@ import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view import graphviz, graphviz_wasm, layout
+from graphsurgeon.view import graphviz_wasm, layout
 from graphsurgeon.view.edge_labels import samples
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.text import LABEL, SUB, width
@@ -33,7 +33,7 @@ class Limited:
         self.seen.append(dot)
         self.given.append(timeout)
         if any(word in dot for word in self.slow):
-            raise graphviz.timeout_error(timeout)
+            raise graphviz_wasm.timeout_error(timeout)
         return graphviz_wasm.run(dot, timeout, cancelled)
 
 

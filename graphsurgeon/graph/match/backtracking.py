@@ -1,4 +1,4 @@
-"""Matching: the search for a pattern: domains by arrays first, then iterative backtracking along edges."""
+"""Backtracking: the search for a pattern: domains by arrays first, then iterative backtracking along edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copying: carry out an effect on a live graph, in one import, all of it or nothing."""
+"""Append: carry out an effect on a live graph, in one import, all of it or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attaching: what Python keeps beside the nodes: shapes, gradients, guards, variables, collections."""
+"""Attachments: what Python keeps beside the nodes: shapes, gradients, guards, variables, collections."""
 
 from __future__ import annotations
 

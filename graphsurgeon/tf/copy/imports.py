@@ -1,4 +1,4 @@
-"""Importing: new nodes into a live graph, under exactly the names they have."""
+"""Imports: new nodes into a live graph, under exactly the names they have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiling: write the new nodes of an effect into one GraphDef, with everything in them that makes a copy right."""
+"""Node defs: write the new nodes of an effect into one GraphDef, with everything in them that makes a copy right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Editing: the NodeDefs that edits make anew or change."""
+"""Nodes: the NodeDefs that edits make anew or change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewiring: edges of a live graph changed in place, checked before, with the inverse kept.
+"""Rewire: edges of a live graph changed in place, checked before, with the inverse kept.
 
 TensorFlow by itself takes wrong dtypes, cycles and ops of other graphs, and any session that ever ran an op goes on
 with its old inputs, without an error. So this is done only where it is asked for by name.

@@ -1,4 +1,4 @@
-"""Reshaping: static shapes after an edge that is changed in place, which TensorFlow leaves as they were.
+"""Static shapes: those after an edge that is changed in place, which TensorFlow leaves as they were.
 
 What is downstream is built once more in a scratch graph: TensorFlow refuses there what it would only refuse when run.
 """

@@ -1,4 +1,4 @@
-"""Tracing: subgraphs that a Python function builds for some places of a graph, in a graph of their own."""
+"""Subgraphs: what a Python function builds for some places of a graph, in a graph of its own."""
 
 from __future__ import annotations
 

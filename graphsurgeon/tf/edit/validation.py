@@ -1,4 +1,4 @@
-"""Judging: TensorFlow's own word on what a plan changes, before it is applied: attributes, dtypes, shapes.
+"""Validation: TensorFlow's own word on what a plan changes, before it is applied: attributes, dtypes, shapes.
 
 What changes is built in a scratch graph, and what reads it, as far as shapes change; the rest is stood in for.
 """

@@ -1,4 +1,4 @@
-"""Inlining: function calls replaced by what they compute, in a new graph."""
+"""Inline: function calls replaced by what they compute, in a new graph."""
 
 from __future__ import annotations
 

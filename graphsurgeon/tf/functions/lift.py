@@ -1,4 +1,4 @@
-"""Lifting: the body of a traced function as a plain graph, with variables and values of its own."""
+"""Lift: the body of a traced function as a plain graph, with variables and values of its own."""
 
 from __future__ import annotations
 

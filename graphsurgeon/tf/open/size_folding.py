@@ -1,4 +1,4 @@
-"""Folding: how far shape inference would walk back for the values of sizes, worked out before TensorFlow does it.
+"""Size folding: how far shape inference would walk back for the values of sizes, worked out before TensorFlow does it.
 
 An op that needs the value of an input (as Reshape needs the new shape) makes TensorFlow look at the ops before it,
 until one is not a constant. Through Cast, StridedSlice and Concat it walks by recursion, and looks back at each step

@@ -1,4 +1,4 @@
-"""Words: what TensorFlow itself says of an error, without its stacks; and what to do about it, where that is known."""
+"""Errors: what TensorFlow itself says of an error, without its stacks; and what to do about it, where that is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Growing: graphs made of functions chosen by chance."""
+"""Growth: graphs made of functions chosen by chance."""
 
 from __future__ import annotations
 

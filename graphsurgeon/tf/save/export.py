@@ -1,4 +1,4 @@
-"""Exporting: the part of a graph that goes into a file, as a graph of its own, with all that its file needs."""
+"""Export: the part of a graph that goes into a file, as a graph of its own, with all that its file needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Freezing: variables become constants also where a loop, a branch or a called function reads them.
+"""Freeze: variables become constants also where a loop, a branch or a called function reads them.
 
 Where none does, a copy with frozen variables is enough: `exported` in export.py, which brings what fills tables too.
 

@@ -1,4 +1,4 @@
-"""Proving: what was written is opened again by plain TensorFlow and run beside the graph it came from.
+"""Proof: what was written is opened again by plain TensorFlow and run beside the graph it came from.
 
 It is done before a file takes its name. What cannot be run is said, with the reason: nothing is skipped in silence.
 """

@@ -1,4 +1,4 @@
-"""Writing: checkpoints, batch after batch, and files that are there whole or not at all."""
+"""Write: checkpoints, batch after batch, and files that are there whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copying checkpoints: the values of one, as they lie there, written under other names; nothing is run."""
+"""Checkpoint copy: the values of one, as they lie there, written under other names; nothing is run."""
 
 from __future__ import annotations
 

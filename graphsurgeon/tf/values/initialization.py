@@ -1,4 +1,4 @@
-"""Starting: variables get their first values in an order in which none needs one that has no value yet."""
+"""Initialization: variables get their first values in an order in which none needs one that has no value yet."""
 
 from __future__ import annotations
 

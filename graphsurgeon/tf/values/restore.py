@@ -1,4 +1,4 @@
-"""Restoring: variables of a session get the values of a checkpoint; which is which, checkpoint_names.py says."""
+"""Restore: variables of a session get the values of a checkpoint; which is which, checkpoint_names.py says."""
 
 from __future__ import annotations
 

