@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 
-from .graph import Edges, Graph, Ints, Mask
+from .graph import Edges, Graph, Mask
 from .known_outputs import Told
 from .traversal import backward, strong_components
 
@@ -17,26 +18,26 @@ TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 Edge = tuple[int, int, tuple[int, int]]
 
 
-def in_order(graph: Graph, order: Sequence[int] | Ints) -> Graph:
-    """Returns a snapshot that was not read from a live graph with its ops in another order, or with some of them.
+def in_order(graph: Graph, order: Sequence[int]) -> Graph:
+    """Returns a snapshot that was not read from a live graph with its ops in another order.
 
     Args:
         graph: the snapshot.
-        order: the numbers of the ops, as they are to stand; those that are left out go with all their edges.
+        order: the numbers of all its ops, as they are to stand.
 
     Example:
         >>> g = in_order(Graph.of([("b", "Neg", ["a:1"]), ("a", "Split", [])]), [1, 0])
         >>> g.names, g.input_names(1)
         (['a', 'b'], ['a:1'])
     """
-    old = np.asarray(order, np.int32)
-    place = np.full(graph.size, -1, np.int32)
-    place[old] = np.arange(len(old), dtype=np.int32)
-    numbers = old.tolist()
-    names, types, nodes = (list(map(of.__getitem__, numbers)) for of in (graph.names, graph.types, graph.nodes))
+    rows = np.asarray(order, np.int32)
+    place = np.empty_like(rows)
+    place[rows] = np.arange(graph.size, dtype=np.int32)
+    names = [graph.names[i] for i in order]
     return replace(
-        graph, names=names, types=types, nodes=nodes, data=graph.data.moved(old, place),
-        control=graph.control.moved(old, place), index=dict(zip(names, range(len(names)), strict=True)),
+        graph, names=names, types=[graph.types[i] for i in order], nodes=[graph.nodes[i] for i in order],
+        data=graph.data.moved(rows, place), control=graph.control.moved(rows, place),
+        index=dict(zip(names, range(graph.size), strict=True)),
     )  # fmt: skip
 
 
@@ -88,9 +89,27 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
         >>> h.names, h.input_names(1)
         (['a', 'c'], ['a:0'])
     """
-    stay = np.flatnonzero(~graph.mask(gone)).astype(np.int32)
-    told = Told.of(graph).cut(stay, graph.size) if graph.outputs_of else None
-    return replace(in_order(graph, stay), outputs_of=told)
+    keep = ~graph.mask(gone)
+    stay = np.flatnonzero(keep)
+    place = np.cumsum(keep, dtype=np.int32) - 1
+    wanted = keep.tolist()
+    names = list(compress(graph.names, wanted))
+    return replace(
+        graph,
+        names=names,
+        types=list(compress(graph.types, wanted)),
+        nodes=list(compress(graph.nodes, wanted)),
+        data=_kept(graph.data, keep, place),
+        control=_kept(graph.control, keep, place),
+        index=dict(zip(names, range(len(names)), strict=True)),
+        outputs_of=Told.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
+    )
+
+
+def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
+    rows = edges.rows
+    inside = keep[rows] & keep[edges.node]
+    return Edges.of(place[rows[inside]], place[edges.node[inside]], int(keep.sum()), edges.port[inside])
 
 
 def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
