@@ -50,7 +50,7 @@ def test_bars_and_legend_stay_in_cells_of_all_widths(page: Any, width: int) -> N
     assert page.locator(".gs-search input").evaluate("e => e.clientWidth") >= 100
     cut = page.locator(".gs-recipes span").evaluate(CUT)[0]
     assert not cut, "the word is there as a whole, or not at all"
-    lows = page.locator(".gs-far > *").evaluate_all("all => all.map(e => e.getBoundingClientRect().bottom)")
+    lows = page.locator(".gs-top-end > *").evaluate_all("all => all.map(e => e.getBoundingClientRect().bottom)")
     assert max(lows) - min(lows) < 5, "what wraps, wraps as a whole"
 
 

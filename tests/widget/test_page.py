@@ -108,6 +108,30 @@ def test_shift_drag_selects_what_the_frame_touches(widget_page):
     assert set(selected(shown)) == {"split", "keep_prob"}
 
 
+def test_zoomed_out_the_picture_fills_its_pane_and_a_frame_over_blank_canvas_selects_nothing(widget_page):
+    shown = widget_page(plain_screen(destination=None))
+    shown.page.set_viewport_size({"width": 1400, "height": 900})
+    painted(shown.page)
+    for _ in range(8):
+        shown.page.get_by_role("button", name="Zoom out").click()
+    places = "() => [...document.querySelectorAll('.gs-pane-source :is(.gs-canvas, .gs-svg.gs-far)')].map(e => {"
+    places += " const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })"
+    canvas, picture = shown.page.evaluate(places)
+    assert picture == canvas
+    first = shown.page.locator(".gs-pane-source .gs-box").evaluate_all(
+        "all => Math.min(...all.map(e => e.getBoundingClientRect().x))"
+    )
+    mouse = shown.page.mouse
+    mouse.move(canvas[0] + 4, canvas[1] + 4)
+    mouse.down()
+    mouse.move(first - 8, canvas[1] + canvas[3] - 8, steps=5)
+    assert shown.page.locator(".gs-touched").count() == 0
+    mouse.up()
+    shown.item("softmax2").click()
+    shown.settle("select")
+    assert selected(shown) == ["softmax2"]
+
+
 def test_double_click_unfolds_in_place_and_folds_again(widget_page):
     shown = widget_page()
     box = shown.page.evaluate(BOX % "mixed/")

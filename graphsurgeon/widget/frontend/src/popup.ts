@@ -240,7 +240,7 @@ export class Popup {
     this.layer.classList.toggle("gs-behind", element.classList.contains("gs-dialog"));
     if (at) {
       const r = this.host.getBoundingClientRect();
-      element.classList.add("gs-at");
+      element.classList.add("gs-placed");
       element.style.left = `${Math.max(4, Math.min(at.x - r.left, r.width - element.offsetWidth - 8))}px`;
       element.style.top = `${Math.max(4, Math.min(at.y - r.top, r.height - element.offsetHeight - 8))}px`;
     }

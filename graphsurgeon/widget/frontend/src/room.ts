@@ -54,7 +54,7 @@ export class Room {
   }
 
   get full(): boolean {
-    return this.root.classList.contains("gs-full");
+    return this.root.matches(".gs-full");
   }
 
   /** Takes the whole window, or gives it back; in the top layer, since what is around a cell may clip it. */

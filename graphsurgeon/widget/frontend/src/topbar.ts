@@ -9,7 +9,8 @@ import type { Direction, Views } from "./types";
 
 type Point = { x: number; y: number };
 
-const RECIPES = "Recipes (Shift+R)";
+const RECIPES = "Recipes (Shift+R)",
+  SIGNATURES = "Signatures and functions of the file";
 
 export interface TopEvents {
   /** What a key does, too. */
@@ -56,8 +57,7 @@ export class TopBar {
       );
       return made;
     };
-    this.#serves = menu("down", "Signatures and functions of the file", events.served, "gs-serves");
-    this.#serves.classList.remove("gs-icon-only");
+    this.#serves = menu("down", SIGNATURES, events.served, "gs-serves", { text: "\u25be", "aria-label": SIGNATURES });
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
     this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-live" });
@@ -96,7 +96,7 @@ export class TopBar {
       ),
       h(
         "div",
-        { class: "gs-far" },
+        { class: "gs-top-end" },
         menu("recipes", RECIPES, events.recipes, "gs-live gs-recipes", { text: "Recipes", "aria-label": RECIPES }),
         button({
           icon: icon("run"),
