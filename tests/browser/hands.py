@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -16,9 +17,11 @@ IMPORTS = (
     "import numpy as np, tensorflow as tf, graphsurgeon as gs"
 )
 
-#: A small net: x -> net (a weight) -> y, and a second input.
-BUILD = """
-def build():
+
+def build() -> Any:
+    """Returns a small net: x -> net (a weight) -> y, and a second input."""
+    import tensorflow as tf  # here: this module serves tests without TensorFlow, and a notebook has this source
+
     graph = tf.Graph()
     with graph.as_default(), tf.compat.v1.variable_scope("", use_resource=True):
         x = tf.compat.v1.placeholder(tf.float32, [None, 2], name="x")
@@ -29,7 +32,10 @@ def build():
         y = tf.reduce_sum(h, axis=1, name="y")
         tf.add(tf.reduce_sum(other, axis=1, name="rest"), y, name="total")
     return graph
-"""
+
+
+#: The same for a notebook.
+BUILD = "\nfrom typing import Any\n" + inspect.getsource(build)
 
 
 def shot(page: Any, name: str) -> None:

@@ -1,16 +1,20 @@
-"""A SavedModel of TF2 as its file lies, by mouse in a real notebook: calls unfold in calls, a search reaches in."""
+"""A SavedModel of TF2 with its calls, by mouse: calls unfold in calls, a search reaches in, edits inline them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from tests.browser.hands import IMPORTS, answered, apply, box, fit, said, shot
-from tests.lab import open_notebook
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.browser.hands import answered, apply, box, fit, said, shot
+from tests.widget.page import WidgetPage
 
 
-def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, lab: Any, corpus: Any) -> None:
-    path = str(corpus.path("mlperf_tiny_kws"))
-    notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r}, raw=True)\ned"])
+def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, corpus: Any) -> None:
+    ed = gs.open(corpus.path("mlperf_tiny_kws"), raw=True)
+    WidgetPage(page, ed.screen)
     outer = "StatefulPartitionedCall"
     inner = f"{outer}/{outer}"
     assert "call of signature_wrapper" in box(page, outer).text_content()
@@ -36,7 +40,7 @@ def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, lab: Any, corpus
     hit.click()
     answered(page)
     said(page, "inside StatefulPartitionedCall_1: an edit inlines it")
-    merge = box(page, notebook.ask("ed.find('op:MergeV2Checkpoints')[0]"))
+    merge = box(page, ed.find("op:MergeV2Checkpoints")[0])
     merge.wait_for()
     page.locator(".gs-inspector", has_text="called by StatefulPartitionedCall_1").wait_for()
     shot(page, "calls-search")
@@ -45,12 +49,11 @@ def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, lab: Any, corpus
     box(page, f"{outer}_1/").focus()
     page.keyboard.press("Enter")
     box(page, f"{outer}_1").wait_for()
-    notebook.close()
 
 
-def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any, lab: Any, corpus: Any) -> None:
-    path = str(corpus.path("mlperf_tiny_kws"))
-    notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r}, raw=True)\ned"])
+def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any, corpus: Any) -> None:
+    ed = gs.open(corpus.path("mlperf_tiny_kws"), raw=True)
+    WidgetPage(page, ed.screen)
     outer = "StatefulPartitionedCall"
     inner = f"{outer}/{outer}"
     for call in (outer, inner):
@@ -70,8 +73,7 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     page.get_by_role("menuitem", name="Find all like this").click()
     said(page, "places like this")
     answered(page)
-    count = notebook.ask("len(ed.screen.selection)")
-    assert count == notebook.ask(f"sum(kind == 'Relu' for kind in ed.select(name={last!r}).graph.types)") > 1
+    assert len(ed.screen.selection) == ed.select(name=last).graph.types.count("Relu") > 1
     fit(page)
     shot(page, "inside-2-alike")
 
@@ -86,7 +88,7 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     said(page, "Boundary:")
     answered(page)
     shot(page, "inside-3-boundary")
-    assert notebook.ask("ed.screen.region is not None and len(ed.screen.region) > 3")
+    assert len(ed.screen.region) > 3
 
     # a copy: the call stays as it is
     page.keyboard.press("c")
@@ -94,9 +96,9 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     answered(page)
     fit(page)
     shot(page, "inside-4-preview")
-    assert "left as it is" in notebook.ask("ed.draft.preview().__str__()")
+    assert "left as it is" in str(ed.draft.preview())
     # a placeholder that the plan makes can be clicked as any op
-    made = notebook.ask("ed.draft.effect.copies[0].placeholders[0].name")
+    made = ed.draft.effect.copies[0].placeholders[0].name
     box(page, made, "destination").click()
     page.locator(".gs-inspector", has_text=made.rpartition("/")[2]).get_by_text("Placeholder", exact=True).wait_for(
         state="attached"
@@ -119,22 +121,21 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     page.wait_for_selector(".gs-pane-destination .gs-box")
     fit(page)
     shot(page, "inside-6-edit")
-    assert notebook.ask("[type(step).__name__ for step in ed.draft.steps]") == ["InlineStep", "RemoveStep"]
+    assert [type(step).__name__ for step in ed.draft.steps] == ["InlineStep", "RemoveStep"]
     apply(page)
     answered(page)
     shot(page, "inside-7-edited")
-    assert notebook.ask(f"[{last!r} in ed.snapshot.index, {outer!r} in ed.snapshot.index]") == [False, False]
+    assert not {last, outer} & set(ed.snapshot.index)
     page.keyboard.press("Control+z")
     said(page, "undone: ")
     answered(page)
-    assert notebook.ask(f"{outer!r} in ed.snapshot.index")
-    notebook.close()
+    assert outer in ed.snapshot.index
 
 
-def test_another_signature_is_chosen_from_the_list_at_the_top(page: Any, lab: Any, corpus: Any) -> None:
-    path = str(corpus.path("tf2_multi_signature_module"))
-    notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r})\ned"])
-    first, *others = notebook.ask("ed.opened.serving.names")
+def test_another_signature_is_chosen_from_the_list_at_the_top(page: Any, corpus: Any) -> None:
+    ed = gs.open(corpus.path("tf2_multi_signature_module"))
+    WidgetPage(page, ed.screen)
+    first, *others = ed.opened.serving.names
     button = page.get_by_role("button", name="Signatures and functions of the file")
     assert first in button.text_content()
     button.click()
@@ -144,27 +145,27 @@ def test_another_signature_is_chosen_from_the_list_at_the_top(page: Any, lab: An
     page.locator(".gs-serves", has_text=others[0]).wait_for()
     answered(page)
     shot(page, "served-3-other")
-    assert notebook.ask("ed.opened.serving.opened.removeprefix('function ')") == others[0]
-    notebook.close()
+    assert ed.opened.serving.opened.removeprefix("function ") == others[0]
 
 
-CLIPPED = """
-import tempfile, tensorflow as tf
 class Clipped(tf.Module):
+    """A module with a gradient of its own."""
+
     @tf.function(input_signature=[tf.TensorSpec([None], name="x")])
-    def __call__(self, x):
+    def __call__(self, x: Any) -> Any:
         @tf.custom_gradient
-        def clipped(x):
+        def clipped(x: Any) -> Any:
             y = tf.exp(x, name="inner")
             return y, lambda dy: tf.clip_by_value(dy * y, -0.1, 0.1)
+
         return tf.sin(clipped(x) * 2.0)
-module, path = Clipped(), tempfile.mkdtemp()
-tf.saved_model.save(module, path, signatures=module.__call__)
-"""
 
 
-def test_a_custom_gradient_unfolds_below_its_op(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, [f"{IMPORTS}\n{CLIPPED}\ned = gs.open(path)\ned"])
+def test_a_custom_gradient_unfolds_below_its_op(page: Any, tmp_path: Path) -> None:
+    module = Clipped()
+    tf.saved_model.save(module, tmp_path, signatures=module.__call__)
+    ed = gs.open(tmp_path)
+    WidgetPage(page, ed.screen)
     assert "gradient" in box(page, "IdentityN").text_content()
     shot(page, "gradient-folded")
     box(page, "IdentityN").dblclick()
@@ -181,5 +182,4 @@ def test_a_custom_gradient_unfolds_below_its_op(page: Any, lab: Any) -> None:
     said(page, "in the gradient of IdentityN: a copy leaves it as it is")
     page.locator(".gs-inspector", has_text="the gradient of IdentityN").wait_for()
     shot(page, "gradient-inside")
-    assert notebook.ask("ed.selection.names") == ["IdentityN/gradient/mul"]
-    notebook.close()
+    assert list(ed.selection.names) == ["IdentityN/gradient/mul"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from tests.browser.hands import IMPORTS, apply, box, fit, said, shot
-from tests.lab import open_notebook
+import tensorflow as tf
 
-BUILD = """
-import re
-def build():
+import graphsurgeon as gs
+from tests.browser.hands import apply, box, fit, said, shot
+from tests.widget.page import WidgetPage
+
+
+def build() -> Any:
     graph = tf.Graph()
 
     @tf.function
-    def scaled(a):
+    def scaled(a: Any) -> Any:
         return tf.nn.relu(a) * 2.0
 
     with graph.as_default():
@@ -34,36 +37,6 @@ def build():
             tf.add(read, side, name="done")
         tf.sigmoid(x, name="alone")
     return graph
-"""
-CELLS = [
-    IMPORTS + BUILD,
-    "graphs = [build() for _ in range(3)]\nhands = gs.open(graphs[0])\nview = hands.view()\nview",
-]
-METHODS = """
-typed = gs.open(graphs[1]).screen
-assert typed.find_like(["blocka/"])["count"] == 3
-typed.replace(["blocka/"], "Softplus")
-typed.rename("alone", "gate")
-typed.collapse(["tail/"], "tail_call")
-typed.inline(["PartitionedCall"])
-typed.reroute_control("before", "other")
-typed.insert_copy(["side/"], "first:0", "again")
-typed.apply()
-typed.bypass("read")
-typed.on_copies("late")
-typed.apply()
-"""
-CODE = """
-edited = {"graph": graphs[2]}
-exec(code, edited)
-edited["graph"] = edited["done"].graph
-exec(later, edited)
-"""
-#: Functions have numbers in their names that count on; all else must be the same.
-SAME = """
-made = [hands.graph, typed.destination.graph, edited["done"].graph]
-texts = [re.sub(r"(__inference_[a-z_]+_)\\d+", r"\\1", str(g.as_graph_def())) for g in made]
-"""
 
 
 def choose(page: Any, of: str, item: str, shown: str = "") -> None:
@@ -82,8 +55,10 @@ def answer(page: Any, **fields: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, CELLS)
+def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any) -> None:
+    graphs = [build() for _ in range(3)]
+    hands = gs.open(graphs[0])
+    WidgetPage(page, hands.screen)
     box(page, "blocka/").wait_for()
     fit(page)
 
@@ -122,30 +97,46 @@ def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any, lab: Any)
     answer(page, Scope_of_the_copy="again")
     said(page, "a copy of side/cos, side/sin will stand behind first:0")
     shot(page, "wide-plan")
-    notebook.run("code = hands.draft.to_code()")
+    code = hands.draft.to_code()
     apply(page)
     shot(page, "wide-applied")
 
     # on copies: nothing that exists is touched
-    notebook.run("before = hands.graph")
+    before = hands.graph
     choose(page, "read", "Bypass it")
     said(page, "read will be bypassed, in a new graph")
     choose(page, "read", "Make its edits on copies")
     shot(page, "wide-copies")
     answer(page, Scope_of_the_copies="late")
     said(page, "the edits so far will be made on copies under late/")
-    notebook.run("later = hands.draft.to_code()")
+    later = hands.draft.to_code()
     apply(page)
-    assert notebook.ask("hands.graph is before")
+    assert hands.graph is before
 
-    notebook.run(METHODS)
-    notebook.run(CODE)
-    notebook.run(SAME)
-    assert notebook.ask("len(set(texts))") == 1
-    types = notebook.ask("[op.type for op in hands.graph.get_operations()]")
+    typed = gs.open(graphs[1]).screen
+    assert typed.find_like(["blocka/"])["count"] == 3
+    typed.replace(["blocka/"], "Softplus")
+    typed.rename("alone", "gate")
+    typed.collapse(["tail/"], "tail_call")
+    typed.inline(["PartitionedCall"])
+    typed.reroute_control("before", "other")
+    typed.insert_copy(["side/"], "first:0", "again")
+    typed.apply()
+    typed.bypass("read")
+    typed.on_copies("late")
+    typed.apply()
+    edited: dict[str, Any] = {"graph": graphs[2]}
+    exec(code, edited)
+    edited["graph"] = edited["done"].graph
+    exec(later, edited)
+    # functions have numbers in their names that count on; all else must be the same
+    made = [hands.graph, typed.destination.graph, edited["done"].graph]
+    texts = {re.sub(r"(__inference_[a-z_]+_)\d+", r"\1", str(g.as_graph_def())) for g in made}
+    assert len(texts) == 1
+    types = [op.type for op in hands.graph.get_operations()]
     assert types.count("Softplus") == 3
     assert "Neg" not in types
-    assert notebook.ask("[op.name for op in hands.graph.get_operation_by_name('done').control_inputs]") == ["other"]
-    assert notebook.ask("hands.graph.get_operation_by_name('read').inputs[0].name") == "again/side/sin:0"
-    assert notebook.ask("hands.graph.get_operation_by_name('late/done').inputs[0].name") == "again/side/sin:0"
-    notebook.close()
+    op = hands.graph.get_operation_by_name
+    assert [one.name for one in op("done").control_inputs] == ["other"]
+    assert op("read").inputs[0].name == "again/side/sin:0"
+    assert op("late/done").inputs[0].name == "again/side/sin:0"

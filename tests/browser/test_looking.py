@@ -1,19 +1,21 @@
-"""What is shown and in which colours, by hand in a real notebook: menus, keys, legend, values, functions."""
+"""What is shown and in which colours, by hand: menus, keys, legend, values, functions."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import IMPORTS, box, fit, said, shot
-from tests.lab import open_notebook
-from tests.until import until
+import tensorflow as tf
 
-BUILD = """
-def build():
+import graphsurgeon as gs
+from tests.browser.hands import answered, box, fit, said, shot
+from tests.widget.page import WidgetPage
+
+
+def build() -> Any:
     graph = tf.Graph()
 
     @tf.function
-    def scaled(a):
+    def scaled(a: Any) -> Any:
         return tf.nn.relu(a) * 2.0
 
     with graph.as_default():
@@ -25,8 +27,6 @@ def build():
         loss = tf.reduce_mean(scaled(h), name="loss")
         tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(loss)
     return graph
-"""
-CELLS = [IMPORTS + BUILD, "ed = gs.open(build())\nview = ed.view()\nview"]
 
 
 def choose(page: Any, button: str, item: str) -> None:
@@ -35,10 +35,11 @@ def choose(page: Any, button: str, item: str) -> None:
     page.locator(".gs-menu .gs-choice", has_text=item).click()
 
 
-def test_looking_by_hand(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, CELLS)
+def test_looking_by_hand(page: Any) -> None:
+    ed = gs.open(build())
+    WidgetPage(page, ed.screen)
     box(page, "gradients/").wait_for()
-    before = notebook.ask("ed.snapshot.fingerprint")
+    before = ed.snapshot.fingerprint
 
     # depth, gradients and helpers, from the menu and by a key
     choose(page, "What is shown", "Fold all scopes")
@@ -72,11 +73,12 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     assert tinted.count() == 3
     page.locator(".gs-legend-entry", has_text="3 ×").click()
     page.wait_for_function("document.querySelectorAll('.gs-box.gs-faded').length === 3")
-    assert until(lambda: notebook.ask("ed.screen.traits()['look']['faded'] == ['c0']"))  # the page fades at once
+    answered(page)  # the page fades at once
+    assert ed.screen.traits()["look"]["faded"] == ["c0"]
     shot(page, "looking-structure")
     page.locator(".gs-legend-entry", has_text="3 ×").click()
     page.wait_for_function("document.querySelectorAll('.gs-box.gs-faded').length === 0")
-    notebook.ask("ed.paint({'layera/mm': 3.0, 'layerb/mm': 1.0, 'layerc/mm': 0.5}, 'ms') is ed")
+    ed.paint({"layera/mm": 3.0, "layerb/mm": 1.0, "layerc/mm": 0.5}, "ms")
     page.locator(".gs-legend-title", has_text="ms").wait_for()
     assert "3 ms" in box(page, "layera/").get_attribute("aria-label")
     shot(page, "looking-values")
@@ -91,7 +93,9 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     page.get_by_role("button", name="Fetch the value").click()
     page.locator(".gs-value", has_text="first values").wait_for()
     shot(page, "looking-inspector")
-    call = notebook.ask("[n for n, t in zip(ed.snapshot.names, ed.snapshot.types) if 'PartitionedCall' in t][0]")
+    call = next(
+        name for name, kind in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if "PartitionedCall" in kind
+    )
     fit(page)
     box(page, call).click()
     box(page, call).dblclick()
@@ -101,29 +105,20 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     said(page, f"1 op selected, inside {call}")
     page.keyboard.press("i")
     said(page, "Mark an output")
-    assert notebook.ask("list(ed.screen.state.marks.inputs)") == [f"{call}/Relu:0"]
+    assert list(ed.screen.state.marks.inputs) == [f"{call}/Relu:0"]
     shot(page, "looking-inside")
     box(page, f"{call}/").focus()
     page.keyboard.press("Enter")
     box(page, call).wait_for()
-    assert notebook.ask("ed.snapshot.fingerprint") == before
-    # keys stay in the widget, wherever in it somebody has clicked, and so do menus
+    assert ed.snapshot.fingerprint == before
+    # a key marks no text of the page, wherever in the widget it is pressed
     box(page, "x").click()
     for place in (".gs-title", ".gs-inspect-title", ".gs-status-text"):
         page.locator(place).first.click()
         page.keyboard.press("Control+a")
         page.keyboard.press("m")
         assert page.evaluate("() => getSelection().toString()") == ""
-    assert page.locator(".jp-MarkdownCell").count() == 0
     page.keyboard.press("Escape")
-    # so they do while the pointer is in it, where the notebook has the keyboard
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.content.node.focus()")
-    box(page, "x").hover()
-    assert page.evaluate("() => document.activeElement.closest('.gs') === null")
-    page.keyboard.press("m")
-    said(page, "fit. Go to one and press m")
-    page.keyboard.press("Escape")
-    assert page.locator(".jp-MarkdownCell").count() == 0
     box(page, "x").click()
     about = {"bubbles": True, "cancelable": True, "clientX": 200, "clientY": 200}
     page.locator(".gs-pane-source .gs-canvas").dispatch_event("contextmenu", about)  # beside all boxes
@@ -131,8 +126,3 @@ def test_looking_by_hand(page: Any, lab: Any) -> None:
     page.keyboard.press("Control+a")
     assert page.evaluate("() => getSelection().toString()") == ""
     page.keyboard.press("Escape")
-    for place in (".gs-outline", ".gs-status-text", ".gs-title"):
-        page.locator(place).first.click(button="right")
-    assert page.locator(".lm-Menu-item").count() == 0
-
-    notebook.close()

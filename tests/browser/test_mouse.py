@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, answered, box, fit, painted, said, shot
-from tests.lab import open_notebook
+import tensorflow as tf
 
-CELLS = [IMPORTS + BUILD, "ed = gs.open(build())\nview = ed.view()\nview"]
-TWO = [
-    IMPORTS + BUILD,
-    "home = tf.Graph()\nwith home.as_default():\n"
-    "    tf.compat.v1.placeholder(tf.float32, [None, 2], name='camera')\n"
-    "net, app = gs.open(build(), title='net'), gs.open(home, title='app')\n"
-    "view = app.view(net)\nview",
-]
+import graphsurgeon as gs
+from tests.browser.hands import answered, box, build, fit, painted, said, shot
+from tests.widget.page import WidgetPage
 
 #: The middle of the edge between two boxes, in the window.
 MIDDLE = """([a, b]) => {
@@ -45,8 +39,9 @@ def middle(what: Any) -> tuple[float, float]:
     return at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
 
 
-def test_a_lasso_selects_what_it_goes_around(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, CELLS)
+def test_a_lasso_selects_what_it_goes_around(page: Any) -> None:
+    ed = gs.open(build())
+    WidgetPage(page, ed.screen)
     shown(page)
     box(page, "x").click()
     fit(page)
@@ -77,11 +72,14 @@ def test_a_lasso_selects_what_it_goes_around(page: Any, lab: Any) -> None:
     chosen = page.locator(".gs-pane-source .gs-box.gs-selected").evaluate_all("found => found.map(e => e.dataset.name)")
     assert set(chosen) == wanted
     shot(page, "lasso-selected")
-    notebook.close()
 
 
-def test_a_box_dragged_to_the_other_pane_is_copied_there(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, TWO)
+def test_a_box_dragged_to_the_other_pane_is_copied_there(page: Any) -> None:
+    home = tf.Graph()
+    with home.as_default():
+        tf.compat.v1.placeholder(tf.float32, [None, 2], name="camera")
+    net, app = gs.open(build(), title="net"), gs.open(home, title="app")
+    WidgetPage(page, app.view(net))
     box(page, "rest").wait_for()
     shown(page)
     page.mouse.move(*middle(box(page, "rest")))
@@ -93,19 +91,19 @@ def test_a_box_dragged_to_the_other_pane_is_copied_there(page: Any, lab: Any) ->
     said(page, "will be copied to copy/")
     box(page, "copy/rest", "destination").wait_for()
     shot(page, "carried")
-    assert "copy/rest" in notebook.ask("app.draft.effect.new_names")
+    assert "copy/rest" in app.draft.effect.new_names
     assert page.locator(".gs-canvas.gs-target").count() == 0
-    notebook.close()
 
 
-def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, CELLS)
+def test_strokes_across_edges_mark_what_they_cross(page: Any) -> None:
+    ed = gs.open(build())
+    WidgetPage(page, ed.screen)
     shown(page)
     box(page, "x").click()
     fit(page)
 
     # the region, dragged onto an edge, stands on it as a copy
-    notebook.run("ed.screen.set_boundary(['net/mm:0'], ['net/h:0'])")
+    ed.screen.set_boundary(["net/mm:0"], ["net/h:0"])
     box(page, "net/h").and_(page.locator(".gs-region")).wait_for()
     page.mouse.move(*middle(box(page, "net/h")))
     page.mouse.down()
@@ -114,10 +112,10 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
     shot(page, "region-on-edge")
     page.mouse.up()
     said(page, "a copy of net/h will stand behind net/mm:0")
-    assert notebook.ask("list(ed.draft.effect.new_names)") == ["copy/net/h"]
+    assert list(ed.draft.effect.new_names) == ["copy/net/h"]
     page.keyboard.press("Control+z")
     said(page, "taken back: ")
-    notebook.run("ed.screen.clear_boundary()")
+    ed.screen.clear_boundary()
     page.wait_for_function("() => !document.querySelector('.gs-region')")  # a stroke adds to what the page knows
     fit(page)
 
@@ -136,7 +134,7 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
         answered(page)
 
     def marks() -> Any:
-        return notebook.ask("[[t['tensor'] for t in view.boundary[end]] for end in ('inputs', 'outputs')]")
+        return [list(ed.screen.state.marks.inputs), list(ed.screen.state.marks.outputs)]
 
     stroke("other", "rest", "Alt")
     assert marks() == [["other:0"], []]
@@ -146,14 +144,15 @@ def test_strokes_across_edges_mark_what_they_cross(page: Any, lab: Any) -> None:
     shot(page, "stroked")
     stroke("y", "total", "Alt", button="right")
     said(page, "will be cut off")
-    assert ".detach('y', side='outputs')" in notebook.ask("ed.draft.to_code()")
+    assert ".detach('y', side='outputs')" in ed.draft.to_code()
     assert page.locator(".gs-struck").count() == 0
-    notebook.close()
 
 
-def test_a_drop_on_nothing_boundaries_nearby_and_a_paste_in_another_widget(page: Any, lab: Any) -> None:
+def test_a_drop_on_nothing_boundaries_nearby_and_a_paste_in_another_widget(page: Any) -> None:
     page.set_viewport_size({"width": 1500, "height": 1800})
-    notebook = open_notebook(page, lab, [*CELLS, "other = gs.open(build(), title='other')\nother"])
+    ed, other = gs.open(build()), gs.open(build(), title="other")
+    WidgetPage(page, ed.screen)
+    WidgetPage(page, other.screen, more=True)
     first, second = page.locator(".gs").nth(0), page.locator(".gs").nth(1)
 
     def of(widget: Any, name: str) -> Any:
@@ -177,7 +176,7 @@ def test_a_drop_on_nothing_boundaries_nearby_and_a_paste_in_another_widget(page:
     first.locator(".gs-pane-source .gs-out[data-name='net/h']").wait_for()
     shot(page, "boundary-nearby")
     page.keyboard.press("Escape")
-    assert notebook.ask("ed.screen.state.marks.outputs") == []
+    assert list(ed.screen.state.marks.outputs) == []
 
     of(first, "rest").click()
     answered(page)
@@ -187,5 +186,4 @@ def test_a_drop_on_nothing_boundaries_nearby_and_a_paste_in_another_widget(page:
     answered(page)
     page.keyboard.press("Control+v")
     answered(page)
-    assert "copy/rest" in notebook.ask("other.draft.effect.new_names")
-    notebook.close()
+    assert "copy/rest" in other.draft.effect.new_names

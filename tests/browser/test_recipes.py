@@ -1,26 +1,32 @@
-"""Recipes by hand in a real notebook: what does not apply says why, dropout goes, and TFLite is asked what it lacks."""
+"""Recipes by hand: what does not apply says why, dropout goes, and TFLite is asked what it lacks."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
+import graphsurgeon as gs
 from graphsurgeon.plan.menu import PLAN, offered
-from tests.browser.hands import IMPORTS, answered, apply, box, painted, said, shot
-from tests.lab import open_notebook
-
-NET = """
-graph = tf.Graph()
-with graph.as_default():
-    x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
-    h = tf.nn.relu(tf.nn.softplus(x, name="soft"), name="act")
-    h = tf.compat.v1.nn.dropout(h, rate=0.5, seed=1, name="dropout")
-    y = tf.raw_ops.Betainc(a=h, b=h, x=h, name="beta")
-    tf.identity(y, name="y")
-"""
+from tests.browser.hands import answered, apply, box, painted, said, shot
+from tests.tf2 import tf1
+from tests.widget.page import WidgetPage
 
 
-def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, lab: Any) -> None:
-    opened = open_notebook(page, lab, [f"{IMPORTS}\n{NET}", "ed = gs.open(graph)\ned"])
+def net() -> Any:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [None, 4], name="x")
+        h = tf.nn.relu(tf.nn.softplus(x, name="soft"), name="act")
+        h = tf1.nn.dropout(h, rate=0.5, seed=1, name="dropout")
+        y = tf.raw_ops.Betainc(a=h, b=h, x=h, name="beta")
+        tf.identity(y, name="y")
+    return graph
+
+
+def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, notebook: Any) -> None:
+    notebook.gs, notebook.ed = gs, gs.open(net())
+    WidgetPage(page, notebook.ed.screen)
     box(page, "x").click()
     button = page.get_by_role("button", name="Recipes (Shift+R)")
     button.click()
@@ -59,7 +65,7 @@ def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, lab: Any) -> None:
     shot(page, "recipes-merge")
     form.get_by_role("button", name="Do it").click()
     page.locator(".gs-panel", has_text="merged = gs.recipes.merge(ed, other=ed, how='shared')").wait_for()
-    assert opened.ask("[sorted(merged.inputs), sorted(merged.outputs)]") == [["image"], ["first_y", "second_y"]]
+    assert [sorted(notebook.merged.inputs), sorted(notebook.merged.outputs)] == [["image"], ["first_y", "second_y"]]
     page.get_by_role("button", name="Recipes (Shift+R)").click()
     menu.get_by_role("menuitem", name="Check it for TFLite").click()
     dialog = page.get_by_role("dialog", name="Check it for TFLite")
@@ -71,26 +77,26 @@ def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, lab: Any) -> None:
     painted(page)
     shot(page, "recipes-checked")
     assert "Cut it off: outputs='act:0'" in panel.text_content()
-    opened.close()
 
 
-#: A net with something for most recipes, and what stands in their forms; those without a form are just chosen.
-ALL = """
-v1 = tf.compat.v1
-graph = tf.Graph()
-with graph.as_default(), v1.variable_scope("", use_resource=False):
-    x = v1.placeholder(tf.float32, [None, 4, 4, 1], name="x")
-    h = tf.nn.conv2d(tf.debugging.check_numerics(x, "x"), tf.ones([1, 1, 1, 2]), 1, "SAME", name="conv")
-    kept = [v1.get_variable(n, [2], initializer=v1.ones_initializer()) for n in ("mean", "variance")]
-    h, mean, variance = v1.nn.fused_batch_norm(h, [1.0, 1.0], [0.0, 0.0], name="bn")
-    learn = [v1.assign(a, 0.9 * a + 0.1 * b) for a, b in zip(kept, (mean, variance))]
-    w = v1.get_variable("w", [2], initializer=v1.ones_initializer())
-    h = tf.quantization.fake_quant_with_min_max_args(tf.nn.relu(h * w, name="act"))
-    h = tf.identity(v1.nn.dropout(h, rate=0.5, seed=1))
-    y = tf.nn.softmax(tf.reduce_sum(h, [1, 2]), name="y")
-    loss = tf.reduce_sum(y, name="loss")
-    v1.train.GradientDescentOptimizer(0.1).minimize(loss)
-"""
+def trained() -> Any:
+    """Returns a net with something for most recipes."""
+    graph = tf.Graph()
+    with graph.as_default(), tf1.variable_scope("", use_resource=False):
+        x = tf1.placeholder(tf.float32, [None, 4, 4, 1], name="x")
+        h = tf.nn.conv2d(tf.debugging.check_numerics(x, "x"), tf.ones([1, 1, 1, 2]), 1, "SAME", name="conv")
+        kept = [tf1.get_variable(n, [2], initializer=tf1.ones_initializer()) for n in ("mean", "variance")]
+        h, mean, variance = tf1.nn.fused_batch_norm(h, [1.0, 1.0], [0.0, 0.0], name="bn")
+        for average, value in zip(kept, (mean, variance), strict=True):
+            tf1.assign(average, 0.9 * average + 0.1 * value)
+        w = tf1.get_variable("w", [2], initializer=tf1.ones_initializer())
+        h = tf.quantization.fake_quant_with_min_max_args(tf.nn.relu(h * w, name="act"))
+        h = tf.identity(tf1.nn.dropout(h, rate=0.5, seed=1))
+        y = tf.nn.softmax(tf.reduce_sum(h, [1, 2]), name="y")
+        loss = tf.reduce_sum(y, name="loss")
+        tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return graph
+
 
 #: What is typed so that a recipe does something to it; of the others, their forms are looked at and left.
 TYPED = {
@@ -106,26 +112,26 @@ TYPED = {
 }
 
 
-#: Another, which begins and ends as a detector does, and its checkpoint with averages.
-DETECTOR = """
-v1 = tf.compat.v1
-graph = tf.Graph()
-with graph.as_default():
-    data = v1.placeholder(tf.string, [], name="x")
-    image = tf.image.resize(tf.cast(tf.image.decode_jpeg(data, 3), tf.float32)[None], [4, 4])
-    h = tf.nn.conv2d(tf.multiply(image, 0.1), tf.ones([1, 1, 3, 4]), 1, "SAME", name="conv")
-    h, *_ = v1.nn.fused_batch_norm(h, [1.0] * 4, [0.0] * 4, [0.0] * 4, [1.0] * 4, is_training=False)
-    h = v1.nn.dropout(tf.identity(tf.reduce_mean(h, [1, 2])), rate=0.5, seed=1)
-    w = v1.get_variable("w", [4, 6], initializer=v1.ones_initializer())
-    h = tf.matmul(h, w, name="logits")
-    boxes, scores = tf.sigmoid(h[:, :4]), tf.nn.softmax(h[:, 4:])
-    tf.argmax(scores, 1, name="best")
-    tf.identity(tf.image.non_max_suppression(boxes, scores[:, 0], 5), name="kept")
-    tf.train.ExponentialMovingAverage(0.5).apply([w])
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        v1.train.Saver().save(session, "averages.ckpt", write_meta_graph=False)
-"""
+def detector() -> Any:
+    """Returns a net that begins and ends as a detector does, and writes its checkpoint with averages."""
+    graph = tf.Graph()
+    with graph.as_default():
+        data = tf1.placeholder(tf.string, [], name="x")
+        image = tf.image.resize(tf.cast(tf.image.decode_jpeg(data, 3), tf.float32)[None], [4, 4])
+        h = tf.nn.conv2d(tf.multiply(image, 0.1), tf.ones([1, 1, 3, 4]), 1, "SAME", name="conv")
+        h, *_ = tf1.nn.fused_batch_norm(h, [1.0] * 4, [0.0] * 4, [0.0] * 4, [1.0] * 4, is_training=False)
+        h = tf1.nn.dropout(tf.identity(tf.reduce_mean(h, [1, 2])), rate=0.5, seed=1)
+        w = tf1.get_variable("w", [4, 6], initializer=tf1.ones_initializer())
+        h = tf.matmul(h, w, name="logits")
+        boxes, scores = tf.sigmoid(h[:, :4]), tf.nn.softmax(h[:, 4:])
+        tf.argmax(scores, 1, name="best")
+        tf.identity(tf.image.non_max_suppression(boxes, scores[:, 0], 5), name="kept")
+        tf.train.ExponentialMovingAverage(0.5).apply([w])
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            tf1.train.Saver().save(session, "averages.ckpt", write_meta_graph=False)
+    return graph
+
 
 OF_A_DETECTOR = {
     "strip_identities": {"Outputs": "best:0"},
@@ -178,8 +184,9 @@ def walk(page: Any, typed: dict[str, dict[str, str]]) -> dict[str, list[str]]:
     return outcome
 
 
-def test_each_entry_of_the_menu_is_done_or_says_why_not(page: Any, lab: Any) -> None:
-    opened = open_notebook(page, lab, [f"{IMPORTS}\n{ALL}", "ed = gs.open(graph)\ned"])
+def test_each_entry_of_the_menu_is_done_or_says_why_not(page: Any, notebook: Any) -> None:
+    notebook.gs, notebook.ed = gs, gs.open(trained())
+    WidgetPage(page, notebook.ed.screen)
     box(page, "x").click()
     assert walk(page, TYPED) == {
         "steps": ["for_inference", "strip_training", "strip_checks", "settle_batch_norm", "strip_quantization",
@@ -191,11 +198,11 @@ def test_each_entry_of_the_menu_is_done_or_says_why_not(page: Any, lab: Any) -> 
                 "use_averages"],
         "refused": [],
     }  # fmt: skip
-    opened.close()
 
 
-def test_what_a_detector_begins_and_ends_with_is_cut_and_its_averages_are_read(page: Any, lab: Any) -> None:
-    opened = open_notebook(page, lab, [f"{IMPORTS}\n{DETECTOR}", "ed = gs.open(graph)\ned"])
+def test_what_a_detector_begins_and_ends_with_is_cut_and_its_averages_are_read(page: Any, notebook: Any) -> None:
+    notebook.gs, notebook.ed = gs, gs.open(detector())
+    WidgetPage(page, notebook.ed.screen)
     box(page, "x").click()
     found = walk(page, OF_A_DETECTOR)
     assert found["steps"] == ["strip_dropout", "strip_identities", "fold_batch_norm", "cut_preprocessing",
@@ -203,5 +210,4 @@ def test_what_a_detector_begins_and_ends_with_is_cut_and_its_averages_are_read(p
     assert found["report"] == ["restore_averages", "rename_checkpoint"]
     assert found["editors"] == ["merge"]
     assert found["refused"] == []
-    assert opened.ask("tf.train.load_checkpoint('renamed.ckpt').has_tensor('v')") is True
-    opened.close()
+    assert tf.train.load_checkpoint("renamed.ckpt").has_tensor("v")
