@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import IMPORTS, Traffic, painted, shot
-from tests.lab import open_notebook
+import graphsurgeon as gs
+from tests.browser.hands import Traffic, painted, shot
 from tests.until import until
+from tests.widget.page import WidgetPage
 
 
-def test_a_picture_to_click_and_silent_looking(page: Any, lab: Any, corpus: Any) -> None:
+def test_a_picture_to_click_and_silent_looking(page: Any, corpus: Any) -> None:
     traffic = Traffic(page)
-    path = str(corpus.path("slim_resnet152_16tower_train"))
-    notebook = open_notebook(page, lab, [f"{IMPORTS}\ned = gs.open({path!r})\ned"])
+    ed = gs.open(corpus.path("slim_resnet152_16tower_train"))
+    WidgetPage(page, ed.screen)
     page.locator(".gs-box").first.click()
     page.locator(".gs-box.gs-selected").wait_for()
     page.locator(".gs-inspect-list").first.wait_for()
     assert 8 <= page.locator(".gs-box").count() <= 60
-    assert notebook.ask("ed.snapshot.size > 40_000")
+    assert ed.snapshot.size > 40_000
     shot(page, "large")
 
     traffic.settle()
@@ -52,4 +53,3 @@ def test_a_picture_to_click_and_silent_looking(page: Any, lab: Any, corpus: Any)
     page.locator(".gs-box.gs-selected").last.wait_for()
     until(lambda: painted(page) or traffic.asked)
     assert traffic.asked[0] == "select", f"looking around asked the kernel: {traffic.asked}"
-    notebook.close()

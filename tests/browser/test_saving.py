@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from tests.browser.hands import BUILD, IMPORTS, answered, box, shot
-from tests.lab import open_notebook
+import graphsurgeon as gs
+from tests.browser.hands import answered, box, build, shot
+from tests.widget.page import WidgetPage
 
 
-def test_a_file_that_is_there_is_replaced_only_where_somebody_says_so(page: Any, lab: Any) -> None:
-    old = lab.root / "there.pb"
+def test_a_file_that_is_there_is_replaced_only_where_somebody_says_so(page: Any, notebook: Any) -> None:
+    old = Path("there.pb")
     old.write_text("old")
-    notebook = open_notebook(page, lab, [IMPORTS + BUILD, "gs.open(build())"])
+    WidgetPage(page, gs.open(build()).screen)
     box(page, "y").wait_for()
     dialog, button = page.locator(".gs-dialog"), page.get_by_role("button", name="Save", exact=True).first
 
@@ -33,4 +35,3 @@ def test_a_file_that_is_there_is_replaced_only_where_somebody_says_so(page: Any,
     page.locator(".gs-panel", has_text="graph def").wait_for()
     shot(page, "saving-replaced")
     assert "y" in {node.name for node in tf.compat.v1.GraphDef.FromString(old.read_bytes()).node}
-    notebook.close()

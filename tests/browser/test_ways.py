@@ -4,43 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.hands import BUILD, IMPORTS, answered, apply, at_keys, box, connect, fit, painted, said, shot
-from tests.lab import open_notebook
-from tests.until import until
+import numpy as np
+import tensorflow as tf
 
-CELLS = [
-    IMPORTS + BUILD,
-    "graphs = [build() for _ in range(3)]\nhands = gs.open(graphs[0])\nview = hands.view()\nview",
-]
+import graphsurgeon as gs
+from tests.browser.hands import answered, apply, at_keys, box, build, connect, fit, painted, said, shot
+from tests.widget.page import WidgetPage
 
-#: The same surgery by methods.
-METHODS = """
-typed = gs.open(graphs[1]).screen
-typed.mark_input("x")
-typed.mark_output("y")
-typed.copy()
-typed.connect("other:0", to="copy/net/mm", input=0)
-typed.undo()
-typed.redo()
-typed.apply()
-typed.undo()
-typed.redo()
-"""
 
-#: The same surgery by the code the screen printed.
-CODE = "exec(code, {'graph': graphs[2]})"
-
-SAME = """
-def state(graph):
-    held = {key: [getattr(x, "name", str(x)) for x in graph.get_collection(key)]
-            for key in graph.get_all_collection_keys()}
+def state(graph: tf.Graph) -> tuple[bytes, dict[str, list[str]]]:
+    """Returns the nodes and the collections of a graph."""
+    held = {
+        key: [getattr(one, "name", str(one)) for one in graph.get_collection(key)]
+        for key in graph.get_all_collection_keys()
+    }
     return graph.as_graph_def().SerializeToString(deterministic=True), held
-states = [state(g) for g in graphs]
-"""
 
 
-def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
-    notebook = open_notebook(page, lab, CELLS)
+def test_gestures_methods_and_code(page: Any) -> None:
+    graphs = [build() for _ in range(3)]
+    hands = gs.open(graphs[0])
+    WidgetPage(page, hands.screen)
     box(page, "x").click()
     page.keyboard.press("i")
     box(page, "y").click()
@@ -56,26 +40,27 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     # undo and redo of a step, by keys
     page.keyboard.press("Control+z")
     said(page, "taken back: connect")
-    assert notebook.ask("len(hands.draft)") == 1
+    assert len(hands.draft) == 1
     page.keyboard.press("Control+Shift+Z")
     said(page, "done again: connect")
-    assert notebook.ask("len(hands.draft)") == 2
-    notebook.run("code = hands.draft.to_code()")
+    assert len(hands.draft) == 2
+    code = hands.draft.to_code()
     page.get_by_role("tab", name="Code").click()
-    assert page.locator(".gs-code pre").text_content() == notebook.ask("code")
+    assert page.locator(".gs-code pre").text_content() == code
 
     # apply, then undo and redo of what was applied
     apply(page)
     assert page.locator(".gs-pane-destination").is_hidden()
     assert box(page, "copy/").evaluate("g => g.classList.contains('gs-selected')")
-    assert notebook.ask("list(hands.selection.names) == [n for n in hands.selection.graph.names if n[:5] == 'copy/']")
+    answered(page)
+    assert list(hands.selection.names) == [name for name in hands.selection.graph.names if name.startswith("copy/")]
     page.keyboard.press("Control+z")
     said(page, "undone:")
-    assert notebook.ask("sorted(hands.orphans)[0]").startswith("copy/")
+    assert sorted(hands.orphans)[0].startswith("copy/")
     box(page, "copy/").wait_for(state="detached")
     page.keyboard.press("Control+Shift+Z")
     said(page, "done again:")
-    assert until(lambda: notebook.ask("not hands.orphans"))
+    assert not hands.orphans
 
     # the strip of the history: one stands at its beginning, and at its end again
     page.get_by_role("tab", name="History").click()
@@ -88,15 +73,23 @@ def test_gestures_methods_and_code(page: Any, lab: Any) -> None:
     strip.last.click()
     said(page, "the graph after copy")
     box(page, "copy/").wait_for()
-    assert notebook.ask("not hands.orphans")
+    assert not hands.orphans
 
-    notebook.run(METHODS)
-    notebook.run(CODE)
-    notebook.run(SAME)
-    assert notebook.ask("len(graphs[0].get_operations()) > len(build().get_operations())")
-    assert notebook.ask("states[0] == states[1]"), "the gestures did not do what the methods do"
-    assert notebook.ask("states[0] == states[2]"), "the gestures did not do what the code does"
-    notebook.close()
+    typed = gs.open(graphs[1]).screen
+    typed.mark_input("x")
+    typed.mark_output("y")
+    typed.copy()
+    typed.connect("other:0", to="copy/net/mm", input=0)
+    typed.undo()
+    typed.redo()
+    typed.apply()
+    typed.undo()
+    typed.redo()
+    exec(code, {"graph": graphs[2]})
+    states = [state(graph) for graph in graphs]
+    assert len(graphs[0].get_operations()) > len(build().get_operations())
+    assert states[0] == states[1], "the gestures did not do what the methods do"
+    assert states[0] == states[2], "the gestures did not do what the code does"
 
 
 #: Whether a box lies in a ring of what leads to the box under the pointer, or comes from it.
@@ -106,20 +99,12 @@ RINGED = """(g, way) => {
   return g.closest('svg').querySelector(`.gs-flow.gs-${way} .gs-ring`).isPointInFill(middle);
 }"""
 
-#: What is dragged and pasted, by methods.
-DRAGGED = """
-typed = gs.open(graphs[1]).screen
-typed.connect("other:0", to="net/mm", input=0)
-typed.hold(["y"])
-typed.paste(keep=True)
-typed.duplicate(["rest"])
-typed.apply()
-"""
 
-
-def test_drags_methods_and_code(page: Any, lab: Any) -> None:
+def test_drags_methods_and_code(page: Any) -> None:
     page.set_default_timeout(20_000)
-    notebook = open_notebook(page, lab, CELLS)
+    graphs = [build() for _ in range(3)]
+    hands = gs.open(graphs[0])
+    WidgetPage(page, hands.screen)
     box(page, "net/").focus()
     if not box(page, "net/mm").count():
         page.keyboard.press("Enter")
@@ -145,7 +130,7 @@ def test_drags_methods_and_code(page: Any, lab: Any) -> None:
     page.keyboard.press("Escape")
     page.mouse.up()
     assert page.locator(".gs-struck").count() == 0
-    assert notebook.ask("hands.screen.region is None")
+    assert hands.screen.region is None
 
     # from a port to a box, which asks for the input
     _over(page, box(page, "other"))
@@ -169,17 +154,20 @@ def test_drags_methods_and_code(page: Any, lab: Any) -> None:
     answered(page)
     page.keyboard.press("Control+d")
     said(page, "will be copied to copy_2/")
-    notebook.run("code = hands.draft.to_code()")
+    code = hands.draft.to_code()
     apply(page)
-    notebook.run(DRAGGED)
-    notebook.run("scope = {'graph': graphs[2]}\nexec(code, scope)")
-    notebook.run(
-        "made = [hands.graph, typed.destination.graph, scope['ed'].graph]\n"
-        "nodes = [g.as_graph_def().SerializeToString(deterministic=True) for g in made]"
-    )
-    assert notebook.ask("nodes[0] == nodes[1]"), "the gestures did not do what the methods do"
-    assert notebook.ask("nodes[0] == nodes[2]"), "the gestures did not do what the code does"
-    notebook.close()
+    typed = gs.open(graphs[1]).screen
+    typed.connect("other:0", to="net/mm", input=0)
+    typed.hold(["y"])
+    typed.paste(keep=True)
+    typed.duplicate(["rest"])
+    typed.apply()
+    scope: dict[str, Any] = {"graph": graphs[2]}
+    exec(code, scope)
+    made = [hands.graph, typed.destination.graph, scope["ed"].graph]
+    nodes = [graph.as_graph_def().SerializeToString(deterministic=True) for graph in made]
+    assert nodes[0] == nodes[1], "the gestures did not do what the methods do"
+    assert nodes[0] == nodes[2], "the gestures did not do what the code does"
 
 
 def _over(page: Any, what: Any) -> None:
@@ -188,19 +176,17 @@ def _over(page: Any, what: Any) -> None:
     page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2, steps=4)
 
 
-def test_two_graphs(page: Any, lab: Any) -> None:
-    cells = [
-        IMPORTS + BUILD,
-        "session = tf.compat.v1.Session(graph=build())\n"
-        "with session.graph.as_default():\n    session.run(tf.compat.v1.global_variables_initializer())\n"
-        "home = tf.Graph()\nwith home.as_default():\n"
-        "    camera = tf.compat.v1.placeholder(tf.float32, [None, 2], name='camera')\n"
-        "    tf.multiply(camera, 2.0, name='scaled')\n"
-        "source, app = gs.open(session, title='net'), gs.open(home, title='app')\n"
-        "before = source.graph.as_graph_def().SerializeToString(deterministic=True)\n"
-        "view = app.view(source)\nview",
-    ]
-    notebook = open_notebook(page, lab, cells)
+def test_two_graphs(page: Any) -> None:
+    session = tf.compat.v1.Session(graph=build())
+    with session.graph.as_default():
+        session.run(tf.compat.v1.global_variables_initializer())
+    home = tf.Graph()
+    with home.as_default():
+        camera = tf.compat.v1.placeholder(tf.float32, [None, 2], name="camera")
+        tf.multiply(camera, 2.0, name="scaled")
+    source, app = gs.open(session, title="net"), gs.open(home, title="app")
+    before = source.graph.as_graph_def().SerializeToString(deterministic=True)
+    WidgetPage(page, app.view(source))
     assert page.locator(".gs-pane-title").all_text_contents() == ["net", "app"]
     box(page, "x").click()
     page.keyboard.press("i")
@@ -217,11 +203,9 @@ def test_two_graphs(page: Any, lab: Any) -> None:
     apply(page)
     assert page.locator(".gs-pane-destination .gs-is-new").count() == 0
     box(page, "copy/net/mm", "destination").wait_for()
-    assert notebook.ask("before == source.graph.as_graph_def().SerializeToString(deterministic=True)")
-    notebook.run(
-        "feed = np.random.RandomState(0).rand(5, 2).astype('float32')\n"
-        "want = session.run('y:0', {'x:0': 2 * feed})\n"
-        "got = app.session().run('copy/y:0', {'camera:0': feed})"
-    )
-    assert notebook.ask("bool((want == got).all() and (got > 0).any())")
-    notebook.close()
+    assert before == source.graph.as_graph_def().SerializeToString(deterministic=True)
+    feed = np.random.RandomState(0).rand(5, 2).astype("float32")
+    want = session.run("y:0", {"x:0": 2 * feed})
+    got = app.session().run("copy/y:0", {"camera:0": feed})
+    assert (want == got).all()
+    assert (got > 0).any()

@@ -33,6 +33,7 @@ class Channel:
 
     Attributes:
         address: of the WebSocket.
+        kernel: handles the requests.
         published: the number of messages that the widget has sent.
     """
 
@@ -41,7 +42,7 @@ class Channel:
         self._loop, port = _served()
         self._socket: Any = None
         self._unsent: list[str] = []
-        self._kernel = ThreadPoolExecutor(1, "kernel")
+        self.kernel = ThreadPoolExecutor(1, "kernel")
         self.address = f"ws://127.0.0.1:{port}/comm/{widget.model_id}"
         _CHANNELS[widget.model_id] = self
         widget.comm.publish_msg = self._publish
@@ -49,7 +50,7 @@ class Channel:
     def close(self) -> None:
         """Closes the widget, as its cell does when it runs again."""
         _CHANNELS.pop(self._widget.model_id, None)
-        self._kernel.shutdown()
+        self.kernel.shutdown()
         self._widget.close()
 
     def opened(self, socket: Any) -> None:
@@ -63,7 +64,7 @@ class Channel:
         """Hands a message of the page to the widget."""
         if self._answered:
             message = {"content": {"data": {"method": "custom", "content": json.loads(text)}}, "buffers": []}
-            self._kernel.submit(self._widget.comm.handle_msg, message)
+            self.kernel.submit(self._widget.comm.handle_msg, message)
 
     def _publish(self, kind: str, data: Any = None, *_: Any, **__: Any) -> None:
         if kind == "comm_msg":

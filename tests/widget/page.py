@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,10 @@ class WidgetPage:
         self.page.wait_for_function(
             "verb => (!verb || sent.some(m => m.verb === verb)) && answered === sent.length", arg=verb
         )
+
+    def cell(self, code: Callable[[], Any]) -> Any:
+        """Runs code where a notebook's cell runs, after the requests that came before; returns its value."""
+        return self._channel.kernel.submit(code).result()
 
     @property
     def sent(self) -> list[tuple[str, dict[str, Any]]]:
