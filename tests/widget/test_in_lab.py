@@ -38,6 +38,25 @@ def test_round_trip(page, server):
     opened.close()
 
 
+def test_keys_for_a_cell_do_nothing_to_the_widget_under_the_pointer(page, server):
+    opened = open_notebook(page, server, [*CELLS, "runs = globals().get('runs', 0) + 1"])
+    page.wait_for_selector(".gs-box")
+    opened.run("heard = []; w.on_msg(lambda _widget, message, _buffers: heard.append(message['verb']))")
+    opened.run("screen.mark_output('softmax2:0'); screen.copy('copy')")
+    page.wait_for_selector(".gs-pane-destination .gs-box")
+    cells = page.locator(".jp-CodeCell:visible")
+    cells.nth(1).locator(".jp-InputPrompt").click()
+    page.locator(".gs-pane-source .gs-box").first.hover()
+    for key in ("Delete", "Control+z", "c", "Control+Enter"):
+        page.keyboard.press(key)
+    until(lambda: opened.ask("runs") == 2)
+    assert page.locator(".gs-tab[data-tab=steps]").is_visible()
+    page.keyboard.press("x")  # cuts the cell
+    until(lambda: cells.count() == 1)
+    assert opened.ask("heard") == []
+    opened.close()
+
+
 def test_the_theme_is_followed_live(page, lab):
     opened = open_notebook(page, lab, CELLS)
     page.wait_for_selector(".gs-box")

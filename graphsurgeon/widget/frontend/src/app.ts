@@ -512,16 +512,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
     else hands.do(action, e.key);
   });
 
-  // while the pointer is here, a key that means something here means nothing to the notebook, whoever has the focus
-  const near = (e: KeyboardEvent): void => {
-    const target = e.target as HTMLElement;
-    if (root.contains(target) || types(target) || target.isContentEditable || popup.open) return;
-    if (!status.element.dispatchEvent(new KeyboardEvent("keydown", e))) handled(e);
-  };
-  const listen = (on: boolean) => (on ? window.addEventListener : window.removeEventListener)("keydown", near, true);
-  root.addEventListener("pointerenter", () => listen(true));
-  root.addEventListener("pointerleave", () => listen(false));
-
   root.addEventListener("keyup", e => {
     if (e.key === " " && panes[store.now.active].pointer.release()) hands.do(e.ctrlKey || e.metaKey ? "toggle" : "select");
   });
@@ -563,7 +553,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
   return () => {
     clearTimeout(soon);
     for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);
-    listen(false);
     size?.disconnect();
     space.stop();
     theme.stop();
