@@ -219,7 +219,8 @@ def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Colle
     why = "" if load and not load.startswith(_RESTORE) else _harmless(one.node.op, origin)
     if not why and texts and not origin.fed and not origin.unknown and all(text in assets for text in texts):
         why = "a file of the model" if kind not in (WRITES, CODE) else ""
-    return Risk(one.name, one.node.op, kind, known.reason, ", ".join(texts), load, why)
+    reason = "runs a module that cannot be read" if known.calls and origin.unknown else known.reason
+    return Risk(one.name, one.node.op, kind, reason, ", ".join(texts), load, why)
 
 
 def _harmless(kind: str, origin: _Origin) -> str:
@@ -290,6 +291,9 @@ class _Reader:
             if place not in attributes:
                 return _Origin(frozenset({""}))  # its default: none
             value = attributes[place]
+            if one.known.calls is not None:
+                called = one.known.calls(value.s)
+                return _Origin(unknown=True) if called is None else _Origin(frozenset(called or {""}))
             texts = value.list.s if value.WhichOneof("value") == "list" else [value.s]
             return _Origin(frozenset(text.decode("utf-8", "replace") for text in texts) or frozenset({""}))
         inputs = [text for text in one.node.input if text[:1] != "^"]

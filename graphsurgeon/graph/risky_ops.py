@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
+
+from .stablehlo import library_calls
 
 #: The kinds of risks, the worst first.
 KINDS = ("writes files", "opens the network", "calls Python", "runs other code", "ends the process", "reads files")
@@ -18,6 +21,8 @@ class RiskyOp(NamedTuple):
         path: where the path, address or token stands: which input, or the name of an attribute; None: nowhere.
         harmless: it does nothing where the path is one of these; one that ends in ``://`` stands for all that begin so.
         only: it does something only where the path begins with this.
+        calls: if the attribute `path` is a program, the function that lists the library functions it calls; None if
+            the program cannot be read.
     """
 
     kind: str
@@ -25,6 +30,7 @@ class RiskyOp(NamedTuple):
     path: int | str | None = None
     harmless: tuple[str, ...] = ()
     only: str = ""
+    calls: Callable[[bytes], tuple[str, ...] | None] | None = None
 
     def does_nothing(self, path: str) -> bool:
         """Returns whether the op does nothing with a path.
@@ -116,6 +122,14 @@ RISKY: dict[str, RiskyOp] = {
     ),
     **_of(CODE, "calls a function of a library by its name", "target_name", "XlaCustomCall"),
     **_of(CODE, "calls a function of a library by its name", "call_target_name", "XlaCustomCallV2"),
+    **_of(
+        CODE, "calls functions of a library by their names in its module", "module", "XlaCallModule", harmless=("",),
+        calls=library_calls,
+    ),
+    **_of(
+        CODE, "runs a program in an attribute, which cannot be read", None, "MlirPassthroughOp", "_TPUCompileMlir",
+        "_XlaHostComputeMlir",
+    ),
     **_of(CODE, "runs a graph that is written in a string, where nobody sees its ops", None, "DatasetFromGraph"),
     **_of(CODE, "runs compiled code of TensorRT that is written in a string", None, "TRTEngineOp"),
     **_of(ENDS, "ends the process", None, "Abort"),

@@ -12,7 +12,7 @@ from tests.needs import ROOT
 #: Names of inputs and attributes that may name something outside of the graph.
 OUTSIDE = re.compile(
     r"file|path|url|uri|address|descriptor|(^|_)dir(s|$|_)|logdir|pattern|host|server|prefix|token|"
-    r"target_name|graph_def|output_stream|data_source|exit_without"
+    r"target_name|graph|module|program|serialized|output_stream|data_source|exit_without"
 )
 
 

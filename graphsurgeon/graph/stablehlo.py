@@ -1,0 +1,242 @@
+"""StableHLO modules: the library functions that the serialized module of an `XlaCallModule` op calls.
+
+A module is MLIR bytecode. MLIR's own reader ends the process on many malformed modules, so this module reads untrusted
+bytes in Python. It parses only the parts of the bytecode that lead to the targets of custom calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_MAGIC = b"ML\xefR"
+_NEWEST = 6
+# The sections of a module.
+_STRINGS, _DIALECTS, _ATTRIBUTES, _OFFSETS, _IR, _PROPERTIES = 0, 1, 2, 3, 4, 8
+# The bytecode versions that added a field.
+_DIALECT_VERSIONS, _REGION_SECTIONS, _USE_LISTS, _OPTIONAL_LOCATIONS, _OP_PROPERTIES = 1, 2, 3, 4, 5
+# The fields that an op has, as bits.
+_HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS, _HAS_USES, _HAS_PROPERTIES = (
+    1 << bit for bit in range(7)
+)
+#: The attributes that are strings, and dictionaries: their dialect, and its code for their kind.
+_STRING = frozenset({("builtin", 2), ("builtin", 3), ("vhlo", 14)})
+_DICTIONARY = frozenset({("builtin", 1)})
+_CALL, _TARGET = "custom_call", "call_target_name"
+
+#: Targets that XLA or TensorFlow itself implements, without a library.
+BUILT_IN = frozenset(
+    {
+        *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "shape_assertion"),
+        *("tf.call_tf_function", "stablehlo.dynamic_reduce_window", "stablehlo.dynamic_rng_bit_generator"),
+        *("stablehlo.dynamic_top_k", "stablehlo.dynamic_approx_top_k", "TopK", "mhlo.topk", "mhlo.erf", "mhlo.tan"),
+    }
+)
+
+
+def library_calls(module: bytes) -> tuple[str, ...] | None:
+    """Returns the library functions that a serialized module calls, sorted; None if the module cannot be read.
+
+    Args:
+        module: the bytes of the attribute ``module`` of an `XlaCallModule` op.
+
+    Example:
+        >>> print(library_calls(b"not a module"))
+        None
+    """
+    try:
+        return tuple(sorted(set(_Module(module).targets()) - BUILT_IN))
+    except (ValueError, LookupError, RecursionError):
+        return None
+
+
+class _Reader:
+    """Reads MLIR's encoding, and raises an IndexError after the end.
+
+    Args:
+        data: the bytes.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def __bool__(self) -> bool:
+        return self._at < len(self._data)
+
+    def take(self, size: int) -> bytes:
+        self._at += size
+        if self._at > len(self._data):
+            raise IndexError
+        return self._data[self._at - size : self._at]
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def number(self) -> int:
+        """Reads a number. The trailing zeros of its first byte are the number of bytes that follow."""
+        first = self.byte()
+        more = (first & -first).bit_length() - 1 if first else 8
+        whole = int.from_bytes(bytes([first]) + self.take(more), "little")
+        return whole >> (more + 1 if first else 8)
+
+    def numbers(self) -> list[int]:
+        return [self.number() for _ in range(self.number())]
+
+    def flagged(self) -> tuple[int, bool]:
+        number = self.number()
+        return number >> 1, bool(number & 1)
+
+    def text(self) -> str:
+        """Reads a text that ends with a zero."""
+        end = self._data.index(b"\0", self._at)
+        return self.take(end + 1 - self._at)[:-1].decode("utf-8", "replace")
+
+    def section(self) -> tuple[int, bytes]:
+        kind, size = self.byte(), self.number()
+        if kind & 0x80:
+            self.take(-self._at % (self.number() or 1))
+        return kind & 0x7F, self.take(size)
+
+
+class _Module:
+    """The tables of a module, and its ops.
+
+    Args:
+        data: the bytes of the module.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        read = _Reader(data)
+        if read.take(len(_MAGIC)) != _MAGIC:
+            raise ValueError
+        self._version = read.number()
+        if self._version > _NEWEST:
+            raise ValueError
+        read.text()  # the program that wrote the module
+        sections = dict[int, bytes]()
+        while read:
+            kind, section = read.section()
+            sections[kind] = section
+        self._strings = _strings(_Reader(sections[_STRINGS]))
+        self._dialects, self._ops = self._names(_Reader(sections[_DIALECTS]))
+        self._attributes = self._table(_Reader(sections[_OFFSETS]), _Reader(sections[_ATTRIBUTES]))
+        properties = _Reader(sections.get(_PROPERTIES, b"\x01"))
+        self._properties = [properties.take(properties.number()) for _ in range(properties.number())]
+        self._ir = sections[_IR]
+
+    def targets(self) -> Iterator[str]:
+        """Returns the target of each custom call."""
+        return self._block(_Reader(self._ir)) if any(_CALL in name for name in self._ops) else iter(())
+
+    def _names(self, read: _Reader) -> tuple[list[str], list[str]]:
+        """Returns the names of the dialects and of the op types."""
+        dialects, ops = list[str](), list[str]()
+        for _ in range(read.number()):
+            name, versioned = read.flagged() if self._version >= _DIALECT_VERSIONS else (read.number(), False)
+            dialects.append(self._strings[name])
+            if versioned:
+                read.section()
+        if self._version >= _OPTIONAL_LOCATIONS:
+            read.number()
+        while read:
+            dialect = dialects[read.number()]
+            for _ in range(read.number()):
+                name = read.flagged()[0] if self._version >= _OP_PROPERTIES else read.number()
+                ops.append(f"{dialect}.{self._strings[name]}")
+        return dialects, ops
+
+    def _table(self, read: _Reader, data: _Reader) -> list[tuple[str, bytes]]:
+        """Returns the dialect and the bytes of each attribute; an attribute that is written as text has no dialect."""
+        count = read.number()
+        read.number()  # how many types follow
+        found = list[tuple[str, bytes]]()
+        while len(found) < count:
+            dialect = self._dialects[read.number()]
+            for _ in range(read.number()):
+                size, coded = read.flagged()
+                found.append((dialect if coded else "", data.take(size)))
+        return found
+
+    def _region(self, read: _Reader) -> Iterator[str]:
+        blocks = read.number()
+        if blocks:
+            read.number()  # how many values the region defines
+        for _ in range(blocks):
+            yield from self._block(read)
+
+    def _block(self, read: _Reader) -> Iterator[str]:
+        ops, has_arguments = read.flagged()
+        if has_arguments:
+            arguments = read.number()
+            for _ in range(arguments):
+                kind = read.number()
+                if self._version < _OPTIONAL_LOCATIONS or kind & 1:
+                    read.number()
+            if self._version >= _USE_LISTS and read.byte():
+                _pass_uses(read, arguments)
+        for _ in range(ops):
+            yield from self._op(read)
+
+    def _op(self, read: _Reader) -> Iterator[str]:
+        name, has = self._ops[read.number()], read.byte()
+        read.number()  # the location
+        attributes = read.number() if has & _HAS_ATTRIBUTES else None
+        properties = read.number() if has & _HAS_PROPERTIES else None
+        if _CALL in name:
+            yield self._target(attributes, properties)
+        results = len(read.numbers()) if has & _HAS_RESULTS else 0
+        for field in (_HAS_OPERANDS, _HAS_SUCCESSORS):
+            if has & field:
+                read.numbers()
+        if self._version >= _USE_LISTS and has & _HAS_USES:
+            _pass_uses(read, results)
+        if not has & _HAS_REGIONS:
+            return
+        regions, isolated = read.flagged()
+        inner = _Reader(read.section()[1]) if regions and isolated and self._version >= _REGION_SECTIONS else read
+        for _ in range(regions):
+            yield from self._region(inner)
+
+    def _target(self, attributes: int | None, properties: int | None) -> str:
+        """Returns the target of a custom call: the attribute of this name, or the third property."""
+        if properties is not None:
+            read = _Reader(self._properties[properties])
+            first = read.number()
+            if read:
+                read.number()
+                return self._string(read.number())
+            attributes = first  # the properties of an op type that the writer does not have
+        return self._string(self._dictionary(attributes)[_TARGET])
+
+    def _dictionary(self, number: int | None) -> dict[str, int]:
+        if number is None:
+            return {}
+        kind, read = self._coded(number)
+        if kind not in _DICTIONARY:
+            raise ValueError
+        return {self._string(read.number()): read.number() for _ in range(read.number())}
+
+    def _string(self, number: int) -> str:
+        kind, read = self._coded(number)
+        if kind not in _STRING:
+            raise ValueError
+        return self._strings[read.number()]
+
+    def _coded(self, number: int) -> tuple[tuple[str, int], _Reader]:
+        """Returns the kind of an attribute, and a reader of its value."""
+        dialect, data = self._attributes[number]
+        read = _Reader(data)
+        return (dialect, read.number()), read
+
+
+def _strings(read: _Reader) -> list[str]:
+    sizes = read.numbers()
+    return [read.take(size)[:-1].decode("utf-8", "replace") for size in reversed(sizes)]
+
+
+def _pass_uses(read: _Reader, values: int) -> None:
+    """Passes over the order of the uses of some values."""
+    for _ in range(read.number() if values > 1 else 1):
+        if values > 1:
+            read.number()
+        for _ in range(read.flagged()[0]):
+            read.number()
