@@ -11,11 +11,13 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 # Many processes import this package: the first one keeps its bytecode, also where the shell says not to.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help lab test check notebooks screenshots bench corpus fuzz docs build release compat clean
+.PHONY: help lab setup test test-all check notebooks screenshots bench corpus fuzz docs build release compat clean
 help:
 	@echo "make lab        open JupyterLab on the notebooks"
-	@echo "make test       run every check and test"
-	@echo "make check      ruff, mypy and the format of the front end alone"
+	@echo "make test       everything that a change can break, in ten minutes on two cores"
+	@echo "make test-all   the same, and the deep tier: all real graphs, real Jupyter servers, packaging, documentation"
+	@echo "make check      ruff, mypy, import contracts, spelling; types and format of the front end"
+	@echo "make setup      install what the tests need from the system: Chromium and Node"
 	@echo "make notebooks  run the notebooks and store their outputs (all, or NOTEBOOKS='notebooks/00*.ipynb')"
 	@echo "make screenshots  do the notebooks' steps by mouse and picture them (all, or SCREENSHOTS='00 05')"
 	@echo "make bench      measure against the peers (all, or BENCH='copy walks')"
@@ -30,16 +32,27 @@ help:
 lab: $(VENV)/lab
 	$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks
 
-test: $(VENV)/test check
+PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+setup: $(VENV)/test
 	@tools/setup.sh chromium
 	@tools/setup.sh frontend
-	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test: setup check
+	$(PYTEST)
+
+test-all: test
+	$(PYTEST) --tier deep
+	$(PYTHON) tools/compat.py
 
 check: $(VENV)/test
 	$(PY) -m ruff check .
+	$(PY) -m ruff format --check -q .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/typos
 	@tools/setup.sh frontend
-	@! command -v npm >/dev/null || npm --prefix graphsurgeon/widget/frontend run --silent format
+	@! command -v npm >/dev/null || npm --prefix graphsurgeon/widget/frontend run --silent lint
 
 notebooks: $(VENV)/test
 	$(PY) tools/write_references.py $(or $(NOTEBOOKS),$(wildcard notebooks/*.ipynb))

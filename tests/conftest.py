@@ -1,4 +1,4 @@
-"""Fixtures: a browser, its pages, JupyterLab, Notebook 7, the corpus; and how two workers share the tests."""
+"""Fixtures (a browser, pages, JupyterLab, Notebook 7, the corpus), the two tiers, and the report of time and memory."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from graphsurgeon.graph.collector import gc_paused
+from tests import tiers
 from tests.corpus import Corpus, open_corpus
 from tests.lab import Server
 from tests.needs import ROOT, corpus_folder, need
-from tests.words import words
 
 _CHROMIUM = [
     *("--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"),
@@ -33,33 +31,25 @@ _HERE = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "about:")
 # Notebook 7 logs this by itself, with no settings and no widget.
 _NOT_OURS = re.compile(r"Cannot read properties of undefined \(reading 'schema'\)")
 
-# Of hypothesis's checks, `too_slow` is the one that looks at the clock: beside busy neighbours it would fail.
-settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
-
-# It draws constants out of the package's modules, too, of those that are loaded: the same test would be given other
-# examples after other tests. There is no setting for it.
-_draws: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
-if hasattr(_draws, "_get_local_constants"):
-    _draws._get_local_constants = cache(_draws.Constants)
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--no-tensorflow",
         action="store_true",
-        help="make any import of tensorflow an error: proves that the core does without",
+        help="make any import of tensorflow an error: proves that the core works without it",
+    )
+    parser.addoption(
+        "--tier",
+        choices=tiers.NAMES,
+        default="quick",
+        help="quick: what a change can break; deep: the rest, and more of each property; all: both (default: quick)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    tiers.choose(config.getoption("--tier"))
     if config.getoption("--no-tensorflow"):
         sys.meta_path.insert(0, _NoTensorFlow())
-
-
-def pytest_make_parametrize_id(config: pytest.Config, val: Any, argname: str) -> str:
-    return words(val, argname)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -111,10 +101,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks what needs a browser or the corpus; without a corpus its tests are left out, except in CI.
+    """Marks tests that need a browser or the corpus, and keeps those of the tier.
 
-    With two workers those that take longest start first, so that none of them is left for one worker alone: the browser
-    tests, which stay together, then the files with tests on real graphs, then the notebooks.
+    Without a corpus its tests are left out, except in CI. With two workers the longest files start first, so that
+    none of them is left for one worker alone at the end.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -124,6 +114,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("corpus")
     if _without_corpus():
         items[:] = [item for item in items if item.get_closest_marker("corpus") is None]
+    left_out = [item for item in items if not tiers.has(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if tiers.has(item)]
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
 
@@ -133,11 +127,50 @@ def _turn(item: pytest.Item) -> int:
     return next((turn for turn, found in enumerate(long) if found), len(long))
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Sends the largest resident size of this worker to the process that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["peak"] = peak()
+
+
+def pytest_testnodedown(node: Any) -> None:
+    _PEAKS.append(getattr(node, "workeroutput", {}).get("peak", 0))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints the ten slowest files and the largest resident size of a worker."""
+    seconds: dict[str, float] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration"):
+                file = report.nodeid.partition("::")[0]
+                seconds[file] = seconds.get(file, 0.0) + report.duration
+    slowest = sorted(seconds.items(), key=lambda item: -item[1])[:10]
+    if len(seconds) > len(slowest):
+        terminalreporter.section("slowest files")
+        for file, time in slowest:
+            terminalreporter.write_line(f"{time:7.1f} s  {file}")
+        terminalreporter.write_line(f"largest worker: {max([*_PEAKS, peak()]) / 2**30:.1f} GiB")
     if _without_corpus():
         terminalreporter.write_line(
             "The tests on real graphs were left out: GRAPHSURGEON_CORPUS names no folder that holds some."
         )
+
+
+_PEAKS: list[int] = []
+
+
+def peak() -> int:
+    """Returns the largest resident size that this process had, in bytes."""
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest if sys.platform == "darwin" else largest * 1024
 
 
 def _without_corpus() -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 
 import graphsurgeon as gs
 from graphsurgeon.plan.plan import Plan
@@ -20,6 +20,7 @@ from tests.graphs import model, put, tf1, tiny
 from tests.random_graphs import RECIPE, built
 from tests.test_edit_properties import STEPS, chosen
 from tests.tf2 import keras_model as keras_model  # what is run in the new process takes it from here
+from tests.tiers import examples
 
 HOSTILE = ("it's", 'say "no"', "two\nlines", "\u2028\u2029", "back\\slash", "{braces} {0} %s", "\x00\x7f", "'''\"\"\"")
 
@@ -420,10 +421,11 @@ def test_a_plan_after_others_needs_its_editor(tmp_path):
 # -- random plans -----------------------------------------------------------------------------------
 
 
+@pytest.mark.scaled
 def test_random_plans_and_histories_are_done_again(tmp_path):
     cases, wanted = {}, {}
 
-    @settings(max_examples=20, deadline=None, derandomize=True, database=None)
+    @examples(20)
     @given(RECIPE, STEPS, STEPS)
     def draw(recipe, steps, more):
         graph, number = built(recipe).graph, len(cases)

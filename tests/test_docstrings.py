@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
 import graphsurgeon as gs
 from graphsurgeon import graph_editor, recipes
 from graphsurgeon.history import History
@@ -64,11 +62,13 @@ def test_the_list_has_what_people_call():
     assert len(PUBLIC) > 300
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
-def test_every_parameter_is_explained(name):
-    function, bound = PUBLIC[name]
-    said = explained(function)
-    assert sorted(said) == sorted(asked(function, bound)), f"{name}: its Args are {said}"
+def test_every_parameter_is_explained():
+    different = {
+        name: explained(function)
+        for name, (function, bound) in PUBLIC.items()
+        if sorted(explained(function)) != sorted(asked(function, bound))
+    }
+    assert not different, different
 
 
 def _of(args: str) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from tests.graphs import look
 from tests.plain import unjudged
 from tests.random_graphs import ENDS, NUMBER, RECIPE, built
 from tests.test_properties import FEW, SHORT, boundary, edges, equal, filled, run
+from tests.tiers import examples
 
 KINDS = (
     "reroute", "reroute some", "reroute two", "swap", "connect", "insert", "insert function", "bypass", "remove",
@@ -178,7 +179,7 @@ def test_random_edits_are_what_was_predicted_and_undo_restores(recipe, steps, li
     assert filled(after) == now
 
 
-@settings(SHORT, max_examples=60)
+@FEW
 @given(RECIPE, STEPS)
 def test_what_tensorflow_is_said_to_refuse_it_refuses(recipe, steps):
     """What `check` passes is carried out: that is the test above."""
@@ -195,11 +196,12 @@ def test_what_tensorflow_is_said_to_refuse_it_refuses(recipe, steps):
                 ed.apply(bare)
 
 
+@pytest.mark.deep
 def test_most_random_edits_are_taken_so_that_an_engine_that_refuses_all_is_found_out():
     taken: Counter[str] = Counter()
     refused: Counter[str] = Counter()
 
-    @settings(SHORT, max_examples=60, derandomize=True, database=None)
+    @settings(SHORT, max_examples=60, derandomize=True)
     @given(RECIPE, st.lists(st.tuples(*[NUMBER] * 3), min_size=len(KINDS), max_size=len(KINDS)))
     def each_kind(recipe, numbers):
         made = built(recipe)
@@ -267,7 +269,7 @@ def test_edits_that_change_nothing_change_no_bit(recipe, a, b, kind, live):
     equal(run(ed.graph, [done[end[i].name] for i in kept], moved), [wanted[i] for i in kept])
 
 
-@settings(FEW, max_examples=15)
+@examples(15)
 @given(RECIPE, ENDS, st.booleans())
 def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, ends, live):
     assume(all(step[0] != "random" for step in recipe[1]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
@@ -16,8 +16,9 @@ from graphsurgeon.history import History
 from tests.graphs import collections, model, put, tf1, tiny
 from tests.random_graphs import NUMBER, RECIPE, built
 from tests.refusal import refuses
+from tests.tiers import examples
 
-FEW = settings(max_examples=80, deadline=None, derandomize=settings().derandomize)
+FEW = examples(80)
 EDITS = (
     "copy", "connect", "reroute", "swap", "bypass", "detach", "insert", "remove", "set_attr", "set_device",
     "add_control", "remove_control", "rebuild",

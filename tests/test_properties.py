@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
 from graphsurgeon.errors import SurgeryError
 from tests.graphs import collections, look, tf1
 from tests.random_graphs import ENDS, NUMBER, RECIPE, built, data
+from tests.tiers import examples
 
-settings.register_profile("short", max_examples=150, deadline=None)
-SHORT = settings(settings.get_profile("short"), derandomize=settings().derandomize)
-FEW = settings(SHORT, max_examples=60)
+SHORT, FEW = examples(150), examples(60)
 #: What a random cut may be refused for.
 REFUSALS = (
     "the selection cuts through a loop", "the selection cuts through a branch of a cond",

@@ -12,7 +12,7 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import graphsurgeon as gs
 from benchmarks.interrupts import signalled_at
@@ -28,6 +28,7 @@ from tests.journals import kept_in, small
 from tests.random_graphs import RECIPE, Built, built
 from tests.refusal import refuses
 from tests.test_edit_properties import STEPS, chosen
+from tests.tiers import examples
 from tests.writers import say, stopping, writers
 
 tf1 = tf.compat.v1
@@ -175,7 +176,7 @@ def there(made, graph):
     return Built(graph, pools)
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(RECIPE, STEPS)
 def test_random_plans_come_back(tmp_path_factory, recipe, steps):
     folder = tmp_path_factory.mktemp("random")

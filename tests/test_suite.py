@@ -1,19 +1,17 @@
-"""The suite itself: its tests have names of words; what it needs, what it leaves out."""
+"""The suite itself: the core runs without TensorFlow, tests without a corpus are left out, examples are fixed."""
 
 from __future__ import annotations
 
-import enum
 import os
 import re
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from tests.needs import ROOT
-from tests.words import LONGEST, WORDS, words
+
+pytestmark = pytest.mark.deep
 
 
 def run(*arguments: str, **environment: str) -> list[str]:
@@ -27,8 +25,8 @@ def run(*arguments: str, **environment: str) -> list[str]:
 
 def test_the_core_does_without_tensorflow():
     """Each test but the large ones, which run nothing else: their size shows no import that a small graph does not."""
-    last = run("--no-tensorflow", "-m", "not large", "tests/graph")[-1]
-    assert re.fullmatch(r"\d{3} passed, 8 deselected in .*", last)
+    lines = run("--no-tensorflow", "-m", "not large", "tests/graph")
+    assert re.search(r"^\d{3} passed, \d+ deselected in ", "\n".join(lines), re.M)
 
 
 def test_without_real_graphs_their_tests_are_left_out_and_the_run_says_so(tmp_path):
@@ -45,7 +43,7 @@ def test_without_real_graphs_their_tests_are_left_out_and_the_run_says_so(tmp_pa
 DRAWS = """
 import sys
 sys.path.insert(0, ".")
-import tests.conftest
+import tests.tiers
 if sys.argv[1:] == ["more"]:
     import graphsurgeon.plan.code, graphsurgeon.screen.verbs, graphsurgeon.view.folding
 from hypothesis import given, settings, strategies as st
@@ -68,61 +66,3 @@ def test_a_property_is_given_the_same_examples_whatever_was_loaded_before():
         for more in ([], ["more"])
     )
     assert few == many != ""
-
-
-def test_every_name_is_made_of_words(request):
-    """Two workers collect each for itself, and pytest-xdist runs nothing where they differ."""
-    names = [item.nodeid for item in request.session.items]
-    assert len(set(names)) == len(names)
-    parts = [re.fullmatch(r"([\w./-]+(?:::[\w. -]+)+)(?:\[(.*)\])?", name, re.ASCII) for name in names]
-    odd = [name for name, found in zip(names, parts, strict=True) if not found]
-    odd += [found[0] for found in parts if found and found[2] and not plain(found[2])]
-    assert not odd, odd[:10]
-
-
-def plain(text: str) -> bool:
-    """Returns whether the name of a test may hold this between its brackets."""
-    here = "|".join(rf"(?<![\w.]){re.escape(str(place))}\b" for place in (ROOT, tempfile.gettempdir()))
-    return bool(WORDS.fullmatch(text)) and not re.search(rf"\b0x[0-9a-f]{{6,}}|\d\.\d{{6,}}|{here}", text)
-
-
-class Colour(enum.Enum):
-    RED = 1
-
-
-def named():
-    """A function with a name."""
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("a/b:0", "a/b:0"),
-        ("<!doctype html>", "!doctype html"),
-        ("a\\n\tb\n", "a n b"),
-        ("é", "it"),
-        ("", "it"),
-        (b"PK\x03\x04", "it"),
-        (object(), "it"),
-        (lambda: 1, "it"),
-        (named, "named"),
-        (Path, "Path"),
-        (Colour.RED, "RED"),
-        (None, "None"),
-        (0.5, "0.5"),
-        (ROOT / "tests" / "words.py", "tests/words.py"),
-        ({"scope": ["a", "b"], "op": None}, "scope=a, b, op=None"),
-        ({"c", "a", "b"}, "a, b, c"),
-        ((1, b"x", "y"), "1, , y"),
-        ("word " * 40, ("word " * (LONGEST // 5)).strip()),
-        ("n" * 300, "n" * LONGEST),
-    ],
-)
-def test_what_stands_for_a_parameter(value, said):
-    assert words(value, "it") == said
-
-
-def test_the_check_sees_what_is_no_word():
-    texts = ["a\\n", "[b'x']", "<lambda>", "object at 0x7f00aa11bb22", "0.123456789", f"in {ROOT}/x", "é"]
-    assert not [text for text in texts if plain(text)]
-    assert plain("src/a/b:0, 0.5 (3)")

@@ -17,6 +17,7 @@ import graphsurgeon as gs
 from graphsurgeon.tf.values.givers import giver_of
 from tests.graphs import KINDS, model, put
 from tests.refusal import refuses
+from tests.tiers import examples
 
 tf1 = tf.compat.v1
 PICK = st.integers(0, 1000)
@@ -223,7 +224,7 @@ class Values(RuleBasedStateMachine):
             assert held(self.ed) == self.look()
 
 
-Values.TestCase.settings = settings(max_examples=30, stateful_step_count=16, deadline=None)
+Values.TestCase.settings = settings(examples(30), stateful_step_count=16)
 TestValues = Values.TestCase
 
 

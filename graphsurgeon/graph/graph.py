@@ -212,7 +212,7 @@ class Graph:
         """
         keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "gradients_of", "unknown")
         about = {key: getattr(self, key) for key in keys}
-        return type(self)._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
+        return self._grow(self, list(nodes), {**about, "stamps": [*self.stamps, *stamps]})
 
     @classmethod
     def _grow(cls, base: Graph | None, nodes: list[Any], about: dict[str, Any]) -> Graph:

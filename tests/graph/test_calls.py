@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsurgeon.errors import SelectionError
@@ -13,6 +13,7 @@ from graphsurgeon.graph.calls import Calls
 from graphsurgeon.graph.functions import called_by
 from graphsurgeon.graph.graph import Graph, PlainNode
 from tests.refusal import refuses
+from tests.tiers import examples
 
 
 class Definition(NamedTuple):
@@ -232,7 +233,7 @@ def meaning(graph: Graph, functions: dict[str, Definition], ends: list[str], giv
     return [found[end if ":" in end else f"{end}:0"] for end in ends]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(programs(), st.data())
 def test_whatever_is_unfolded_the_graph_computes_the_same(program: Any, data: st.DataObject) -> None:
     ops, functions = program

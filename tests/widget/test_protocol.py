@@ -8,7 +8,6 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.screen.verbs import VERBS
 from graphsurgeon.widget.protocol import VERSION, ProtocolError, answer, parse, parts, refusal
-from tests.words import words
 
 EXAMPLES = json.loads((Path(__file__).parent / "protocol_examples.json").read_text())
 
@@ -25,7 +24,7 @@ def test_defaults(example):
     assert parse({"v": 1, "id": 1, "verb": example["verb"], "args": example["args"]}).args == example["full"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES["invalid"], ids=lambda e: words(e["error"]["wrong"], "wrong"))
+@pytest.mark.parametrize("example", EXAMPLES["invalid"], ids=lambda e: e["error"]["wrong"][:40])
 def test_invalid(example):
     with pytest.raises(ProtocolError) as caught:
         parse(example["message"])

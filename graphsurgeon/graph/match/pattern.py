@@ -100,7 +100,7 @@ class Pattern:
         ends = graph.mask(op for op, port in outs.values() if (op, port) not in given)
         mask = backward(graph, ends, frozenset(given))
         mask[[op for op, _ in given]] = False
-        return cls(graph, mask, ins, outs)._with(attributes, constants, read)
+        return cls(graph, mask, ins, outs)._with(attributes, constants, read)  # noqa: SLF001  of this class
 
     @classmethod
     def like(
@@ -129,7 +129,7 @@ class Pattern:
         if not outs:
             read_by = graph.mask(graph.data.node)
             outs = {f"{graph.names[i]}:0": (i, 0) for i in np.flatnonzero(mask & ~read_by).tolist()}
-        return cls(graph, mask, ins, outs)._with(attributes, constants, read)
+        return cls(graph, mask, ins, outs)._with(attributes, constants, read)  # noqa: SLF001  of this class
 
     def _with(self, keys: str | Iterable[str], constants: str, read: Callable[[Any], Any] | None) -> Pattern:
         graph = self.graph

@@ -19,9 +19,10 @@ from tests.faults import Point, failing, points
 from tests.graphs import look, put, tf1
 from tests.refusal import reads, refuses
 from tests.scenes import SCENES, X, everything, inside_one, into_another
+from tests.tiers import share
 
 #: What TensorFlow has made by half complains when it is thrown away.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [pytest.mark.scaled, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 ENGINE = ("tf/", "applied.py", "history.py")
 
 
@@ -105,9 +106,9 @@ def fails_once(scene: str, point: Point, error: BaseException, tried: set[Any]) 
 
 
 def each(found: list[Point], look_at: Callable[[Point, BaseException], None]) -> None:
-    """Tries all points, each with one of the two kinds of failure; says which one went wrong."""
+    """Tries the points of the tier, each with one of the two kinds of failure; notes which one went wrong."""
     assert found
-    for number, point in enumerate(found):
+    for number, point in share(list(enumerate(found)), offset=len(found)):
         error: BaseException = (MemoryError, KeyboardInterrupt)[number % 2]("injected")
         try:
             look_at(point, error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 import graphsurgeon as gs
@@ -17,7 +17,7 @@ from graphsurgeon.tf.edit.adapters import adapting
 from tests.fresh import process
 from tests.graphs import look
 from tests.refusal import reads
-from tests.test_properties import SHORT
+from tests.tiers import examples
 
 tf1 = tf.compat.v1
 SIZES = st.sampled_from([None, 1, 2, 3, 4, 6, 8])
@@ -73,7 +73,7 @@ def _resized(x, axis, size, method):
     return x.take(low, axis) * (1 - part) + x.take(np.minimum(low + 1, old - 1), axis) * part
 
 
-@settings(SHORT, max_examples=40)
+@examples(40)
 @given(INFOS, INFOS, st.sampled_from(["", "NHWC", "NCHW"]), st.integers(0, 99))
 def test_what_tensorflow_makes_of_a_proposal_is_what_was_foretold_and_what_numpy_makes(a, b, data_format, seed):
     found = proposals(a, b, data_format)
