@@ -15,7 +15,7 @@ from .errors import PlanError, SelectionError, warn
 from .graph.graph import Graph
 from .graph.input_pipeline import unneeded
 from .graph.layers import ends as layer_ends
-from .graph.names import SINGLES, tensor_name, under, valid_scope
+from .graph.names import SINGLES, tensor_name, under, valid_name
 from .graph.opened import Opened
 from .graph.reports import untrained_text
 from .graph.selection import Query, Selection
@@ -181,7 +181,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) ->
     odd = next((name for name in keys if not isinstance(name, str)), None)
     if odd is not None:
         raise PlanError(asked, f"{odd!r} is not a name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
-    bad = next((name for name in keys if not valid_scope(name.strip("/"))), None)
+    bad = next((name for name in keys if not valid_name(name.strip("/"))), None)
     if bad is not None:
         how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
         raise PlanError(asked, f"{bad!r} is not a name for a graph", how)

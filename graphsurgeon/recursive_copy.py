@@ -22,7 +22,7 @@ from .errors import PlanError, SelectionError
 from .graph.downstream import downstream, writers_of
 from .graph.graph import Graph
 from .graph.live import TFGraph
-from .graph.names import free_name, op_name, under, valid_scope
+from .graph.names import free_name, op_name, under, valid_name
 from .graph.selection import Selection, listed
 from .open import open
 
@@ -297,7 +297,7 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
         wrong = f"a namespace is a text, and {_word(scope)} is of type {type(scope).__name__}"
         raise PlanError(asked, wrong, "Give namespace='CopiedOps', or '' for none")
     bare_scope = scope.strip("/")
-    if bare_scope and not valid_scope(bare_scope):
+    if bare_scope and not valid_name(bare_scope):
         words = "Use letters, digits, '_', '.', '-' and '/' between parts"
         raise PlanError(asked, f"namespace {scope!r} is not a name scope", words)
     if isinstance(variables, str):

@@ -9,8 +9,10 @@ from typing import Any
 
 from ..errors import PlanError
 
-_ODD = re.compile(r"[^A-Za-z0-9_.\\\-/>]")
-_SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-]*(/[A-Za-z0-9_.\\\->]+)*")
+#: The characters that TensorFlow refuses in the name of a node: ``>`` must be followed by a letter, a digit or a dot.
+_ODD = re.compile(r"[^A-Za-z0-9_.\-/>]|>(?![A-Za-z0-9.])")
+_FIRST = re.compile(r"[A-Za-z0-9.]")
+
 
 #: Variable and training collections: a trainer, a Saver or an initialiser must find what is in them.
 COLLECTIONS_KEPT = frozenset(
@@ -44,14 +46,21 @@ def under(scope: str, name: str) -> str:
     return f"{scope}/{name}" if scope else name
 
 
-def valid_scope(scope: str) -> bool:
-    """Returns whether TensorFlow takes this as a name scope.
+def valid_name(name: str, empty_parts: bool = False) -> bool:
+    """Returns whether a plan can give this name to an op or a name scope: TensorFlow imports it.
+
+    Only new names are checked, never those that ops have already.
+
+    Args:
+        name: the name.
+        empty_parts: accept ``a//b`` too, as TensorFlow does; a person who types it makes a mistake.
 
     Example:
-        >>> valid_scope("copy/a"), valid_scope("a b"), valid_scope("a//b")
-        (True, False, False)
+        >>> valid_name("copy/a"), valid_name("Addons>Mul"), valid_name("a b"), valid_name("a//b")
+        (True, True, False, False)
     """
-    return bool(_SCOPE.fullmatch(scope))
+    whole = empty_parts or all(name.split("/"))
+    return whole and _FIRST.match(name) is not None and _ODD.search(name) is None
 
 
 def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, str]:
@@ -69,16 +78,38 @@ def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, st
         "Use letters, digits, '_', '.', '-' and '/' between parts, as 'block/first_conv_2'"
     """
     odd = _ODD.search(name)
-    if odd or ">" in name.partition("/")[0]:
-        why = f"{odd.group() if odd else '>'!r} is not allowed in it"
+    if odd:
+        why = f"{odd.group()!r} is not allowed in it"
     elif not all(name.split("/")):
         why = f"{'a part of it' if name else 'it'} is empty"
     else:
         why = f"it begins with {name[:1]!r}"
-    parts = [part for part in _ODD.sub("_", name).split("/") if part]
-    like = "/".join(parts).lstrip("_-\\>/")
-    free = free_name(like if valid_scope(like) else "other", taken)
+    like = _cleaned(name, "")
+    free = free_name(like if valid_name(like) else "other", taken)
     return f"{name!r} is not {what}: {why}", f"Use letters, digits, '_', '.', '-' and '/' between parts, as {free!r}"
+
+
+def name_problem(
+    name: str, taken: Callable[[str], object], title: str, what: str = "a name of an op", key: str = "name"
+) -> tuple[str, str] | None:
+    """Returns why a plan cannot give a name, and what to type instead; None if it can.
+
+    Args:
+        name: the name.
+        taken: returns whether a name is not free.
+        title: the title of the graph.
+        what: what the name is for, with its article.
+        key: the argument that gives the name.
+
+    Example:
+        >>> name_problem("a", {"a"}.__contains__, "graph")
+        ("the name 'a' is taken in graph", "Type name='a_2', which is free")
+    """
+    if not valid_name(name):
+        return unfit(name, what, taken)
+    if taken(name):
+        return f"the name {name!r} is taken in {title}", f"Type {key}={free_name(name, taken)!r}, which is free"
+    return None
 
 
 def free_name(wish: str, taken: Callable[[str], object], as_tensorflow: bool = False) -> str:
@@ -203,18 +234,22 @@ def named(things: Any) -> dict[str, str]:
 
 
 def plain_name(name: str, lead: str) -> str:
-    """Returns a name as an op can have it: without its output, and without characters that ops cannot have.
+    """Returns the name of a variable or an argument, without its output, as a name that an op can have.
 
     Args:
-        name: the name of a variable or an argument.
-        lead: what comes before it where it begins with a character that no op does.
+        name: the name.
+        lead: the first letters if the name begins with a character that TensorFlow refuses there.
 
     Example:
         >>> plain_name("my net/w:0", "arg"), plain_name("_x", "arg")
         ('my_net/w', 'arg_x')
     """
-    clean = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name.removesuffix(":0"))
-    return clean if re.match(r"[A-Za-z0-9.]", clean) else f"{lead}{clean}"
+    return _cleaned(name.removesuffix(":0"), lead)
+
+
+def _cleaned(name: str, lead: str) -> str:
+    clean = "/".join(part for part in _ODD.sub("_", name).split("/") if part)
+    return clean if valid_name(clean) else lead + (clean if lead else clean.lstrip("_->"))
 
 
 def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import PlanError, SelectionError, did_you_mean
 from ..graph.contexts import context_fault
 from ..graph.graph import Graph, Mask, TensorInfo
-from ..graph.names import free_name, under, unfit, valid_scope
+from ..graph.names import free_name, name_problem, under, unfit, valid_name
 from ..graph.packages import refuse_unknown
 from ..words import counted, few
 from .cures import cured_mapping
@@ -19,6 +19,16 @@ from .mismatch import bare, fits, fitting
 from .step_code import asked
 from .steps import CopyStep
 from .workbench import Workbench
+
+
+def given_name_faults(step: CopyStep, base: Workbench) -> list[Fault]:
+    """Faults of the scope and the names that a copy gives, if TensorFlow refuses them; kept names are not checked."""
+    names = step.names or {}
+    if step.to and not valid_name(step.to):
+        return [Fault(asked(step), *unfit(step.to, "a name scope", base.taken))]
+    bad = next((new for new in names.values() if not valid_name(new, empty_parts=True)), None)
+    wrong = None if bad is None else unfit(bad, "a name of an op", base.taken)
+    return [Fault(f"copy(to={step.to!r}, names=...)", *wrong)] if wrong else []
 
 
 def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
@@ -36,20 +46,13 @@ def _namespace_fault(step: CopyStep, base: Workbench) -> tuple[str, str] | None:
         clash = [n for n in step.selection.names if base.taken(n)]
         wrong = f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first" if clash else ""
         return (wrong, f"Copy under a scope: to={free_name('copy', base.taken)!r} is free") if clash else None
-    if not valid_scope(step.to):
-        return unfit(step.to, "a name scope", base.taken)
-    if base.taken(step.to):
-        free = free_name(step.to, base.taken)
-        return f"the name {step.to!r} is taken in {base.title}", f"Type to={free!r}, which is free"
-    return None
+    return name_problem(step.to, base.taken, base.title, what="a name scope", key="to")
 
 
 def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[Fault]:
-    """Faults of names that a copy is given one by one: no name, taken in the destination, or given twice."""
+    """Faults of names that a copy is given one by one: taken in the destination, or given twice."""
     seen: set[str] = set()
     for name in names:
-        if not valid_scope(name):
-            return [Fault(f"copy(to={step.to!r}, names=...)", *unfit(name, "a name of an op", base.taken))]
         wrong = f"the name {name!r} is taken in {base.title}" if name in base.index else ""
         wrong = wrong or (f"the name {name!r} is given to two ops" if name in seen else "")
         if wrong:

@@ -594,7 +594,8 @@ class Plan:
             wrong = "a dict says both names" if to is not None else "it has no new name"
             raise PlanError(given.asked, wrong, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
         pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
-        names = tuple((given.op(one).strip("/"), str(new).strip("/")) for one, new in pairs)
+        olds = ((given.op(one), new) for one, new in pairs)
+        names = tuple((old if old in self.base.index else old.strip("/"), str(new).strip("/")) for old, new in olds)
         if not names or len({name for name, _ in names}) < len(names):
             wrong = "an op or scope is named twice" if names else "it is empty"
             raise PlanError(given.asked, wrong, "Name each once")

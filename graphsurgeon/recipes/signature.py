@@ -8,7 +8,7 @@ from typing import Any
 
 from ..editor import Editor
 from ..errors import PlanError
-from ..graph.names import free_name, tensor_name, valid_scope
+from ..graph.names import tensor_name
 from ..graph.traversal import backward
 from ..plan.plan import Plan
 from ..words import few
@@ -49,8 +49,7 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
         raise found.refused(wrong, "Name a tensor that is read from it")
     plan = found.plan.insert("Identity", on=source, name=name, only=[])
     for fault in plan.effect.faults:
-        another = f"Choose another: {free_name(name or 'output', found.graph.taken)!r}"
-        raise PlanError(found.asked, fault.wrong, fault.instead if name and not valid_scope(name) else another)
+        raise PlanError(found.asked, fault.wrong, fault.instead)
     return plan
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..graph.compatibility import TARGETS
-from ..graph.names import unfit, valid_scope
+from ..graph.names import unfit, valid_name
 from ..plan.plan import CONTROL
 from .leave import FORMATS
 from .ran import MEASURES
@@ -149,7 +149,7 @@ def is_name(value: Any) -> bool:
         >>> is_name("a/b"), is_name("a/"), is_name("a b")
         (True, True, False)
     """
-    return isinstance(value, str) and valid_scope(value.strip("/"))
+    return isinstance(value, str) and valid_name(value.strip("/"))
 
 
 def _no_name(value: Any) -> tuple[str, str] | None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.graph.names import COLLECTIONS_KEPT, VARIABLE_LISTS, free_name, placeholder_name, valid_scope
+from graphsurgeon.graph.names import COLLECTIONS_KEPT, VARIABLE_LISTS, free_name, placeholder_name, valid_name
 
 
-@pytest.mark.parametrize("scope", ["a", "a/b", "A.b-c_d", "0a", ".a", "copy_2/x", "a/_b"])
+@pytest.mark.parametrize("scope", ["a", "a/b", "A.b-c_d", "0a", ".a", "copy_2/x", "a/_b", "a>b", "a/>b"])
 def test_scopes_tensorflow_takes(scope):
-    assert valid_scope(scope)
+    assert valid_name(scope)
 
 
-@pytest.mark.parametrize("scope", ["", "a b", "a//b", "/a", "a/", "_a", "-a", "é", "a:0", "^a", "a\n"])
+@pytest.mark.parametrize(
+    "scope", ["", "a b", "a//b", "/a", "a/", "_a", "-a", "é", "a:0", "^a", "a\n", "a>", "a>_b", ">a", "a\\b"]
+)
 def test_scopes_it_does_not(scope):
-    assert not valid_scope(scope)
+    assert not valid_name(scope)
 
 
 def test_taken_by_op_or_scope_whatever_the_case():

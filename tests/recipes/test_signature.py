@@ -120,14 +120,23 @@ def test_a_plan_has_no_signature():
 @pytest.mark.parametrize(
     ("tensor", "name", "why"),
     [
-        ("block/a", "y", "add_output('block/a:0', 'y'): the name 'y' is taken.\nChoose another: 'y_2'."),
+        (
+            "block/a",
+            "y",
+            "add_output('block/a:0', 'y'): the name 'y' is taken in graph.\nType name='y_2', which is free.",
+        ),
         (
             "block/a",
             "a b",
             "add_output('block/a:0', 'a b'): 'a b' is not a name of an op: ' ' is not allowed in it.\n"
             "Use letters, digits, '_', '.', '-' and '/' between parts, as 'a_b'.",
         ),
-        ("block/a", "", "add_output('block/a:0', ''): the new op has no name.\nChoose another: 'output'."),
+        (
+            "block/a",
+            "",
+            "add_output('block/a:0', ''): '' is not a name of an op: it is empty.\n"
+            "Use letters, digits, '_', '.', '-' and '/' between parts, as 'other'.",
+        ),
     ],
 )
 def test_a_name_that_is_no_name_is_refused(tensor, name, why):

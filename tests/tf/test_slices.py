@@ -224,7 +224,7 @@ def test_shapes_of_copies_are_those_of_what_they_read():
             ("'k' does not depend on what changes (z)",),
         ),
         (lambda p: p.reroute("y", to="k").on_copies(scope="n", until="no"), ("no op is called 'no'",)),
-        (lambda p: p.reroute("y", to="k").on_copies(scope="x"), ("the name 'x' is taken", "Type to='x_2'")),
+        (lambda p: p.reroute("y", to="k").on_copies(scope="x"), ("the name 'x' is taken", "Type scope='x_2'")),
         (lambda p: p.remove("y").on_copies(scope="n"), ("no step before it changes",)),
         (lambda p: p.set_attr("y", "_m", 1).remove("y").set_attr("x", "_m", 2).on_copies(scope="n"),
          ("'y:0' is still read by z",)),

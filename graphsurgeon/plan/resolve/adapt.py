@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...errors import PlanError
 from ...graph.boundary import Tensor
 from ...graph.graph import TensorInfo, shape_text
-from ...graph.names import free_name, unfit, valid_scope
+from ...graph.names import free_name, name_problem
 from ...graph.rewired import Edge
 from ...words import one_or_all
 from ..adapters import Adapter, asked_for, data_format_of, proposals
@@ -89,9 +89,7 @@ def _adapter(step: AdaptStep, graph: Workbench, request: str, given: TensorInfo,
 def _name(step: AdaptStep, graph: Workbench, request: str) -> str:
     if not step.name:
         return free_name("adapter", graph.taken)
-    if not valid_scope(step.name):
-        raise PlanError(request, *unfit(step.name, "a name of an op", graph.taken))
-    if graph.taken(step.name):
-        free = free_name("adapter", graph.taken)
-        raise PlanError(request, f"the name {step.name!r} is taken", f"Type name={free!r}, which is free")
+    problem = name_problem(step.name, graph.taken, graph.title)
+    if problem is not None:
+        raise PlanError(request, *problem)
     return step.name

@@ -11,7 +11,7 @@ from ...errors import PlanError
 from ...graph.boundary import Tensor, entering, leaving
 from ...graph.contexts import FLOW_TYPES, loops_of
 from ...graph.graph import Graph, Mask
-from ...graph.names import free_name, unfit, valid_scope
+from ...graph.names import name_problem
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ...words import counted, few
@@ -30,11 +30,9 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     request = asked(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     graph = so_far.after
-    if not valid_scope(step.name):
-        raise PlanError(request, *unfit(step.name, "a name of an op", graph.taken))
-    if step.name.lower() in graph.lowered:
-        free = free_name(step.name, graph.taken)
-        raise PlanError(request, f"the name {step.name!r} is taken", f"Type name={free!r}, which is free")
+    problem = name_problem(step.name, lambda name: name.lower() in graph.lowered, graph.title)
+    if problem is not None:
+        raise PlanError(request, *problem)
     touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
     home = _home(so_far, numbers)
     late = [graph.names[i] for i in numbers if i not in home.own or graph.names[i] in touched]

@@ -15,6 +15,7 @@ from ...words import counted, few
 from ..check import (
     array_faults,
     control_fault,
+    given_name_faults,
     mapping_faults,
     name_faults,
     namespace_faults,
@@ -36,7 +37,8 @@ from ..workbench import Workbench
 
 def copy(step: CopyStep, so_far: Tally) -> Iterator[Delta]:
     """Copies the selection and what must go with it."""
-    yield copied_by(step, so_far)
+    faults = given_name_faults(step, so_far.bench)
+    yield Delta(faults=faults) if faults else copied_by(step, so_far)
 
 
 def copied_by(step: CopyStep, so_far: Tally) -> Delta:

@@ -8,7 +8,7 @@ from ...errors import PlanError
 from ...graph.contexts import ENTERS
 from ...graph.frames import ROOT, Frames
 from ...graph.graph import Graph
-from ...graph.names import free_name, unfit, valid_scope
+from ...graph.names import name_problem
 from ...graph.variables import VARIABLE_TYPES
 from ..backend import Site
 from ..delta import Delta
@@ -78,10 +78,8 @@ def _names(step: InsertStep, so_far: Tally) -> list[str]:
             names.append(f"{step.name}_{n}")
     given: set[str] = set()
     for name in names:
-        if name and not valid_scope(name):
-            raise PlanError(asked(step), *unfit(name, "a name of an op", graph.taken))
-        if not name or graph.taken(name) or name.lower() in given:
-            wrong = f"the name {name!r} is taken" if name else "the new op has no name"
-            raise PlanError(asked(step), wrong, f"Type name={free_name('inserted', graph.taken)!r}, which is free")
+        problem = name_problem(name, lambda one: graph.taken(one) or one.lower() in given, graph.title)
+        if problem is not None:
+            raise PlanError(asked(step), *problem)
         given.add(name.lower())
     return names

@@ -13,6 +13,7 @@ from ...graph.downstream import Downstream, downstream, writers_of
 from ...graph.edges import Edges, stacked
 from ...graph.graph import Graph, Ints, Mask
 from ...graph.known_outputs import Told
+from ...graph.names import name_problem
 from ...graph.rewired import reordered_many
 from ...graph.selection import listed
 from ...graph.traversal import forward as below
@@ -125,6 +126,9 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
     place = np.arange(edited.size, dtype=np.int32)
     slices, copies, said = list(effect.slices), list(effect.copies), list(effect.warnings)
     if ops.any():
+        problem = name_problem(step.to, so_far.bench.taken, base.title, what="a name scope", key="scope")
+        if problem is not None:
+            raise PlanError(asked(step), *problem)
         again = CopyStep(
             listed(base, ops), step.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=step.collections,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...errors import PlanError, did_you_mean
 from ...graph.graph import Graph
-from ...graph.names import free_name, unfit, valid_scope
+from ...graph.names import free_name, unfit, valid_name
 from ..delta import Delta
 from ..step_code import asked
 from ..steps import RenameStep
@@ -37,17 +37,18 @@ def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
 def _refuse(step: RenameStep, so_far: Tally, found: Mapping[int, str]) -> None:
     """Refuses a name that cannot be given."""
     bench, given = so_far.bench, dict[str, int]()
+    bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
+    if bad is not None:
+        raise PlanError(asked(step), *unfit(bad, "a name of an op", bench.taken))
     for op, name in found.items():
         there = bench.index.get(name)
-        wish = next((new for old, new in step.names if name == new or name.startswith(f"{new}/")), name)
-        if not valid_scope(name):
-            raise PlanError(asked(step), *unfit(name if valid_scope(wish) else wish, "a name of an op", bench.taken))
         wrong = ""
         if there is not None and there not in found:
             wrong = f"the name {name!r} is taken in {bench.title}"
         if name in given:
             wrong = wrong or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
         if wrong:
+            wish = next((new for _, new in step.names if name == new or name.startswith(f"{new}/")), name)
             way = f"Type another name, as {free_name(wish, bench.taken)!r}, which is free"
             raise PlanError(asked(step), wrong, f"{way}; or give both others at once: {{old: new, ...}}")
         given[name] = op

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.match.match import Match, match
 from ...graph.match.pattern import Pattern
+from ...graph.names import unfit, valid_name
 from ...graph.selection import Selection, listed
 from ...words import counted, few
 from ..delta import Delta
@@ -18,6 +20,8 @@ from .replace_matches import Chosen, match_word, replace_matches
 
 def replace(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
     """Builds the replacements, joins them, and takes out what nothing needs any more."""
+    if step.to and not valid_name(step.to):
+        raise PlanError(asked(step), *unfit(step.to, "a name scope", so_far.bench.taken))
     chosen = _chosen(step, so_far)
     if not so_far.faults:
         chosen.hint = lambda: _hint(step, so_far, chosen)

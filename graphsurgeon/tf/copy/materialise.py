@@ -33,6 +33,8 @@ def materialise(effect: Effect) -> Made:
     whole = Plan(Graph.of([], owner=object())).copy(
         select(base), to="", variables="initial", collections="keep", names=names or None
     )
+    if whole.effect.faults:
+        raise whole.effect.faults[0].error()
     about: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
     less = len(effect.removed)
     moved = [replace(c, place=np.where(c.place >= 0, c.place - less, -1)) if less else c for c in effect.copies]

@@ -59,7 +59,7 @@ def test_what_cannot_be_asked_for():
             ),
         ),
         (PLAN.adapt("text", to="use"), ("nothing can make", "choose another")),
-        (PLAN.adapt("x", to="use", name="use"), ("the name 'use' is taken", "name='adapter_2'")),
+        (PLAN.adapt("x", to="use", name="use"), ("the name 'use' is taken", "name='use_2'")),
         (PLAN.adapt("x", to="use", name="a b"), ("'a b' is not a name of an op: ' ' is not allowed in it", "as 'a_b'")),
         (PLAN.adapt("x", to="use"), ("nothing here can build a graph from Python",)),
     ],

@@ -22,7 +22,7 @@ from tests.refusal import reads
         (lambda p: p.bypass("y", input=1), ("op 'y' has no input 1; it has 1 input", "Choose another input=")),
         (lambda p: p.bypass("no"), ("no op is called 'no'",)),
         (lambda p: p.detach("no"), ("no op is called 'no'",)),
-        (lambda p: p.insert("Neg", on="a", name="y"), ("the name 'y' is taken", "Type name='inserted'")),
+        (lambda p: p.insert("Neg", on="a", name="y"), ("the name 'y' is taken", "Type name='y_2'")),
         (lambda p: p.remove("y"), ("'y:0' is still read by z", "Remove these too, reroute", "stitch=True")),
         (lambda p: p.remove("a", stitch=True), ("'a:0' is still read by y, z",)),
         (lambda p: p.set_device("y", "cpu zero"), ("'cpu zero' is not a device", "Type one as '/cpu:0'")),
