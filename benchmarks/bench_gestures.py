@@ -85,7 +85,7 @@ def rows() -> Iterator[Row]:
     from playwright.sync_api import sync_playwright
 
     lab: Any = importlib.import_module("tests.lab")  # the harness of the browser tests
-    tasks: Any = importlib.import_module("tests.browser.tasks")
+    tasks: Any = importlib.import_module("tests.jupyter.tasks")
     flags = importlib.import_module("tests.conftest")._CHROMIUM
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=flags)

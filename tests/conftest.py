@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ _CHROMIUM = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",  # asked or not, nothing is reached
 ]
 #: What JupyterLab and Notebook 7 are started for: once, as it all stays with one worker.
-_IN_LAB = ("tests/browser/", "tests/widget/test_in_lab.py")
+_IN_LAB = ("tests/jupyter/",)
 _BROWSER_FIXTURES = {"browser", "page", "lab", "notebook7"}
 _HERE = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "about:")
 # Notebook 7 logs this by itself, with no settings and no widget.
@@ -222,10 +223,16 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A fresh page that reaches this machine only. Errors on it, and requests elsewhere, fail the test.
+    """A fresh page that reaches this machine only; see `checked`."""
+    with new_page(browser) as page, checked(page, request.node):
+        yield page
 
-    `page.errors` and `page.blocked` collect them; a test that means them empties the list.
-    A failed test leaves a screenshot in build/screenshots.
+
+@contextmanager
+def new_page(browser: Any) -> Iterator[Any]:
+    """Opens a page in a context of its own.
+
+    `page.errors` and `page.blocked` collect errors and requests elsewhere; a test that means them empties the list.
     """
     context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(120_000)
@@ -244,13 +251,25 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     page.on("pageerror", lambda error: note(str(error)))
     page.on("console", lambda message: note(message.text) if message.type == "error" else None)
     page.on("request", ask)
-    yield page
-    if request.node.stash.get(_FAILED, True):
+    try:
+        yield page
+    finally:
+        context.close()
+
+
+@contextmanager
+def checked(page: Any, test: pytest.Item) -> Iterator[None]:
+    """Fails a test during which the page had errors or made requests elsewhere.
+
+    A failed test leaves a screenshot in build/screenshots.
+    """
+    yield
+    if test.stash.get(_FAILED, True):
         folder = ROOT / "build" / "screenshots"
         folder.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=folder / (re.sub(r"\W+", "-", request.node.name) + ".png"))
+        page.screenshot(path=folder / (re.sub(r"\W+", "-", test.name) + ".png"))
     errors, blocked = list(page.errors), list(page.blocked)
-    context.close()
+    page.errors.clear(), page.blocked.clear()
     assert not errors, f"errors on the page: {errors}"
     assert not blocked, f"the page asked for addresses outside this machine: {blocked}"
 

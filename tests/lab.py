@@ -36,10 +36,11 @@ _SETTINGS = {  # without the first, boxes that ask about news cover the page; th
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
     "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }
-_CONNECTED = """() => {
-    const panel = window.jupyterapp?.shell.currentWidget;
-    return panel?.context?.sessionContext?.session?.kernel?.connectionStatus === 'connected';
+_CONNECTED = """name => {
+    const context = window.jupyterapp?.shell.currentWidget?.context;
+    return context?.path === name && context.sessionContext?.session?.kernel?.connectionStatus === 'connected';
 }"""
+_CLOSE = "() => [...window.jupyterapp.shell.widgets('main')].forEach(one => one.dispose())"
 OPENING = 240_000
 """Milliseconds after which it is pointless to wait for JupyterLab."""
 _RUN_ALL = """() => {
@@ -201,10 +202,10 @@ class Opened:
         assert not failed, failed
 
     def close(self) -> None:
-        """Leaves the page and ends the kernel."""
+        """Closes the notebook, JupyterLab's page stays, and ends the kernel."""
         self.client.stop_channels()
         with contextlib.suppress(Exception):
-            self.page.goto("about:blank")
+            self.page.evaluate(_CLOSE) if _in_lab(self.page, self.server) else self.page.goto("about:blank")
         self.server.end(self.kernel)
 
 
@@ -229,6 +230,8 @@ def open_notebook(
 def open_file(page: Any, server: Server, name: str, run: bool = True, timeout: float = 240) -> Opened:
     """Opens a notebook that lies in the server's folder, and runs all its cells.
 
+    A page that has this JupyterLab already is not loaded again.
+
     Args:
         page: the Playwright page (fixture `page`).
         server: fixture `lab` or `notebook7`.
@@ -236,14 +239,23 @@ def open_file(page: Any, server: Server, name: str, run: bool = True, timeout: f
         run: False leaves the cells for the test to run.
         timeout: seconds for all the cells together.
     """
-    page.goto(server.page_of(name), wait_until="domcontentloaded")
-    page.wait_for_function("() => window.jupyterapp?.restored", timeout=OPENING)
+    if _in_lab(page, server):
+        page.evaluate(_CLOSE)
+        page.evaluate("path => window.jupyterapp.commands.execute('docmanager:open', {path})", name)
+    else:
+        page.goto(server.page_of(name), wait_until="domcontentloaded")
+        page.wait_for_function("() => window.jupyterapp?.restored", timeout=OPENING)
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=OPENING)
-    page.wait_for_function(_CONNECTED, timeout=OPENING)
+    page.wait_for_function(_CONNECTED, arg=name, timeout=OPENING)
     opened = Opened(page, server, name)
     if run:
         opened.run_all(timeout)
     return opened
+
+
+def _in_lab(page: Any, server: Server) -> bool:
+    """Whether the page shows this server's JupyterLab."""
+    return bool(page.url.startswith(f"http://127.0.0.1:{server.port}/lab"))
 
 
 def write_notebook(path: Path, cells: list[str]) -> None:

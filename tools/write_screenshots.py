@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     """Takes the pictures of these notebooks, by default of all; returns the exit code."""
     os.environ["GRAPHSURGEON_IMAGES"] = "1"
     chosen = " or ".join(f"[{number}]" for number in arguments)
-    tests = Path(__file__).parent.parent / "tests" / "browser" / "test_tutorials.py"
+    tests = Path(__file__).parent.parent / "tests" / "jupyter" / "test_tutorials.py"
     return pytest.main(["-q", "-rs", "-p", "no:cacheprovider", str(tests), "-k", chosen or "by_hand"])
 
 

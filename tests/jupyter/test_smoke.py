@@ -1,4 +1,4 @@
-"""Notebook 7: the same surgery with keys alone; the saved notebook carries a picture."""
+"""The widget in real servers, in short: JupyterLab by mouse and keys, Notebook 7 by keys alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any
 
 from tests.browser.hands import BUILD, IMPORTS, apply, at_keys, box, said
-from tests.lab import open_notebook
+from tests.lab import OPENING, open_notebook
+from tests.until import until
 
 
 def walk(page: Any, name: str) -> None:
@@ -24,7 +25,7 @@ def walk(page: Any, name: str) -> None:
     raise AssertionError(f"no arrow leads to {name}: {sorted(used)}")
 
 
-def test_keys_alone(page: Any, notebook7: Any) -> None:
+def test_notebook_7_with_keys_alone(page: Any, notebook7: Any) -> None:
     cells = [IMPORTS + BUILD, "ed = gs.open(build())\ned"]
     notebook = open_notebook(page, notebook7, cells)
     page.locator(".gs-pane-source .gs-item[tabindex='0']").focus()
@@ -74,4 +75,38 @@ def test_keys_alone(page: Any, notebook7: Any) -> None:
     assert "".join(data["image/svg+xml"]).startswith("<svg ")
     assert "".join(data["text/plain"]).startswith("graph: ")
     assert "application/vnd.jupyter.widget-view+json" in data
+    notebook.close()
+
+
+def test_jupyterlab_from_opening_to_a_page_that_is_loaded_again(page: Any, lab: Any) -> None:
+    notebook = open_notebook(page, lab, [IMPORTS + BUILD, "ed = gs.open(build())\ned"])
+    for name, key in (("x", "i"), ("y", "o")):
+        box(page, name).click()
+        page.keyboard.press(key)
+    said(page, "Boundary: 1 in, 1 out")
+    page.keyboard.press("c")
+    box(page, "copy/y", "destination").wait_for()
+    at_keys(page.locator(".gs-entered"))
+    page.keyboard.press("Escape")
+    apply(page)
+    assert notebook.ask("'copy/y' in ed.snapshot.index")
+    page.keyboard.press("Control+z")
+    said(page, "undone:")
+    box(page, "copy/").wait_for(state="detached")
+    assert notebook.ask("'copy/y' in ed.orphans")
+    page.keyboard.press("Control+Shift+Z")
+    said(page, "done again:")
+    box(page, "copy/").wait_for()
+    assert notebook.ask("not ed.orphans")
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    assert until(lambda: "widget-view" in (lab.root / notebook.name).read_text())
+
+    # the kernel goes on while the page is loaded again: the widget is there, and is connected to it
+    page.goto("about:blank")
+    page.errors.clear()
+    page.goto(lab.page_of(notebook.name), wait_until="domcontentloaded")
+    box(page, "copy/").wait_for(timeout=OPENING)
+    box(page, "x").click()
+    said(page, "1 op selected")
+    assert notebook.ask("list(ed.selection.names)") == ["x"]
     notebook.close()

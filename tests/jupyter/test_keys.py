@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.hands import BUILD, IMPORTS, box
 from tests.lab import open_notebook
 from tests.until import until
+
+pytestmark = pytest.mark.deep
 
 CELLS = [
     "from tests.widget.subject import plain_screen\nfrom graphsurgeon.widget.widget import GraphWidget\n"
@@ -13,7 +16,7 @@ CELLS = [
 ]
 
 
-@pytest.fixture(params=["lab", "notebook7"])
+@pytest.fixture(params=["lab", "notebook7"], scope="module")
 def server(request):
     return request.getfixturevalue(request.param)
 
@@ -73,4 +76,21 @@ def test_the_theme_is_followed_live(page, lab):
     ground("rgb(17, 17, 17)")
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
     page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
+    opened.close()
+
+
+def test_keys_and_menus_stay_in_the_widget_wherever_in_it_somebody_has_clicked(page, lab):
+    opened = open_notebook(page, lab, [IMPORTS + BUILD, "gs.open(build())"])
+    box(page, "x").click()
+    for place in (".gs-title", ".gs-inspect-title", ".gs-status-text"):
+        page.locator(place).first.click()
+        page.keyboard.press("Control+a")
+        page.keyboard.press("m")
+        assert page.evaluate("() => getSelection().toString()") == ""
+    assert page.locator(".jp-MarkdownCell").count() == 0
+    page.keyboard.press("Escape")
+    box(page, "x").click()
+    for place in (".gs-outline", ".gs-status-text", ".gs-title"):
+        page.locator(place).first.click(button="right")
+    assert page.locator(".lm-Menu-item").count() == 0
     opened.close()

@@ -9,12 +9,14 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.browser.tutorials import IMAGES, NOTEBOOKS, TUTORIALS, path_of, walk
+from tests.jupyter.tutorials import IMAGES, NOTEBOOKS, SHORTEST, TUTORIALS, follow, path_of
 
 
-@pytest.mark.parametrize("number", TUTORIALS)
+@pytest.mark.parametrize(
+    "number", [number if number == SHORTEST else pytest.param(number, marks=pytest.mark.deep) for number in TUTORIALS]
+)
 def test_the_steps_of_a_tutorial_by_hand(page: Any, lab: Any, number: str) -> None:
-    walk(page, lab, number, IMAGES if os.environ.get("GRAPHSURGEON_IMAGES") else None)
+    follow(page, lab, number, IMAGES if os.environ.get("GRAPHSURGEON_IMAGES") else None)
 
 
 def test_all_pictures_of_the_tutorials_are_there_and_shown() -> None:

@@ -13,6 +13,8 @@ from tests.browser.hands import answered, shot
 from tests.lab import open_file, open_notebook
 from tests.needs import ROOT
 
+pytestmark = pytest.mark.deep
+
 CHOSEN = {"00": 2, "01": 1, "03": 1}
 """Notebook -> how many of its cells show a widget."""
 

@@ -307,13 +307,17 @@ TUTORIALS: dict[str, Steps] = {
 }
 
 
+#: The notebook with no training, which is followed in each run of the tests.
+SHORTEST = "00"
+
+
 def path_of(number: str) -> Path:
     """The file of a notebook."""
     (file,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
     return file
 
 
-def walk(page: Any, lab: Any, number: str, images: Path | None = None) -> None:
+def follow(page: Any, lab: Any, number: str, images: Path | None = None) -> None:
     """Goes through a notebook as a reader does: runs a cell, does a step by hand, checks what the next cell says.
 
     It ends with the last step. What comes after it needs no hand, and is run with all notebooks.

@@ -1,4 +1,4 @@
-"""Several views of one screen in a real notebook, in every theme; the clicked box stays, and unfolding is quick."""
+"""Several views of one screen in a real notebook, in every theme, in the full window and in a view of its own."""
 
 from __future__ import annotations
 
@@ -10,39 +10,9 @@ from tests.browser.hands import BUILD, IMPORTS, box, painted, said, shot
 from tests.lab import open_notebook
 from tests.until import until
 
+pytestmark = pytest.mark.deep
+
 TWO = [IMPORTS + BUILD, "ed = gs.open(build(), title='small')\nview = ed.view()\nview", "view"]
-
-#: 50,000 nodes in towers, blocks and layers, with a loss that reads them all.
-HUGE = """
-graph_def = tf.compat.v1.GraphDef()
-def node(name, op, *inputs):
-    made = graph_def.node.add(name=name, op=op, input=inputs)
-    made.attr["dtype" if op == "Placeholder" else "T"].type = 1
-    return name
-x, ends = node("x", "Placeholder"), []
-for t in range(10):
-    last = x
-    for b in range(50):
-        for i in range(100):
-            last = node(f"tower_{'abcdefghij'[t]}/block{b}/op{i}", ("Neg", "Exp", "Tanh", "Abs", "Relu")[(i + i // 9 + t) % 5], last)
-    ends.append(last)
-total = graph_def.node.add(name="total", op="AddN", input=ends)
-total.attr["T"].type, total.attr["N"].i = 1, len(ends)
-ed = gs.open(graph_def, title="huge")
-"""  # noqa: E501
-
-_RECT = """name => { const all = [...document.querySelectorAll('.gs-pane-source .gs-item')];
-    const body = all.find(g => g.dataset.name === name).querySelector('.gs-body').getBoundingClientRect();
-    return [body.x, body.y, body.width, body.height]; }"""
-_TOGGLE = """name => {
-    const all = [...document.querySelectorAll('.gs-pane-source .gs-item')];
-    const item = all.find(g => g.dataset.name === name);
-    const was = item.classList.contains('gs-box');
-    (was ? item : item.querySelector('.gs-heading')).dispatchEvent(new MouseEvent('dblclick', {bubbles: true}));
-    return was;
-}"""
-_IS_BOX = """([name, box]) => [...document.querySelectorAll('.gs-pane-source .gs-item')]
-    .find(g => g.dataset.name === name)?.classList.contains('gs-box') === box"""
 
 
 def in_view(page: Any, index: int, what: str) -> Any:
@@ -132,38 +102,59 @@ def light(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_fifty_thousand_nodes_are_opened_searched_and_cut(page: Any, lab: Any) -> None:
-    frames: list[int] = []
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(len(frame))))
-    notebook = open_notebook(page, lab, [IMPORTS + HUGE, "ed"])
-    page.locator(".gs-pane-source .gs-box").first.wait_for()
-    assert notebook.ask("len(ed)") == 50_002
-    assert 8 <= page.locator(".gs-pane-source .gs-box").count() <= 60
+#: What the widget takes of the window: its canvas and itself, from the top; and the scale of its picture.
+ROOM = """() => {
+  const [gs, canvas] = [".gs", ".gs-canvas"].map(at => document.querySelector(at).getBoundingClientRect());
+  const texts = [...document.querySelectorAll(".gs-pane-source text")];
+  return {
+    canvas: canvas.height / innerHeight, width: gs.width / innerWidth, height: gs.height / innerHeight,
+    scale: document.querySelector(".gs-pane-source .gs-root").getAttribute("transform").match(/scale.(.*)[)]/)[1],
+    text: Math.min(...texts.map(text => parseInt(getComputedStyle(text).fontSize))),
+  };
+}"""
 
-    # find and reveal by keys
-    page.locator(".gs-pane-source .gs-item[tabindex='0']").focus()
-    for query, name, key in (
-        ("tower_d block17 op50", "tower_d/block17/op50", "i"),
-        ("/tower_d\\/block17\\/op62$/", "tower_d/block17/op62", "o"),
-    ):
-        page.keyboard.press("/")
-        page.keyboard.press("Control+a")
-        page.keyboard.type(query)
-        page.locator(".gs-hit", has_text=name.rpartition("/")[2]).first.wait_for()
-        page.keyboard.press("Enter")
-        page.wait_for_function("name => document.activeElement.dataset.name === name", arg=name)
-        page.keyboard.press(key)
-    said(page, "Boundary: 1 in, 1 out, 12 ops")
-    shot(page, "fifty-thousand")
 
-    # what is folded and unfolded is in sight, with its beginning: it is wider than the pane
-    canvas = page.locator(".gs-pane-source .gs-canvas").bounding_box()
-    for _ in range(2):
-        was = page.evaluate(_TOGGLE, "tower_d/block17/")
-        page.wait_for_function(_IS_BOX, arg=["tower_d/block17/", not was])
-        painted(page)
-        x, y, _, _ = page.evaluate(_RECT, "tower_d/block17/")
-        assert 0 <= x - canvas["x"] < canvas["width"], (x, canvas)
-        assert 0 <= y - canvas["y"] < canvas["height"], (y, canvas)
-    assert max(frames) < 1_000_000
+def test_the_canvas_takes_the_height_there_is(page: Any, lab: Any) -> None:
+    page.set_viewport_size({"width": 1900, "height": 1000})
+    notebook = open_notebook(page, lab, [IMPORTS + BUILD, "gs.open(build())"])
+    box(page, "x").wait_for()
+    painted(page)
+    shot(page, "room-lab")
+    room = page.evaluate(ROOM)
+    assert room["canvas"] >= 0.6
+    assert (room["scale"], room["text"] >= 11) == ("1.0000", True)
+
+    box(page, "x").focus()
+    page.keyboard.press("Shift+F")
+    painted(page)
+    shot(page, "room-full")
+    full = page.evaluate(ROOM)
+    assert (full["width"], full["height"]) == (1, 1)
+    assert page.evaluate("() => document.elementFromPoint(4, 4).closest('.gs') !== null"), "nothing lies over it"
+    page.keyboard.press("Escape")
+    painted(page)
+    assert page.evaluate(ROOM) == room
+
+    # resized by hand, and so again when the cell has run again
+    page.locator(".gs-grip").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    lower = page.evaluate(ROOM)["height"]
+    assert lower < room["height"] - 0.1
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    again = "lower => document.querySelector('.gs')?.offsetHeight / innerHeight - lower < 0.01"
+    page.wait_for_function(again, arg=lower)
+
+    # an output view of its own is filled, whatever was chosen for cells
+    page.evaluate(
+        """() => { const lab = window.jupyterapp, content = lab.shell.currentWidget.content;
+                   content.activeCellIndex = 1;
+                   return lab.commands.execute('notebook:create-output-view'); }"""
+    )
+    page.locator(".jp-LinkedOutputView .gs-item").first.wait_for()
+    page.wait_for_function(
+        """() => { const view = document.querySelector('.jp-LinkedOutputView'), gs = view.querySelector('.gs');
+                   return gs.offsetHeight > 0.9 * view.clientHeight && view.scrollHeight <= view.clientHeight + 1; }"""
+    )
+    shot(page, "room-own-view")
     notebook.close()

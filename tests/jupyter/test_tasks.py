@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.browser.tasks import CELLS, again, digest, each
+from tests.jupyter.tasks import CELLS, again, digest, each
 from tests.lab import open_notebook
+
+pytestmark = pytest.mark.deep
 
 
 @pytest.mark.parametrize("kind", ["lab", "notebook7"])

@@ -18,6 +18,9 @@ RUN = """dark => axe.run(".gs", {
 }).then(r => r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 300), v.nodes[0].failureSummary]))"""
 
 
+pytestmark = pytest.mark.deep
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
     need("front end")
@@ -81,4 +84,5 @@ def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
     said(page, "undone:")
     page.get_by_role("tab", name="History").click()
     clean("history")
+    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
     notebook.close()

@@ -1,12 +1,16 @@
-"""What stays without a kernel, or without the widget extension: a picture and a sentence, never an empty cell."""
+"""A kernel that is busy, and what stays without one, or without the widget extension: never an empty cell."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.browser.hands import BUILD, IMPORTS, apply, box, said, shot
 from tests.lab import OPENING, open_file, open_notebook
 from tests.until import until
+
+pytestmark = pytest.mark.deep
 
 CELLS = [f"{IMPORTS}\n{BUILD}", "gs.open(build(), title='small')"]
 #: The page of a JupyterLab in whose environment neither ipywidgets nor anywidget is installed.
@@ -19,6 +23,45 @@ JSON.parse = (...given) => {
     return value;
 };"""
 RESTART = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
+
+
+SLOW = """
+import threading, time
+import graphsurgeon.screen.pane as pane
+from graphsurgeon.view.graphviz_wasm import cancelled_error
+quick, laid_out = pane.place, threading.Event()
+
+def slow(scene, *, direction, like, cancelled):
+    laid_out.set()
+    while not cancelled():
+        time.sleep(0)
+    raise cancelled_error()
+
+pane.place = slow
+"""
+
+
+def test_a_long_layout_is_called_off_while_cells_run(page: Any, lab: Any) -> None:
+    opened = open_notebook(page, lab, CELLS)
+    box(page, "net/").wait_for()
+    opened.run(SLOW)
+    box(page, "net/").focus()
+    page.keyboard.press("Enter")
+    # the kernel is free: what it is asked in the meantime is answered
+    assert until(lambda: opened.ask("laid_out.is_set()"))
+    assert opened.ask("6 * 7") == 42
+    page.get_by_role("button", name="Cancel").wait_for()
+    shot(page, "waiting")
+    page.get_by_role("button", name="Cancel").click()
+    said(page, "it was called off. Ask again to draw it.")
+    shot(page, "called-off")
+    folded = opened.ask("'net/' not in ed.screen.unfolded")
+    opened.run("pane.place = quick")
+    box(page, "net/").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => !/called off/.test(document.querySelector('.gs-status-text').textContent)")
+    assert opened.ask("'net/' not in ed.screen.unfolded") is not folded
+    opened.close()
 
 
 def test_a_dead_kernel_leaves_the_picture_and_a_sentence(page: Any, lab: Any) -> None:
@@ -80,7 +123,10 @@ def test_a_reopened_notebook_shows_the_picture(page: Any, lab: Any) -> None:
     received.close()
 
 
-def test_a_jupyterlab_without_the_widget_extension_shows_the_picture_and_what_is_missing(page: Any, lab: Any) -> None:
+def test_a_jupyterlab_without_the_widget_extension_shows_the_picture_and_what_is_missing(
+    fresh_page: Any, lab: Any
+) -> None:
+    page = fresh_page
     page.add_init_script(WITHOUT_WIDGETS)
     opened = open_notebook(page, lab, CELLS)
     picture = page.locator(".jp-OutputArea-output img[alt*='ops']")
