@@ -124,9 +124,8 @@ def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]],
         info = graph.info(op, port)
         if info is None or not info.dtype.endswith("_ref"):
             continue
-        for user in graph.consumers.row(op).tolist():
-            first = graph.data.row(user)[0] == op
-            if mask[user] and first and writes(graph.types[user]):
+        for user, at in graph.readers((op, port)):
+            if mask[user] and not at and writes(graph.types[user]):
                 writer, held = graph.names[user], graph.names[op]
                 wrong = f"{writer!r} changes {held!r}, so it needs that variable there, not a tensor"
                 out.append(Fault(asked, wrong, f"Select {held!r} too, or leave {writer!r} out"))

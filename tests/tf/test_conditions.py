@@ -176,7 +176,7 @@ def test_what_cannot_be_resolved():
     asked = fault(plan.resolve_condition("p", True))
     reads(asked, "resolve_condition('p:0', True)", "the condition of a while_loop, asks it in each round")
     reads(asked, "Unroll the loop: unroll('while/LoopCond', times)")
-    reads(fault(plan.resolve_condition("r", True)), "'which' reads which branch 'merge' has taken", ".connect(")
+    reads(fault(plan.resolve_condition("r", True)), "'which' reads 'merge:1'", ".connect(")
     reads(
         fault(plan.resolve_condition("t", False)), "'all' merges more than two branches", "other conditions are first"
     )
@@ -192,6 +192,23 @@ def test_what_cannot_be_resolved():
     with bare.as_default():
         tf1.placeholder(tf.bool, [], name="p")
     reads(fault(gs.open(bare).plan().resolve_condition("p", True)), "There is no cond in this graph")
+
+
+def test_a_refusal_names_the_reader_of_that_output_and_its_fix_works():
+    graph = tf.Graph()
+    with graph.as_default():
+        x, p = tf1.placeholder(tf.int32, [], name="x"), tf1.placeholder(tf.bool, [], name="p")
+        off, on = tf.raw_ops.Switch(data=x, pred=p)
+        merged = tf.raw_ops.Merge(inputs=[off * 2, on * 3], name="merge")
+        tf.negative(merged.output, name="first")
+        tf.add(x, merged.value_index, name="which")
+        tf.constant(0, name="number")
+    plan = gs.open(graph).plan()
+    (fault,) = plan.resolve_condition("p", False).check()
+    reads(fault, "'which' reads 'merge:1'", "first: .connect('number:0', to='which', input=1)")
+    ed = gs.open(graph)
+    ed.apply(plan.connect("number:0", to="which", input=1).resolve_condition("p", False))
+    assert ed.session().run(["first:0", "which:0"], {"x:0": 5}) == [-10, 5]
 
 
 def test_what_else_reads_it_is_said():

@@ -79,8 +79,8 @@ def _source(graph: Graph, end: Tensor) -> Tensor:
 
 def _refuse(request: str, graph: Graph, found: Decided) -> None:
     names = graph.names
-    for op, _ in found.known:
-        for reader in graph.consumers.row(op).tolist():
+    for tensor in found.known:
+        for reader, _ in graph.readers(tensor):
             if graph.types[reader] == "LoopCond":
                 wrong = f"{names[reader]!r}, the condition of a while_loop, asks it in each round"
                 raise PlanError(request, wrong, f"Unroll the loop: unroll({names[reader]!r}, times)")
@@ -88,9 +88,11 @@ def _refuse(request: str, graph: Graph, found: Decided) -> None:
         wrong = f"{names[found.torn[0]]!r} merges more than two branches, of which several stay"
         raise PlanError(request, wrong, "Say what the other conditions are first")
     if found.asked:
-        reader = next(graph.names[i] for i in graph.consumers.row(found.asked[0]).tolist())
-        wrong = f"{reader!r} reads which branch {names[found.asked[0]]!r} has taken"
-        raise PlanError(request, wrong, f"Let it read a constant: .connect('number:0', to={reader!r})")
+        merge = found.asked[0]
+        reader, at = graph.readers((merge, 1))[0]
+        step = f".connect('number:0', to={names[reader]!r}{f', input={at}' if at else ''})"
+        wrong = f"{names[reader]!r} reads {names[merge] + ':1'!r}, the number of the branch that was taken"
+        raise PlanError(request, wrong, f"Connect a constant to it first: {step}")
 
 
 # -- conds of TF1 -----------------------------------------------------------------------------------
