@@ -18,7 +18,7 @@ from ...graph.variables import Entry
 from ...plan.copied import Copied
 from ...plan.made import Made
 from ..private.graphs import PLAIN, TENSOR, collections_of, is_composite
-from ..private.variables import from_parts, is_partitioned, is_variable
+from ..private.variables import from_parts, is_partitioned, is_variable, unwrapped
 from ..values.variables import join_collection
 from .resources import is_runner, moved_runner, queue_of
 
@@ -58,7 +58,8 @@ def keep_collections(
                     continue
                 new = contexts.get(id(item))
                 if new is None:
-                    new = move(item) if kind == "variable" else moved(item, graph, move, move.name)
+                    single = kind in ("variable", "op", "tensor")
+                    new = move(item) if single else moved(item, graph, move, move.name)
             if new is not None:
                 found.append(new)
         # Only now: a copy inside one graph adds to the very lists it reads.
@@ -82,9 +83,9 @@ class _Copies:
         if kind is TENSOR or (kind is not tf.Operation and hasattr(item, "value_index")):
             op = self._op(item.op.name)
             return None if op is None else op.outputs[item.value_index]
-        if kind is tf.Operation:
-            return self._op(item.name)
-        return self._variables.get(item.op.name)
+        if kind is not tf.Operation and is_variable(item):
+            return self._variables.get(item.op.name)
+        return self._op(unwrapped(item).name)
 
     def _op(self, name: str) -> TFOp | None:
         return self._live[self._copied.renamed(name)] if self._copied.has(name) else None
@@ -98,6 +99,7 @@ def entry(graph: TFGraph, item: Any) -> Entry:
     """Returns what an item of a collection is, in plain values."""
     if is_variable(item):
         return Entry("variable", item.op.name)
+    item = unwrapped(item)
     if is_runner(item):
         return Entry("runner", queue_of(item))
     if getattr(item, "graph", None) is graph:

@@ -10,12 +10,24 @@ from tensorflow.python.ops import variables as variables_module
 
 from .graphs import PLAIN
 
+_VARIABLES = (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable)
+
 
 def is_variable(item: Any) -> bool:
-    """Returns whether this is a `tf.Variable` of either kind that can say what it is made of."""
+    """Returns whether this is a `tf.Variable` of a graph, of either kind, that a VariableDef describes.
+
+    The result of an update such as `assign_add` is of the same class, and has no initializer.
+    """
     if type(item) in PLAIN:  # most are: these classes ask their metaclass
         return False
-    return isinstance(item, (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable))
+    return isinstance(item, _VARIABLES) and getattr(item, "initializer", None) is not None
+
+
+def unwrapped(item: Any) -> Any:
+    """Returns the op of an update of a resource variable, which TensorFlow wraps in a variable; else the item."""
+    if type(item) in PLAIN or not isinstance(item, _VARIABLES) or is_variable(item):
+        return item
+    return getattr(item, "_parent_op", item)
 
 
 def is_partitioned(item: Any) -> bool:

@@ -7,6 +7,7 @@ import collections as named
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.ops import resource_variable_ops
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
@@ -185,3 +186,51 @@ def test_a_sparse_tensor_does_not_take_the_place_of_a_ragged_one():
     ed = gs.open(graph)
     with refuses(PlanError, "RaggedTensor is made of 2 tensors, and SparseTensor of 3", "one of its own kind"):
         ed.plan().copy(ed.select(), to="t", inputs={ragged: sparse})
+
+
+@pytest.fixture
+def updated():
+    """A graph whose collections hold what TensorFlow wraps: updates of a variable, an assertion, no initial value."""
+    made = tf.Graph()
+    with made.as_default():
+        v = tf1.get_variable("v", initializer=1.0, use_resource=True)
+        update = v.assign_add(2.0, name="update")
+        made.add_to_collection("update_ops", update)
+        made.add_to_collection("pairs", (update, v))
+        made.add_to_collection("checks", tf.debugging.Assert(tf.constant(True), [v], name="check"))
+        resource_variable_ops.UninitializedVariable(dtype=tf.float32, shape=[], name="bare")
+        tf.identity(v, name="y")
+    return made
+
+
+WAYS = {
+    "copied": lambda dst, ed: dst.plan().copy(ed.select(), variables="initial"),
+    "copied under a scope": lambda dst, ed: dst.plan().copy(ed.select(), to="c", collections="keep"),
+    "renamed": lambda dst, ed: ed.plan().rename("y", to="z"),
+    "in the same graph": lambda dst, ed: ed.plan().copy(ed.select(), to="c", collections="keep"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_op_of_an_update_goes_along(updated, way):
+    ed = gs.open(updated)
+    dst = ed if way in ("renamed", "in the same graph") else gs.open(tf.Graph())
+    dst.apply(WAYS[way](dst, ed))
+    (update, held), check = dst.graph.get_collection("pairs")[-1], dst.graph.get_collection("checks")[-1]
+    assert dst.graph.get_collection("update_ops")[-1] is update
+    assert all(item.graph is dst.graph for item in (update, held, check))
+    assert update.type == "AssignAddVariableOp"
+    session = dst.session()
+    session.run([held.initializer, check])
+    session.run(update)
+    assert session.run(held) == 3.0
+
+
+def test_an_update_in_a_collection_stops_no_door(updated, tmp_path):
+    ed = gs.open(updated)
+    assert "update_ops  1" in str(ed)
+    assert float(ed.function((), "y")()) == 1.0
+    assert ed.trace({}, "y").results == {"y:0": 1.0}
+    ed.save(tmp_path / "y.pb", outputs="y")
+    assert gs.recipes.strip_training(ed, "y").check() == ()
+    assert gs.duplicate(updated, variables="initial").run("v/Read/ReadVariableOp:0") == 1.0
