@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..graph.boundary import Tensor
 from ..graph.graph import Graph, TensorInfo
+from ..graph.once import once
 from ..words import counted, few
 from .copied import Connection, Copied, NewPlaceholder, NewVariable
 from .fault import Fault
@@ -182,7 +184,9 @@ class Effect:
         renamed: ops of the base: old name -> new one.
         revalued: step that gives values -> the ops that it renames.
         blame: op whose inputs or attributes are new -> the last step that has set them.
-        judge: what to ask for shapes; None where nothing knows them.
+        judge: what infers shapes; None if nothing does.
+        lock: held while the verdict or a predicted shape is computed; shared with `after` and with later forms of
+            this effect.
     """
 
     base: Graph
@@ -205,17 +209,12 @@ class Effect:
     blame: Mapping[str, int] = field(default_factory=dict)
     decided: frozenset[int] = frozenset()
     judge: Judge | None = field(default=None, repr=False)
+    lock: RLock = field(default_factory=RLock, repr=False)
 
-    @cached_property
+    @once(during=lambda effect: Verdict())
     def verdict(self) -> Verdict:
-        """Its faults; those that only shape inference finds where there is no other."""
-        if self.faults or self.judge is None:
-            return Verdict(self.faults)
-        self.__dict__["verdict"] = Verdict()  # what is foreseen while it is worked out
-        try:
-            return self.judge.verdict(self)
-        finally:
-            del self.__dict__["verdict"]
+        """The structural faults or, if there are none, the faults of shape inference."""
+        return Verdict(self.faults) if self.faults or self.judge is None else self.judge.verdict(self)
 
     def number(self, step: Step) -> int | None:
         """Returns the number of one of its steps; None where it is none of them."""

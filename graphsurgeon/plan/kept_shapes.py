@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 import numpy as np
 
 from ..graph.graph import Graph, Ints, Mask, TensorInfo, value_info
+from ..graph.once import once
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES
 from .effect import Effect
@@ -164,26 +165,21 @@ class Foreseen:
 
     def __init__(self, effect: Effect) -> None:
         self._effect, self._told = effect, effect.after.outputs_of
-        self._loose: Mask | None = None
-        self._changed: frozenset[int] = frozenset()
+        self.lock = effect.lock
         self._whole: Effect | None = None
-        self._narrower: bool | None = None
 
     def complete(self, effect: Effect) -> None:
-        """Says that the effect is worked out, this included: what only TensorFlow knows can be asked for."""
+        """Takes the complete effect, which includes this object: TensorFlow can infer shapes from here on."""
         self._whole = effect
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         told = self._told(number) if self._told else None
         if told is None or not self._original(number):
             return told
-        if self._loose is None:
-            self._loose = np.zeros(self._effect.after.size, np.bool_)  # while it is worked out
-            self._loose = unsure(self._effect)
-            self._changed = frozenset(changed(self._effect))
+        loose = self._loose
         if number in self._changed:
             return None
-        if self._loose[number]:
+        if loose[number]:
             return [TensorInfo(t.dtype, None) for t in told]
         return self._contradicted().get(number, told)
 
@@ -192,19 +188,31 @@ class Foreseen:
         known = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
         return self(number) if known is None else known
 
+    @once(during=lambda foreseen: np.zeros(foreseen._effect.after.size, np.bool_))
+    def _loose(self) -> Mask:
+        """A mask of the ops whose outputs may have other shapes than those of their originals."""
+        return unsure(self._effect)
+
+    @once(during=lambda foreseen: frozenset[int]())
+    def _changed(self) -> frozenset[int]:
+        """The ops that get other attributes."""
+        return frozenset(changed(self._effect))
+
     def _contradicted(self) -> Mapping[int, Sequence[TensorInfo]]:
-        """What TensorFlow infers where the known shapes of an original are not true of what the plan makes of it."""
+        """The shapes that TensorFlow infers for ops whose known shapes are not true after the plan."""
         effect = self._whole
-        if effect is None:
-            return {}
-        if self._narrower is None:
-            self._narrower = False  # while it is worked out
-            self._narrower = bool(effect.blame) or any(
-                copied.source.info(*old) != effect.after.info(effect.after.index[name], port)
-                for copied in effect.copies
-                for old, (name, port) in copied.external.items()
-            )
-        return effect.verdict.inferred if self._narrower else {}
+        return effect.verdict.inferred if effect is not None and self._narrower else {}
+
+    @once(during=lambda foreseen: False)
+    def _narrower(self) -> bool:
+        """Whether an op, or a copy, reads a tensor of another dtype or shape than before."""
+        effect = self._whole
+        assert effect is not None
+        return bool(effect.blame) or any(
+            copied.source.info(*old) != effect.after.info(effect.after.index[name], port)
+            for copied in effect.copies
+            for old, (name, port) in copied.external.items()
+        )
 
     def _original(self, number: int) -> bool:
         """Whether the shapes of an op are taken from those of an original: one that is new has only its own."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from graphsurgeon.graph.graph import TensorInfo
+from graphsurgeon.graph.selection import select
+from graphsurgeon.plan.backend import Backend
+from graphsurgeon.plan.effect import Verdict
+from graphsurgeon.plan.fault import Fault
 from graphsurgeon.plan.plan import Plan
 from tests.plain import plain
 
@@ -45,3 +52,53 @@ def test_a_removal_with_a_fault_tells_of_no_change(others):
     assert plan.effect.reordered == {}
     assert "changes" not in str(plan).splitlines()
     assert plan.preview().counts["changed"] == 0
+
+
+class Waiting(Backend):
+    """Infers shapes only after `go`; reads them all meanwhile, as TensorFlow's shape inference does."""
+
+    def __init__(self):
+        self.started, self.go, self.read = threading.Event(), threading.Event(), []
+
+    def verdict(self, effect):
+        after = effect.after
+        self.started.set()
+        self.read.append([after.outputs(i) for i in range(after.size)])
+        self.go.wait()
+        longer = {after.index["copy/y"]: [TensorInfo("float32", (7,))]}
+        return Verdict((Fault("copy", "a fault that only shape inference finds", "Choose another"),), longer, longer)
+
+
+def _in_threads(*calls):
+    """Starts each call in a thread of its own; returns their results, which are complete after the function."""
+    found = [None] * len(calls)
+
+    def run(at, call):
+        found[at] = call()
+
+    threads = [threading.Thread(target=run, args=(at, call), daemon=True) for at, call in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    return found, lambda: [thread.join() for thread in threads]
+
+
+def test_threads_that_read_faults_and_shapes_wait_for_the_thread_that_infers_them():
+    wide = [("float32", (None,))]
+    g = plain(("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Const", []),
+              outputs={"x": wide, "y": wide, "z": [("float32", (7,))]})  # fmt: skip
+    backend = Waiting()
+    plan = Plan(g, backend=backend).copy(select(g, name="y"), to="copy", inputs={"x:0": "z:0"})
+    after = plan.after()
+    copy = after.index["copy/y"]
+    first, end_first = _in_threads(plan.check)
+    backend.started.wait()
+    later, end_later = _in_threads(plan.check, lambda: after.outputs(copy), lambda: after.stated(copy))
+    assert [first, later] == [[None], [None] * 3]
+    backend.go.set()
+    end_first()
+    end_later()
+    faults = plan.effect.verdict.faults
+    assert [fault.wrong for fault in faults] == ["a fault that only shape inference finds"]
+    assert first == [faults]
+    assert later == [faults, [TensorInfo("float32", (7,))], [TensorInfo("float32", (7,))]]
+    assert len(backend.read) == 1

@@ -35,7 +35,7 @@ def shown(effect: Effect) -> dict[str, object]:
     """What an effect says, without the graphs that it is about."""
     after = effect.after
     plain = {f.name: getattr(effect, f.name) for f in dataclasses.fields(effect)}
-    for name in ("base", "after", "judge", "copies", "slices", "replaced"):
+    for name in ("base", "after", "judge", "lock", "copies", "slices", "replaced"):
         plain.pop(name)
     edges = [(after.input_names(i), after.control_names(i)) for i in range(after.size)]
     copies = [(c.names, c.external, c.place.tolist(), c.role) for c in effect.copies]
