@@ -90,8 +90,9 @@ def typescript_results() -> str:
 
 def typescript_signs() -> str:
     """Returns the signs of what a plan does, as static pictures have them: the source of the page's `signs.ts`."""
-    out = ["// The signs on boxes, written from graphsurgeon/view/ghosts.py by tools/write_verbs.py.",
-           'import type { Mark } from "./types";', "", "export const SIGN: Record<Mark, string> = {"]  # fmt: skip
+    out = ["// The signs on boxes and edges, written from graphsurgeon/view/ghosts.py by tools/write_verbs.py.",
+           'import type { EdgeMark, Mark } from "./types";', "",
+           "export const SIGN: Record<Mark | EdgeMark, string> = {"]  # fmt: skip
     out += [f"  {state or _quoted('')}: {_quoted(sign)}," for state, sign in {"": "", **SIGNS}.items()]
     return "\n".join([*out, "};", ""])
 

@@ -14,6 +14,7 @@ from .backend import Backend
 from .copied import Copied
 from .effect import Effect
 from .resolve.on_copies import slice_size
+from .resolve.outcome import unused
 from .step_text import one_line, step_text
 
 
@@ -53,14 +54,16 @@ class Preview:
 
     @property
     def marks(self) -> dict[int, str]:
-        """Op number after the plan -> ``new``; ``changed`` for ops that get other inputs, attributes or a device;
-        ``shape`` for others that give other shapes than before.
+        """Op number after the plan -> its state.
+
+        ``new``; ``changed`` for ops that get other inputs, attributes or a device; ``orphan`` for ops that only ops
+        without a consumer use now; ``shape`` for others that give other shapes than before.
         """
         effect, after = self.effect, self.effect.after
         out = dict.fromkeys(range(effect.first, after.size), "new")
         touched = [*(op for op, _, _ in effect.edits), *effect.changes, *effect.reordered, *effect.renamed.values()]
         out.update({after.index[op]: "changed" for op in touched if after.index.get(op, effect.first) < effect.first})
-        return dict.fromkeys(effect.verdict.reshaped, "shape") | out
+        return dict.fromkeys(effect.verdict.reshaped, "shape") | dict.fromkeys(unused(effect), "orphan") | out
 
     def table(self) -> list[dict[str, Any]]:
         """Returns one row for each thing the plan makes or joins: kind, name, what it was, and details."""

@@ -15,6 +15,7 @@ from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
 from ..plan.effect import Effect
 from ..view.aligned import aligned
+from ..view.edge_states import Kinds, added, lost
 from ..view.ends import Known, pinned
 from ..view.first_picture import first_unfolded
 from ..view.layout import LayoutCancelled, PlacedScene, place
@@ -35,21 +36,47 @@ class Sight:
         unfolded: fold keys that are open.
         marks: op number -> state.
         pins: ops that have a box of their own.
+        step: what a plan makes of the edges; None: the graph is shown without a plan.
     """
 
     tree: Tree
     unfolded: frozenset[str]
     marks: Mapping[int, str]
     pins: tuple[int, ...] = ()
+    step: EdgeStep | None = None
 
     @property
     def key(self) -> Any:
-        """What is equal where the same is to be shown."""
-        return (self.tree, self.unfolded, tuple(sorted(self.marks.items())), self.pins)
+        """A value that is equal for sights that show the same."""
+        return (self.tree, self.unfolded, tuple(sorted(self.marks.items())), self.pins, self.step)
 
     def scene(self) -> Scene:
         """Returns what is drawn."""
-        return build(self.tree, self.unfolded, self.marks, pins=self.pins)
+        kinds = None if self.step is None else self.step.kinds(self.tree.graph)
+        return build(self.tree, self.unfolded, self.marks, pins=self.pins, kinds=kinds)
+
+
+@dataclass(frozen=True)
+class EdgeStep:
+    """The graph before or after a plan that the edges of a picture are compared with.
+
+    Args:
+        effect: what the plan does.
+        other: the graph on the other side of the plan, with the same calls unfolded as in the picture.
+        later: whether the picture shows the graph after the plan.
+    """
+
+    effect: Effect
+    other: Graph
+    later: bool
+
+    def kinds(self, graph: Graph) -> Kinds:
+        """Returns the kinds of the edges of the graph in the picture."""
+        effect = self.effect
+        if not self.later:
+            return lost(graph, self.other, kept(effect, graph, self.other))
+        joins = [(join.to, join.input) for join in effect.connections]
+        return added(graph, self.other, kept(effect, self.other, graph), joins)
 
 
 class Pane:
@@ -263,7 +290,8 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
         same = any(c.source.folded.owner is effect.base.owner for c in effect.copies)
         shown = first_unfolded(Tree(effect.copies[0].source)) if effect.copies else frozenset()
         tree = Tree(effect.after)
-        after = Sight(tree, opening_of_copies(tree, effect, shown, same), marks)
+        step = EdgeStep(effect, effect.base, later=True)
+        after = Sight(tree, opening_of_copies(tree, effect, shown, same), marks, step=step)
         pictures = _before_and_after(effect, after) if effect.removed else []
         svg = to_svg((pictures[-1] if pictures else place(after.scene()).to_dict()), title=f"{title} after the plan")
         if pictures:
@@ -276,7 +304,8 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
 def _before_and_after(effect: Effect, after: Sight) -> list[dict[str, Any]]:
     """Returns the scenes before and after a plan, laid out as one, with what it removes as ghosts in the first."""
     tree, both = Tree(effect.base), (Pane(), Pane())
-    before = Sight(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"))
+    step = EdgeStep(effect, effect.after, later=False)
+    before = Sight(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"), step=step)
     done = draw_both(both, (before, after), lambda: kept(effect, effect.base, effect.after), "auto")
     return [pane.placed for pane in both if pane.placed] if done else []
 

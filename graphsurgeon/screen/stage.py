@@ -31,7 +31,7 @@ from ..view.tree import Tree, find_item, ops_named
 from ..words import counted
 from .facts import Facts, Kept
 from .marks import Marks, selection_of
-from .pane import Pane, Sight, draw_both, kept, opening_of_copies
+from .pane import EdgeStep, Pane, Sight, draw_both, kept, opening_of_copies
 from .renamed import following, names_changed, renamed_keys
 from .state import State
 
@@ -358,7 +358,20 @@ class Stage:
             marks |= dict.fromkeys(draft.effect.removed, "removed")
         marks = self.shown(state, pane).spread(marks)
         pins = self.panes[pane].pins(tree, self.ends(pane))
-        return Sight(tree, self.unfolded(state, pane), marks, pins)
+        return Sight(tree, self.unfolded(state, pane), marks, pins, self._edge_step(state, pane))
+
+    def _edge_step(self, state: State, pane: str) -> EdgeStep | None:
+        """Returns what the edges in a pane are compared with; None if the plan does not change its graph."""
+        draft = self.draft(state)
+        if not draft.steps or (pane == "source" and not self.same):
+            return None
+        effect, keys, later = draft.effect, self.unfolded(state, pane), pane == "destination"
+        if later:
+            old = {new: name for name, new in effect.renamed.items()}
+            other, keys = effect.base, renamed_keys(keys, old, effect.base)
+        else:
+            other, keys = effect.after, renamed_keys(keys, effect.renamed, effect.after)
+        return EdgeStep(effect, self.calls_of(other).expanded(_scopes(keys)).graph, later)
 
     def _drawn_both(self, state: State, pane: str, sight: Sight, most: int) -> bool:
         """Lays out what is before and after the plan as one, where that can be done."""

@@ -12,9 +12,10 @@ from ..errors import LayoutError
 from ..graph.diff import Change, Diff
 from ..graph.edges import Edges
 from ..graph.graph import Graph, Ints, Mask
-from .boxes import Box, Edge, frames
+from .boxes import Box, frames
+from .edge_states import NEW, REMOVED, SAME, Kinds, edge_keys, mark_edges
 from .first_picture import first_unfolded, open_item
-from .ghosts import SIGNS
+from .ghosts import count_text
 from .item import Item
 from .scene import Scene, build
 from .text import elide
@@ -23,7 +24,6 @@ from .tree import Tree
 GOOD, FULL = 26, 60
 """Boxes of the picture: scopes with differences open up to `GOOD` boxes, one that is nearly all there is, up to `FULL`.
 """
-_WORDS = {**SIGNS, "removed": "\u2212"}  # before a count, × would multiply
 
 
 def contrast(diff: Diff) -> Scene:
@@ -39,24 +39,18 @@ def contrast(diff: Diff) -> Scene:
         >>> [(box.label, box.state) for box in contrast(diff(a, b)).boxes]
         [('x', ''), ('z', 'changed'), ('w', 'new'), ('y', 'removed')]
     """
-    both, kinds, waits = united(diff)
+    both, kinds = united(diff)
     marks = diff.marks
     tree = Tree(both)
     scene = build(tree, _opened(tree, marks))
     _mark_boxes(scene, marks, _told(diff))
     _mark_groups(scene)
-    by_id = {box.id: number for number, box in enumerate(scene.boxes)}
-    data, control = _between(scene, both.data, kinds), _between(scene, both.control, waits)
-    for edge in scene.edges:
-        found = (control if edge.control else data).get((by_id[edge.source], by_id[edge.target]), Counter())
-        _mark_edge(edge, found)
+    mark_edges(both, kinds, scene.boxes, scene.edges, scene.op_box)
     return scene
 
 
-def united(diff: Diff) -> tuple[Graph, Ints, Ints]:
-    """Returns both graphs as one, with the edges of both, and the kind of each data and control edge.
-
-    A kind is 0 for an edge of both graphs, 1 for one of the second only, 2 for one of the first only.
+def united(diff: Diff) -> tuple[Graph, Kinds]:
+    """Returns both graphs as one, with the edges of both, and the kinds of its edges.
 
     Args:
         diff: its `picture` has the ops of both; numbers of the second graph are the same there.
@@ -66,26 +60,21 @@ def united(diff: Diff) -> tuple[Graph, Ints, Ints]:
     spot[spot < 0] = np.arange(diff.b.size, whole.size)
     data, kinds = _edges(whole.data, a.data, diff.b.size, spot, whole.size)
     control, waits = _edges(whole.control, a.control, diff.b.size, spot, whole.size)
-    return replace(whole, data=data, control=control, owner=object()), kinds, waits
+    return replace(whole, data=data, control=control, owner=object()), Kinds(kinds, waits)
 
 
 def _edges(now: Edges, then: Edges, known: int, spot: Ints, size: int) -> tuple[Edges, Ints]:
-    """The edges of `now`, whose rows from `known` on are gone, and those of `then` that are in it no more."""
+    """Returns the edges of `now`, whose rows from `known` on are removed, and those of `then` that `now` lacks."""
     mine = now.rows < known
     rows, node, port = now.rows[mine], now.node[mine], now.port[mine]
     old_rows, old_node, old_port = spot[then.rows], spot[then.node], then.port
-    keys, old = _keys(rows, node, port, size), _keys(old_rows, old_node, old_port, size)
+    keys, old = edge_keys(rows, node, port, size), edge_keys(old_rows, old_node, old_port, size)
     gone = ~np.isin(old, keys)
-    kind = np.concatenate([(~np.isin(keys, old)).astype(np.int32), np.full(int(gone.sum()), 2, np.int32)])
+    kind = np.concatenate([np.where(np.isin(keys, old), SAME, NEW), np.full(int(gone.sum()), REMOVED)])
     rows = np.concatenate([rows, old_rows[gone]])
     order = np.argsort(rows, kind="stable")
     node, port = np.concatenate([node, old_node[gone]])[order], np.concatenate([port, old_port[gone]])[order]
-    return Edges.of(rows[order], node, size, port), kind[order]
-
-
-def _keys(rows: Ints, node: Ints, port: Ints, size: int) -> np.ndarray:
-    wide = max(size, 1)
-    return (rows.astype(np.int64) * wide + node) * 64 + np.minimum(port, 63)
+    return Edges.of(rows[order], node, size, port), kind.astype(np.int32)[order]
 
 
 def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
@@ -163,11 +152,11 @@ def _mark_box(box: Box, mine: Counter[str], near: Counter[str], told: str) -> No
     box.state = kinds.pop() if whole else "changed"
     said = []
     if mine and not whole and box.kind not in ("op", "variable"):
-        said.append(_counts(mine + near))
+        said.append(count_text(mine + near))
     elif told and mine:
         said.append(told)
     elif near and not whole:
-        said.append(f"{_counts(near)} hidden")
+        said.append(f"{count_text(near)} hidden")
     if said:
         box.sub = " · ".join([box.sub, *said])
         box.detail = " · ".join([box.detail, *said])
@@ -182,31 +171,3 @@ def _mark_groups(scene: Scene) -> None:
     for group, found in states.items():
         if found in ({"new"}, {"removed"}):
             scene.groups[group].state = found.pop()
-
-
-def _counts(found: Counter[str]) -> str:
-    return " ".join(f"{sign}{found[state]:,}" for state, sign in _WORDS.items() if found[state])
-
-
-def _between(scene: Scene, edges: Edges, kinds: Ints) -> dict[tuple[int, int], Counter[int]]:
-    """For each pair of boxes, how many edges there are of each kind."""
-    a, b = scene.op_box[edges.node], scene.op_box[edges.rows]
-    keep = (a >= 0) & (b >= 0) & (a != b)
-    table, counts = np.unique(np.stack([a[keep], b[keep], kinds[keep]], axis=1), axis=0, return_counts=True)
-    out: dict[tuple[int, int], Counter[int]] = {}
-    for (source, target, kind), count in zip(table.tolist(), counts.tolist(), strict=True):
-        out.setdefault((source, target), Counter())[kind] += count
-    return out
-
-
-def _mark_edge(edge: Edge, found: Counter[int]) -> None:
-    new, gone = found[1], found[2]
-    if not new and not gone:
-        return
-    edge.quiet = False
-    if not found[0] and not (new and gone):
-        edge.state = "new" if new else "removed"
-        edge.label = edge.label if new else ""  # its sign is there
-        return
-    edge.state = "changed"
-    edge.label = _counts(Counter({"new": new, "removed": gone}))

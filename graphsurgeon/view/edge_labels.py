@@ -60,14 +60,15 @@ def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]
 def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
     """Gives each edge label a free place beside its edge, centre in (lx, ly), inside a picture `wide` points wide.
 
-    A label without room, or of a quiet edge, goes; the page still tells it when the edge is touched.
+    A label without room, or of a quiet edge, is removed; the page still shows it when the edge is touched. The counts
+    of a changed edge stay: without room they are drawn over its middle.
     """
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
     paths = {edge.id: samples(edge.d, 6) for edge in edges}
     room = _Room(frames, [point for path in paths.values() for point in path])
-    for edge in sorted(edges, key=lambda e: (not e.label.startswith("×"), e.id)):
+    for edge in sorted(edges, key=lambda e: (not e.state, not e.label.startswith("×"), e.id)):
         points = paths[edge.id]
         middle = points[len(points) // 2]
         edge.lx, edge.ly = round(middle[0], 1), round(middle[1], 1)
@@ -78,7 +79,7 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
         size = width(edge.label, SUB) + 2, SUB + 2
         found = room.first(_places(points, size[0]), size, wide)
         if found is None:
-            edge.label = ""
+            edge.label = edge.label if edge.state == "changed" else ""
         else:
             edge.lx, edge.ly = round(found[0], 1), round(found[1], 1)
 

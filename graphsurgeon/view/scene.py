@@ -14,6 +14,7 @@ from ..errors import LayoutError
 from ..graph.graph import DTYPES, Graph, Ints, shape_text
 from ..words import counted
 from .boxes import Box, Edge, Group, frames
+from .edge_states import Kinds, mark_edges, of_marks
 from .families import UNKNOWN, family
 from .ghosts import Marks, mark
 from .gist import gist
@@ -58,6 +59,7 @@ def build(
     unfolded: Iterable[str] = frozenset(),
     marks: Marks | None = None,
     pins: Iterable[int] = (),
+    kinds: Kinds | None = None,
 ) -> Scene:
     """Finds what to draw of a graph.
 
@@ -67,6 +69,7 @@ def build(
             ``"a/b/+"`` what is hidden in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed, shape or conflict.
         pins: ops that have a box of their own also where the scope around them is folded.
+        kinds: which edges are new or removed; None: those at ops that are.
 
     Raises:
         LayoutError: there would be more than 400 boxes.
@@ -94,7 +97,11 @@ def build(
     if undrawn:
         hidden["control edges"] = undrawn
     if marks:
-        mark(marks, boxes, groups, edges, op_box)
+        mark(marks, boxes, groups, op_box)
+    if kinds is None and marks:
+        kinds = of_marks(graph, marks)
+    if kinds is not None:
+        mark_edges(graph, kinds, boxes, edges, op_box)
     for box in boxes:
         box.detail = _detail(box)
     stats: dict[str, Any] = {
@@ -102,8 +109,10 @@ def build(
     }  # fmt: skip
     told = [graph.fingerprint, str(tree.filters), *sorted(keys)]
     told += [f"{k}={v}" for k, v in sorted((marks or {}).items())]
-    rev = hashlib.blake2b("\n".join(told).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    return Scene(rev, boxes, groups, edges, stats, op_box, helped_box)
+    rev = hashlib.blake2b("\n".join(told).encode("utf-8", "surrogatepass"), digest_size=6)
+    for kind in kinds or ():
+        rev.update(kind.tobytes())
+    return Scene(rev.hexdigest(), boxes, groups, edges, stats, op_box, helped_box)
 
 
 def boxes_shown(tree: Tree, unfolded: Iterable[str]) -> int:

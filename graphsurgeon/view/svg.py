@@ -20,7 +20,8 @@ PAPER, INK, QUIET, LINE, FAINT = "#FFFFFF", "#1C2430", "#5D6875", "#8B96A3", "#B
 INPUT, OUTPUT, LEAK, SELECTED = "#0072B2", "#B36B00", "#A84300", "#1F6FEB"
 _EDGES = {
     "new": {"stroke-width": "2"},
-    "removed": {"stroke-width": "1.6", "stroke-dasharray": "2 3"},
+    "joined": {"stroke-width": "3"},
+    "removed": {"stroke-width": "2", "stroke-dasharray": "2 3"},
     "changed": {"stroke-width": "1.6"},
 }  # what an edge of a state has besides its colour
 FOOT = 22.0
@@ -155,14 +156,18 @@ def words(title: str, text: str) -> str:
 
 def _arrows(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """The heads of arrows: those of every picture, and one that only some have."""
-    more = [("changed", STATES["changed"][0])] if any(e["state"] == "changed" for e in edges) else []
-    return [("", LINE), ("faint", FAINT), *((key, STATES[key][0]) for key in ("new", "removed")), *more]
+    there = {e["state"] for e in edges}
+    more = [key for key in ("changed", "joined") if key in there]
+    return [("", LINE), ("faint", FAINT), *((key, STATES[key][0]) for key in ("new", "removed", *more))]
 
 
 def _arrow(key: str, colour: str) -> str:
+    head, size = f'<path d="M0,0.8L8,4L0,7.2z" fill="{colour}"/>', 7
+    if key.endswith("joined"):  # open, and larger: its line is thick
+        head, size = f'<path d="M1,1L7,4L1,7z" fill="{PAPER}" stroke="{colour}" stroke-width="1.3"/>', 13
     return (
-        f'<marker id="{key}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0.8L8,4L0,7.2z" fill="{colour}"/></marker>'
+        f'<marker id="{key}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="{size}" markerHeight="{size}" '
+        f'markerUnits="userSpaceOnUse" orient="auto">{head}</marker>'
     )
 
 
@@ -220,14 +225,14 @@ def _edge(e: Mapping[str, Any], mark: str) -> str:
     out = f'<path d="{escape(e["d"])}" fill="none"{_attributes(style)} marker-end="url(#{end})">'
     out += f"<title>{escape(words)}</title></path>"
     if state == "removed":
-        out += _text(e["lx"], e["ly"] + 4, "×", text_anchor="middle", fill=STATES["removed"][0])
+        out += _sign(e["lx"], e["ly"], state)
     return out
 
 
 def _meanings(scene: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The legend of the signs on boxes, frames and removed edges."""
+    """Returns the legend of the signs on boxes, frames and edges."""
     there = {one["state"] for one in (*scene["boxes"], *scene["groups"])}
-    there |= {"removed"} & {edge["state"] for edge in scene["edges"]}
+    there |= {"removed", "joined"} & {edge["state"] for edge in scene["edges"]}
     return [(state, said) for state, said in MEANINGS.items() if state in there]
 
 

@@ -199,7 +199,7 @@ def test_two_graphs(page: Any) -> None:
     assert page.locator(".gs-pane-title").all_text_contents() == ["net", "app after the plan"]
     connect(page, "scaled", "copy/net/mm")
     # the new wire is drawn as one that joins what is there to what is copied
-    assert page.locator(".gs-pane-destination .gs-joins .gs-line").count() == 1
+    assert page.locator(".gs-pane-destination .gs-is-joined .gs-line").count() == 1
     apply(page)
     assert page.locator(".gs-pane-destination .gs-is-new").count() == 0
     box(page, "copy/net/mm", "destination").wait_for()

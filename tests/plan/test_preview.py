@@ -116,6 +116,21 @@ def test_marks():
     assert Plan(G).preview().marks == {}
 
 
+def test_ops_that_a_plan_leaves_without_use_are_marked_with_what_only_they_need():
+    g = Graph.of([
+        ("x", "Placeholder", []), ("old/a", "Neg", ["x"]), ("old/w", "Const", []), ("old/b", "Add", ["old/a", "old/w"]),
+        ("old/log", "Neg", ["old/a"]), ("y", "Relu", ["old/b"]), ("z", "Neg", ["y"]),
+    ])  # fmt: skip
+
+    def marked(plan):
+        return {plan.after().names[i]: state for i, state in plan.preview().marks.items()}
+
+    assert marked(Plan(g).connect("x", to="y")) == {"y": "changed", "old/b": "orphan", "old/w": "orphan"}
+    assert marked(Plan(g).reroute("old/b", to="x"))["old/b"] == "orphan"
+    # an op whose consumers are removed is the new end of the graph
+    assert "orphan" not in marked(Plan(g).remove(["z", "y"])).values()
+
+
 def test_table():
     s = select(G, name=["net/mm", "net/w", "net/w/read", "out"])
     plan = Plan(G).copy(s, to="t", inputs={"x:0": "x:0"}, unmapped="placeholder", values={"net/w": 0})

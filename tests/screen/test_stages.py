@@ -35,6 +35,72 @@ def test_what_the_plan_leaves_stands_at_one_place_before_and_after():
     assert [(scenes[p]["w"], scenes[p]["h"]) for p in scenes] == [(scenes["source"]["w"], scenes["source"]["h"])] * 2
 
 
+def drawn(screen, which):
+    """Returns the state of each edge that has one, by the names of its ends."""
+    scene = traits(screen)["scenes"][which]
+    names = {box["id"]: box["name"] for box in scene["boxes"]}
+    return {(names[e["from"]], names[e["to"]]): e["state"] for e in scene["edges"] if e["state"]}
+
+
+def test_a_rewiring_is_drawn_on_both_sides():
+    screen = plain_screen(destination=None)
+    screen.unfold("head/")
+    screen.connect("head/MatMul:0", to="softmax2", input=0)
+    assert drawn(screen, "source") == {("head/BiasAdd", "softmax2"): "removed"}
+    assert drawn(screen, "destination") == {("head/MatMul", "softmax2"): "joined"}
+    assert boxes(screen, "destination")["head/BiasAdd"]["state"] == "orphan"
+    screen.undo()
+    assert drawn(screen, "source") == {}
+
+
+def test_a_removal_that_reconnects_is_drawn_on_both_sides():
+    screen = plain_screen(destination=None)
+    screen.unfold("head/")
+    screen.remove(["head/BiasAdd"], stitch=True)
+    lost = {("head/MatMul", "head/BiasAdd"): "removed", ("head/BiasAdd", "softmax2"): "removed"}
+    assert drawn(screen, "source") == lost
+    assert drawn(screen, "destination") == {("head/MatMul", "softmax2"): "joined"}
+
+
+def test_a_rewiring_beside_a_rename_and_a_control_edge_is_drawn():
+    screen = plain_screen(destination=None)
+    screen.unfold("head/")
+    screen.rename("softmax2", to="prob")
+    screen.add_control("head/BiasAdd", after="keep_prob")
+    screen.connect("head/MatMul:0", to="prob", input=0)
+    assert drawn(screen, "source") == {("head/BiasAdd", "softmax2"): "removed"}
+    assert drawn(screen, "destination") == {("head/MatMul", "prob"): "joined", ("keep_prob", "head/BiasAdd"): "joined"}
+
+
+def test_a_copy_into_another_graph_is_new_and_joined_to_what_feeds_it():
+    screen = plain_screen()
+    screen.mark_input("images:0")
+    screen.mark_output("split:0")
+    screen.copy("grafted", "placeholder")
+    screen.set_input(0, "images:0", "scale:0")
+    screen.unfold("grafted/", pane="destination")
+    screen.unfold("grafted/conv0/", pane="destination")
+    found = drawn(screen, "destination")
+    assert found["scale", "grafted/conv0/Conv2D"] == "joined"
+    assert found["grafted/conv0/Conv2D", "grafted/conv0/FusedBatchNorm"] == "new"
+    assert drawn(screen, "source") == {}
+
+
+def test_edges_inside_an_unfolded_call_are_compared():
+    graph = tf.Graph()
+    with graph.as_default():
+        a = tf1.placeholder(tf.float32, [2], name="a")
+        b = tf1.placeholder(tf.float32, [2], name="b")
+        tf1.identity(tf.function(lambda v: tf.negative(v, name="neg"))(a), name="c")
+        tf.exp(b, name="d")
+    screen = gs.open(graph).screen
+    call = next(box["name"] for box in traits(screen)["scenes"]["source"]["boxes"] if box["kind"] == "call")
+    screen.unfold(f"{call}/")
+    screen.connect("b:0", to=call, input=0)
+    assert drawn(screen, "source") == {("a", f"{call}/neg"): "removed"}
+    assert drawn(screen, "destination") == {("b", f"{call}/neg"): "joined"}
+
+
 def test_what_is_opened_and_closed_on_one_side_is_on_the_other():
     screen = plain_screen(destination=None)
     screen.rename("mixed/", to="blend/")

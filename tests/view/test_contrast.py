@@ -95,7 +95,7 @@ def test_equal_graphs_have_no_mark():
 
 def test_the_union_has_the_edges_of_both():
     found = diff(chain("x", "y", "z"), chain("x", "z", "v"))
-    both, kinds, _ = united(found)
+    both, (kinds, _) = united(found)
     names = {
         (both.names[n], both.names[r], int(k))
         for r, n, k in zip(both.data.rows.tolist(), both.data.node.tolist(), kinds.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""States: what a plan does to the ops of a box, a frame or an edge, in one word."""
+"""States: what a plan does to the ops of a box or a frame, in one word."""
 
 from __future__ import annotations
 
@@ -33,3 +33,24 @@ def test_the_sign_of_a_removed_edge_stands_alone():
     tree = Tree(Graph.of([("x", "Split", []), ("y", "Pack", ["x:0", "x:1"])]))
     labels = [(edge.state, edge.label) for marks in ({}, {1: "removed"}) for edge in build(tree, (), marks).edges]
     assert labels == [("", "×2"), ("removed", "")]
+
+
+def test_a_fold_whose_drawn_ops_are_all_new_is_new():
+    """Helpers count for nothing: of a layer in a block, its constants are hidden."""
+    ops = [("x", "Placeholder", [])]
+    for i in range(6):
+        for layer, kind in (("expand", "Conv2D"), ("project", "Conv2D"), ("act", "Relu")):
+            scope = f"net/block_{i}_{layer}"
+            ops += [(f"{scope}/w", "Const", []), (f"{scope}/{kind}", kind, [ops[-1][0], f"{scope}/w"])]
+    graph = Graph.of(ops)
+    tree = Tree(graph)
+    made = {op: "new" for op, name in enumerate(graph.names) if name.startswith("net/")}
+    closed = build(tree, {"net/"}, made)
+    folds = [box for box in closed.boxes if box.name.startswith("~")]
+    assert folds
+    assert {box.state for box in folds} == {"new"}
+    opened = build(tree, {"net/", *(box.name for box in folds)}, made)
+    assert {group.state for group in opened.groups} == {"new"}
+    first = graph.index["net/block_0_act/Relu"]
+    part = build(tree, {"net/"}, {op: state for op, state in made.items() if op != first})
+    assert sorted(box.state for box in part.boxes if box.name.startswith("~"))[0] == "changed"

@@ -16,6 +16,7 @@ from graphsurgeon.graph.opened import Opened
 from graphsurgeon.graph.selection import Selection, select
 from graphsurgeon.history import Changes, History
 from graphsurgeon.plan.blockers import blocks
+from graphsurgeon.plan.menu import Recipe
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.step_text import step_text
 from graphsurgeon.screen.screen import Screen
@@ -178,11 +179,13 @@ class PlainSubject:
         return blocks(self.snapshot, name)
 
 
-def plain_screen(ops: Ops = NET, destination: Ops | None = SCALE, kind: type[Screen] = Screen) -> Screen:
+def plain_screen(
+    ops: Ops = NET, destination: Ops | None = SCALE, kind: type[Screen] = Screen, recipes: Sequence[Recipe] = ()
+) -> Screen:
     """Returns a screen of plain ops at the left, all folded, and of others that the plan changes."""
     source = PlainSubject(graph_of(ops, "inception.pb"))
     there = source if destination is None else PlainSubject(graph_of(destination, "destination"))
-    screen = kind(there, source, facts=PlainFacts())
+    screen = kind(there, source, facts=PlainFacts(), recipes=recipes)
     screen.set_depth(0)
     screen.set_direction("TB")
     return screen

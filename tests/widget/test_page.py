@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import pytest
 
+from graphsurgeon.plan.menu import Recipe
 from tests.browser.hands import painted
 from tests.widget.subject import HOSTILE, plain_screen
 
+CONTRAST = """e => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const paint = (fillStyle, globalAlpha) => Object.assign(canvas, {globalAlpha, fillStyle}).fillRect(0, 0, 1, 1);
+  const light = () => [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  let shown = 1;
+  for (let at = e; at; at = at.parentElement) shown *= getComputedStyle(at).opacity;
+  paint(getComputedStyle(e.closest(".gs-popup")).backgroundColor, 1);
+  const behind = light();
+  paint(getComputedStyle(e).color, shown);
+  const [low, high] = [behind, light()].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}"""
+"""The contrast of the text of an element in a popup."""
 BOX = "() => document.querySelector('.gs-layer-boxes .gs-item[aria-label*=\"%s\"]').getBoundingClientRect().toJSON()"
 
 
@@ -204,6 +220,25 @@ def test_m_and_m_connect_and_ask_for_the_input(widget_page):
     assert shown.sent[-1] == ("connect", {"tensor": "scale:0", "to": "grafted/head/MatMul", "input": 1})
 
 
+def test_a_rewired_edge_is_drawn_thick_with_an_open_head_and_the_lost_one_dotted_with_a_cross(widget_page):
+    screen = plain_screen(destination=None)
+    screen.unfold("head/")
+    screen.connect("head/MatMul:0", to="softmax2", input=0)
+    page = widget_page(screen).page
+    style = "e => [getComputedStyle(e).strokeWidth, getComputedStyle(e).strokeDasharray]"
+    joined, lost = (
+        page.locator(".gs-pane-destination .gs-is-joined"),
+        page.locator(".gs-pane-source .gs-edge.gs-is-removed"),
+    )
+    assert joined.locator(".gs-line").evaluate(style) == ["3px", "none"]
+    head = joined.locator(".gs-arrow").evaluate("e => getComputedStyle(e).fill")
+    assert head == page.locator(".gs").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert lost.locator(".gs-line").evaluate(style)[1] != "none"
+    assert lost.locator(".gs-badge").text_content() == "×"
+    unread = page.locator('.gs-pane-destination .gs-item[aria-label*="head/BiasAdd"] .gs-badge')
+    assert unread.text_content() == "×"
+
+
 def test_a_tensor_is_dragged_to_what_shall_read_it(widget_page):
     shown = widget_page(plain_screen(destination=None))
     page, mouse = shown.page, shown.page.mouse
@@ -260,6 +295,45 @@ def test_search_reveals(widget_page):
     shown.settle("reveal")
     assert ("reveal", {"pane": "source", "name": "mixed/b/Dropout"}) in shown.sent
     shown.page.wait_for_function("() => document.activeElement.getAttribute('aria-label')?.includes('mixed/b/Dropout')")
+
+
+def test_hits_are_whole_and_have_the_room_of_an_empty_inspector(widget_page):
+    blocks = [f"network/block4/unit_{i}/bottleneck_v2/conv1/convolution" for i in range(30)]
+    shown = widget_page(plain_screen([(name, "Conv2D", []) for name in blocks]))
+    page = shown.page
+    page.get_by_role("combobox", name="Search ops").fill("op:Conv2D unit")
+    page.wait_for_selector(".gs-hit")
+    hits = page.locator(".gs-hit-name")
+    assert len(set(hits.all_inner_texts())) == hits.count() > 20
+    assert page.evaluate("() => [...document.querySelectorAll('.gs-hit')].every(e => e.scrollWidth <= e.clientWidth)")
+    assert page.locator(".gs-hit").first.locator("b").all_inner_texts() == ["unit", "Conv2D"]
+    column = page.locator(".gs-right").bounding_box()["height"]
+    drop = page.locator(".gs-drop")
+    assert drop.bounding_box()["height"] > 0.7 * column
+    page.locator(".gs-hit").first.click()
+    shown.settle("details")
+    assert drop.bounding_box()["height"] < 0.5 * column
+
+
+def test_why_a_recipe_does_not_apply_is_readable_and_stays_in_its_column(widget_page):
+    why = f"'gradients/{'vgg_16_' * 12}/dropout/mul_1_grad/Mul' masks a tensor"
+    names = "abcdefgh"
+    recipes = [Recipe(name, f"Remove {name}", print, "Strip", missing=lambda _: why) for name in names]
+    screen = plain_screen(destination=None, recipes=recipes)
+    page = widget_page(screen).page
+    page.get_by_role("button", name="Recipes").click()
+    reasons = page.locator(".gs-why")
+    reasons.first.wait_for()
+    assert reasons.count() == len(names)
+    inside = page.evaluate(
+        """() => [...document.querySelectorAll(".gs-why")].map(e => {
+          const range = document.createRange(), column = e.closest(".gs-choice").getBoundingClientRect();
+          range.selectNodeContents(e);
+          return Math.round(column.right - range.getBoundingClientRect().right);
+        })"""
+    )
+    assert min(inside) >= 0
+    assert min(reasons.nth(i).evaluate(CONTRAST) for i in range(len(names))) >= 4.5
 
 
 def test_a_leak_becomes_an_input_by_its_button(widget_page):

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...graph.gradients import Gradients, Rewired
+from ...graph.graph import Graph
 from ...graph.hazards import hazards
 from ...graph.names import begins_with
+from ...graph.traversal import backward
 from ...graph.variables import renaming
 from ...words import counted, few
 from ..copied import Connection
@@ -95,7 +97,12 @@ def _stale(effect: Effect) -> list[str]:
 
 
 def _idle(effect: Effect) -> list[str]:
-    """Says which tensors have lost their last reader: their ops stay, and nothing needs them."""
+    """Lists the tensors that have lost their last consumer, as a warning."""
+    return [f"left without a reader: {few(idle, 6)}"] if (idle := _spare(effect)) else []
+
+
+def _spare(effect: Effect) -> list[str]:
+    """Returns the tensors that have lost their last consumer: their ops stay, and nothing needs them."""
     after, old, new = effect.after, effect.base.index, renaming(effect.renamed)
     here = {new(name) for name in old} if effect.renamed else old
     lost = dict.fromkeys(new(c.was) for c in effect.connections if c.was and c.to in here)
@@ -104,7 +111,27 @@ def _idle(effect: Effect) -> list[str]:
     there = [(name, after.index.get(name.partition(":")[0], -1)) for name in lost]
     numbers = np.array([op for _, op in there], np.int32)
     read = np.isin(numbers, after.data.node) | np.isin(numbers, after.control.node) | (numbers < 0)
-    held = {entry.name.partition(":")[0] for items in after.state.collections.values() for entry in items}
     spare = [name for (name, _), is_read in zip(there, read.tolist(), strict=True) if not is_read]
-    idle = [name for name in spare if name.partition(":")[0] not in held]
-    return [f"left without a reader: {few(idle, 6)}"] if idle else []
+    held = _held(after) if spare else set()
+    return [name for name in spare if name.partition(":")[0] not in held]
+
+
+def _held(graph: Graph) -> set[str]:
+    """Returns the names of the ops in collections."""
+    return {entry.name.partition(":")[0] for items in graph.state.collections.values() for entry in items}
+
+
+def unused(effect: Effect) -> list[int]:
+    """Returns the ops that a plan leaves without use, by number after it: those of `_spare`, and what only they need.
+
+    Args:
+        effect: the effect of the plan.
+    """
+    after = effect.after
+    ends = [after.index[name.partition(":")[0]] for name in _spare(effect)]
+    if not ends:
+        return []
+    above = backward(after, after.mask(ends))
+    held = after.mask(after.index[name] for name in _held(after) if name in after.index)
+    found: list[int] = np.flatnonzero(above & ~backward(after, ~above | held)).tolist()
+    return found

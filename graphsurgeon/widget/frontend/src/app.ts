@@ -235,7 +235,6 @@ export function mount(model: Model, host: HTMLElement): () => void {
       );
       pane.drawing.lightEdge(edge);
       pane.drawing.fade(faded ?? pane.scene?.legend?.faded ?? []);
-      pane.drawing.join(new Set(model.get("plan").connections.map(c => c.from)));
     }
     const b = model.get("boundary");
     panes.source.cared = [

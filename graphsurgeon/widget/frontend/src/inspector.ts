@@ -52,6 +52,7 @@ export class Inspector {
   nothing(): void {
     this.#shown = "";
     this.#put(() => [muted("Select an op to see its type, its attributes and its tensors.")]);
+    this.element.classList.add("gs-idle");
   }
 
   waiting(name: string): void {
@@ -197,6 +198,7 @@ export class Inspector {
   }
 
   #put(make: () => (Node | false | string | null)[]): void {
+    this.element.classList.remove("gs-idle");
     this.#again = () => {
       // a mark button that was pressed is made anew: the focus goes to its successor
       const old = hasFocus(this.#body) ? (document.activeElement as HTMLElement).dataset.focus : undefined;

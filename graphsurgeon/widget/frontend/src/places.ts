@@ -116,7 +116,7 @@ export function fresh(before: Scene | null, next: Scene): Rect[] {
   );
   const were = new Set([...(before?.boxes ?? []), ...(before?.groups ?? [])].filter(b => b.state === "changed").map(b => b.name));
   const changed = next.boxes.filter(b => b.state === "changed" && ![...were].some(name => name === b.name || holds(name, b.name)));
-  const ends = new Set(next.edges.filter(e => e.state === "new" && changed.some(b => b.id === e.to)).map(e => e.from));
+  const ends = new Set(next.edges.filter(e => e.state === "joined" && changed.some(b => b.id === e.to)).map(e => e.from));
   return [...made, ...changed, ...next.boxes.filter(b => ends.has(b.id))];
 }
 

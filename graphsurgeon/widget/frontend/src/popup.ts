@@ -214,6 +214,9 @@ export class Popup {
       [kbd(SIGN.shape), "gives another shape than before, as something above it changes"],
       [kbd(SIGN.orphan), "orphan: nothing uses it any more; or taken out by the plan"],
       [kbd(SIGN.conflict), "in conflict, double outline"],
+      [kbd(SIGN.joined), "new connection: thick edge with an open arrow head"],
+      [kbd(SIGN.removed), "on an edge: connection that the plan removes, dotted"],
+      [kbd("+1 \u22121"), "on an edge: how many of its connections are added and removed"],
     ] as const;
     const scroll = h(
       "div",

@@ -374,16 +374,6 @@ export class Drawing {
     this.#layers.flow.replaceChildren(...(d ? [s("path", { class: "gs-line gs-flow gs-struck", d })] : []));
   }
 
-  /** Marks the new edges that join what is copied to what is there, or that the plan connects. */
-  join(connected: ReadonlySet<string>): void {
-    const fresh = new Set(this.scene?.boxes.filter(b => b.state === "new").map(b => b.id));
-    for (const { g, label, of } of this.#edges) {
-      const joins = of.state === "new" && (!fresh.has(of.from) || !fresh.has(of.to) || of.tensors.some(t => connected.has(t)));
-      g.classList.toggle("gs-joins", joins);
-      label?.classList.toggle("gs-joins", joins);
-    }
-  }
-
   #drawEdges(scene: Scene): void {
     this.#edges = [...scene.edges]
       .sort((a, b) => Number(isQuiet(b)) - Number(isQuiet(a)))

@@ -2,6 +2,7 @@
 import { Refused } from "./api";
 import { bring, button, count, field, figure, fill, h, handled } from "./dom";
 import { icon } from "./icons";
+import { sharedScope } from "./places";
 import type { PaneName } from "./verbs";
 import type { Found } from "./types";
 
@@ -18,6 +19,8 @@ export interface FoundIn {
 interface Shown {
   pane: PaneName;
   name: string;
+  /** The name as the list has it. */
+  shown: string;
   op: string;
 }
 
@@ -163,9 +166,9 @@ export class Search {
         hits: found.hits.filter(hit => !becomes || !names.has(hit.name)),
       })),
       total = Math.max(0, ...parts.map(part => part.found.total)),
-      told = parts.filter(part => part.hits.length),
+      told = parts.filter(part => part.hits.length).map(part => ({ ...part, shown: distinct(part.hits.map(hit => hit.name)) })),
       plain = /^\w+$/.test(this.#asked) ? ` by name: op:${this.#asked} asks for the type` : "";
-    this.#hits = told.flatMap(({ pane, hits }) => hits.map(hit => ({ pane, name: hit.name, op: hit.op })));
+    this.#hits = told.flatMap(({ pane, hits, shown }) => hits.map((hit, i) => ({ pane, name: hit.name, shown: shown[i]!, op: hit.op })));
     this.#at = 0;
     let i = 0;
     fill(this.#total, count(total, "hit"));
@@ -190,8 +193,9 @@ export class Search {
   }
 
   #line(i: number): HTMLElement {
-    const { name, op } = this.#hits[i]!,
-      cut = name.lastIndexOf("/") + 1;
+    const { name, shown, op } = this.#hits[i]!,
+      cut = shown.replace(/\/$/, "").lastIndexOf("/") + 1,
+      [names, types] = sought(this.#asked);
     return h(
       "div",
       {
@@ -201,9 +205,13 @@ export class Search {
         title: name,
         on: { pointerdown: (e: Event) => e.preventDefault(), click: () => this.#take(i, this.#docked) },
       },
-      // cut in the middle: what tells it from others is its end
-      h("span", { class: "gs-hit-name" }, h("span", { class: "gs-hit-path" }, name.slice(0, cut)), h("span", {}, name.slice(cut))),
-      h("span", { class: "gs-hit-op" }, op),
+      h(
+        "span",
+        { class: "gs-hit-name" },
+        h("span", { class: "gs-hit-path" }, ...bold(shown.slice(0, cut), names)),
+        ...bold(shown.slice(cut), names),
+      ),
+      h("span", { class: "gs-hit-op" }, ...bold(op, types)),
     );
   }
 
@@ -266,4 +274,41 @@ export class Search {
     } else return;
     handled(e);
   }
+}
+
+/** Names in a list may be so many characters long; then their middle goes. */
+const LONGEST = 84,
+  /** From so many characters on, the scopes that all names of a list begin with are left out. */ LONG = 34,
+  TAIL = 58;
+
+/** The names of a list as it shows them: what they share at the beginning and what is long in the middle is left out. */
+export function distinct(names: string[]): string[] {
+  const scope = names.length > 1 && names.some(name => name.length > LONG) ? sharedScope(names) : "",
+    ends = names.map(name => (scope ? "\u2026/" : "") + name.slice(scope.length)),
+    cut = ends.map(name => (name.length > LONGEST ? `${name.slice(0, LONGEST - TAIL - 1)}\u2026${name.slice(-TAIL)}` : name));
+  return new Set(cut).size === new Set(ends).size ? cut : ends;
+}
+
+/** The words of a query that are parts of names, and those that are parts of op types, in lower case. */
+function sought(query: string): [string[], string[]] {
+  const words = query.toLowerCase().split(/\s+/),
+    types = words.flatMap(word => /^(?:op|type):(.+)$/.exec(word)?.[1] ?? []);
+  return [words.filter(word => /^[^-/][^:]*$/.test(word)).flatMap(parts), types.flatMap(parts)];
+}
+
+/** What a pattern spells out. */
+function parts(pattern: string): string[] {
+  return pattern.split(/[*?]+/).filter(Boolean);
+}
+
+/** A text with these words in bold. */
+function bold(text: string, words: string[]): (string | HTMLElement)[] {
+  if (!words.length) return breakable(text);
+  const any = new RegExp(`(${words.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "i");
+  return text.split(any).flatMap((part, i) => (i % 2 ? [h("b", {}, ...breakable(part))] : breakable(part)));
+}
+
+/** A name that may continue on the next line after each "/". */
+function breakable(name: string): (string | HTMLElement)[] {
+  return name.split(/(?<=\/)/).flatMap(part => (part.endsWith("/") ? [part, h("wbr")] : part ? [part] : []));
 }

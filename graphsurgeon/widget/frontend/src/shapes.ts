@@ -4,7 +4,7 @@ import { type Chip, count, share, subOf } from "./marks";
 import { SIGN } from "./signs";
 import { type FlowWay, reach } from "./flow";
 import { fitted, LABEL, LEADING, measure, SUB } from "./text";
-import type { Box, Direction, Edge, Group, Scene } from "./types";
+import type { Box, Direction, Edge, Group, Mark, Scene } from "./types";
 
 const CHIP = 17;
 
@@ -102,7 +102,7 @@ export function drawGroup(g: SVGGElement, b: Group): void {
   );
 }
 
-function badge(x: number, y: number, state: Box["state"]): SVGGElement {
+function badge(x: number, y: number, state: Mark): SVGGElement {
   const g = s("g", { class: `gs-badge gs-badge-${state}`, transform: `translate(${x},${y})`, "aria-hidden": "true" });
   g.append(s("circle", { r: 8 }), s("text", { y: 4 }, SIGN[state]));
   return g;
@@ -184,9 +184,9 @@ export function drawEdge(g: SVGGElement, e: Edge): void {
     s("path", { class: "gs-edge-hit", d: e.d }),
     s("path", { class: "gs-line", d: e.d, "stroke-width": wide.toFixed(2) }),
   ];
-  const head = arrow(e.d, 6 + wide);
+  const head = arrow(e.d, 6 + (e.state === "joined" ? 6 : wide));
   if (head) parts.push(s("path", { class: "gs-arrow", d: head }));
-  if (e.state === "removed") parts.push(s("text", { class: "gs-cross", x: e.lx, y: e.ly + 4 }, "\u00d7"));
+  if (e.state === "removed") parts.push(badge(e.lx, e.ly, e.state));
   g.replaceChildren(...parts);
 }
 
@@ -215,7 +215,7 @@ function ring(b: Box): string {
 
 /** What stands beside an edge, above all boxes. */
 export function drawEdgeLabel(e: Edge): SVGElement {
-  return s("text", { class: "gs-edge-label", x: e.lx + (e.state === "removed" ? 14 : 0), y: e.ly + 3.5, ...fitted(e.label, SUB) }, e.label);
+  return s("text", { class: `gs-edge-label${e.state && ` gs-is-${e.state}`}`, x: e.lx, y: e.ly + 3.5, ...fitted(e.label, SUB) }, e.label);
 }
 
 /** One of many that go to one place: drawn faint, below the others. */

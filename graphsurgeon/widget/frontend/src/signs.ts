@@ -1,9 +1,10 @@
-// The signs on boxes, written from graphsurgeon/view/ghosts.py by tools/write_verbs.py.
-import type { Mark } from "./types";
+// The signs on boxes and edges, written from graphsurgeon/view/ghosts.py by tools/write_verbs.py.
+import type { EdgeMark, Mark } from "./types";
 
-export const SIGN: Record<Mark, string> = {
+export const SIGN: Record<Mark | EdgeMark, string> = {
   "": "",
   new: "+",
+  joined: "→",
   orphan: "×",
   removed: "×",
   changed: "Δ",

@@ -5,6 +5,8 @@ import type { PaneName, StageName, Training } from "./verbs";
 export type Direction = "LR" | "TB";
 
 export type Mark = "" | "new" | "orphan" | "changed" | "conflict" | "removed" | "shape";
+/** The state of an edge; a joined one is new at an op that stays. */
+export type EdgeMark = "" | "new" | "joined" | "changed" | "removed";
 
 export interface Rect {
   x: number;
@@ -74,7 +76,7 @@ export interface Edge {
   d: string;
   n: number;
   control: boolean;
-  state: Mark;
+  state: EdgeMark;
   label: string;
   lx: number;
   ly: number;

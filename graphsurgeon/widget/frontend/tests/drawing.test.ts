@@ -93,7 +93,7 @@ test("each state has a class and a second sign", () => {
   expect(text("s/")).toContain("out 2");
   expect(text("l")).toContain("\u26a0 leak");
   expect(d.named("c")!.g.querySelector(".gs-second")).not.toBe(null);
-  expect(d.root.querySelector(".gs-cross")!.textContent).toBe("\u00d7");
+  expect(d.root.querySelector(".gs-edge .gs-badge-removed")!.textContent).toBe("\u00d7");
   expect(d.root.querySelectorAll(".gs-layer-hull rect").length).toBe(1);
   for (const item of d.items.values()) expect(item.g.getAttribute("aria-label")).toMatch(/^\S/);
 });

@@ -1,6 +1,7 @@
 // @vitest-environment jsdom
 import { expect, test, vi } from "vitest";
 import { box, NO_PLAN, scene } from "./fake";
+import { distinct } from "../src/search";
 import { click, choices, host, item, key, model, settled, start } from "./mounted";
 
 const input = () => host.querySelector<HTMLInputElement>(".gs-search input")!,
@@ -156,4 +157,34 @@ test("Enter before the answer takes the hit of what is typed now, not of what wa
   const before = model.verbs.length;
   key(input(), "Enter");
   expect(model.verbs.slice(before).map(([verb]) => verb)).not.toContain("reveal");
+});
+
+test("hits with one long beginning show where they differ, and the words that were typed in bold", async () => {
+  two();
+  const names = [1, 2, 3].map(i => `resnet_v2_101/block4/unit_${i}/bottleneck_v2/conv1/Conv2D`);
+  await find("op:Conv2D Conv block4", names, []);
+  expect(lines().map(e => e.querySelector(".gs-hit-name")!.textContent)).toEqual(
+    [1, 2, 3].map(i => `\u2026/unit_${i}/bottleneck_v2/conv1/Conv2D`),
+  );
+  expect(lines()[0]!.title).toBe(names[0]);
+  expect([...lines()[0]!.querySelectorAll("b")].map(e => e.textContent)).toEqual(["conv", "Conv"]);
+});
+
+test("a name is cut in its middle, unless that is where names differ", () => {
+  const long = (middle: string) => `first/${"a".repeat(50)}${middle}${"b".repeat(60)}/last`;
+  expect(distinct([long("x")])).toEqual([`${long("x").slice(0, 25)}\u2026${long("x").slice(-58)}`]);
+  expect(distinct([long("x"), long("y")])).toEqual([`\u2026/${long("x").slice(6)}`, `\u2026/${long("y").slice(6)}`]);
+  expect(distinct(["net/a", "net/b"])).toEqual(["net/a", "net/b"]);
+  expect(distinct([`net/${"a".repeat(40)}/`, `net/${"a".repeat(40)}/b`])).toEqual([
+    `\u2026/${"a".repeat(40)}/`,
+    `\u2026/${"a".repeat(40)}/b`,
+  ]);
+});
+
+test("op types that a query asks for are bold; patterns and excluded words are not", async () => {
+  two();
+  await find("op:Re* -z", ["a(b"], []);
+  expect([...lines()[0]!.querySelectorAll("b")].map(e => e.textContent)).toEqual(["Re"]);
+  await find("a(", ["a(b"], []);
+  expect([...lines()[0]!.querySelectorAll("b")].map(e => e.textContent)).toEqual(["a("]);
 });
