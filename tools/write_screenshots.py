@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     os.environ["GRAPHSURGEON_IMAGES"] = "1"
     chosen = " or ".join(f"[{number}]" for number in arguments)
     tests = Path(__file__).parent.parent / "tests" / "jupyter" / "test_tutorials.py"
-    return pytest.main(["-q", "-rs", "-p", "no:cacheprovider", str(tests), "-k", chosen or "by_hand"])
+    return pytest.main(["-q", "-rs", "-p", "no:cacheprovider", "--tier", "all", str(tests), "-k", chosen or "by_hand"])
 
 
 if __name__ == "__main__":

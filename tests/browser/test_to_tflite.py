@@ -1,17 +1,22 @@
-"""A published keyword detector goes from what it was trained as to a TFLite file, by hand in a real JupyterLab."""
+"""A published keyword detector goes from what it was trained as to a TFLite file, by hand."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
+import tensorflow as tf
 
-from tests.browser.hands import IMPORTS, answered, apply, painted, said, shot
-from tests.lab import open_notebook
+import graphsurgeon as gs
+from tests.browser.hands import answered, apply, painted, said, shot
+from tests.widget.page import WidgetPage
 
-#: The model as TFLite's own interpreter runs it, on what the original makes of the sound.
-RUN = """
-def interpreted(features, path="keywords.tflite"):
+pytestmark = pytest.mark.deep
+
+
+def interpreted(features: Any, path: str) -> Any:
+    """Returns the output of a TFLite model, run by TFLite's own interpreter."""
     interpreter = tf.lite.Interpreter(model_path=path)
     interpreter.allocate_tensors()
     (taken,), (given,) = interpreter.get_input_details(), interpreter.get_output_details()
@@ -19,19 +24,13 @@ def interpreted(features, path="keywords.tflite"):
     interpreter.invoke()
     return interpreter.get_tensor(given["index"])
 
-def original(wanted):
-    whole = gs.open(SOURCE).trust()
-    return whole.session().run(wanted, {"wav_data:0": SOUND})
-"""
 
-
-def test_a_detector_becomes_a_file_that_tflite_runs(page: Any, lab: Any, corpus: Any) -> None:
+def test_a_detector_becomes_a_file_that_tflite_runs(page: Any, notebook: Any, corpus: Any) -> None:
     feeds, fetches = corpus.golden("kws_ds_cnn_s")
-    sound = str(corpus.root / "items" / "kws_ds_cnn_s" / "golden.npz")
-    files = f"SOURCE, SOUND = {str(corpus.path('kws_ds_cnn_s'))!r}, np.load({sound!r})['feed::wav_data:0']"
-    cells = [f"{IMPORTS}\n{files}\n{RUN}", "ed = gs.open(SOURCE).trust()\ned"]
     assert list(feeds) == ["wav_data:0"]
-    opened = open_notebook(page, lab, cells)
+    source = corpus.path("kws_ds_cnn_s")
+    ed = gs.open(source).trust()
+    WidgetPage(page, ed.screen)
     page.locator(".gs-pane-source [data-name]").first.wait_for()
     menu, dialog = page.get_by_role("menu", name="Recipes"), page.locator(".gs-dialog")
 
@@ -67,10 +66,8 @@ def test_a_detector_becomes_a_file_that_tflite_runs(page: Any, lab: Any, corpus:
     painted(page)
     shot(page, "tflite-saved")
 
-    features, scores = opened.ask("[one.tolist() for one in original(['Mfcc:0', 'labels_softmax:0'])]")
-    got = np.array(opened.ask(f"interpreted(np.array({features!r}, np.float32)).tolist()"))
+    features, scores = gs.open(source).trust().session().run(["Mfcc:0", "labels_softmax:0"], feeds)
+    got = interpreted(features, "keywords.tflite")
     np.testing.assert_allclose(got, scores, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(got, fetches["labels_softmax:0"], rtol=1e-4, atol=1e-6)
-    kinds = opened.ask("sorted(set(ed.snapshot.types))")
-    assert not {"DecodeWav", "Mfcc", "FusedBatchNorm", "Identity"} & set(kinds)
-    opened.close()
+    assert not {"DecodeWav", "Mfcc", "FusedBatchNorm", "Identity"} & set(ed.snapshot.types)

@@ -12,7 +12,7 @@ from tests.until import until
 
 pytestmark = pytest.mark.deep
 
-CELLS = [f"{IMPORTS}\n{BUILD}", "gs.open(build(), title='small')"]
+CELLS = [f"{IMPORTS}\n{BUILD}", "ed = gs.open(build(), title='small')\ned"]
 #: The page of a JupyterLab in whose environment neither ipywidgets nor anywidget is installed.
 WITHOUT_WIDGETS = """
 const parse = JSON.parse;
