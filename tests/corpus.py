@@ -11,10 +11,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.needs import corpus_folder, need
 
 Item = dict[str, Any]
+#: What the quick tier takes of one graph at most.
+MOST_OPS = 8_000
 
 
 class Corpus:
@@ -90,11 +93,48 @@ def open_corpus() -> Corpus:
 
 
 def corpus_ids(where: Callable[[Item], bool] = lambda item: True) -> list[str]:
-    """Returns ids to parametrise with; without a corpus a stand-in, so that in CI the test can say so.
-
-    Example:
-        >>> @pytest.mark.parametrize("id", corpus_ids(lambda item: item["n_ops"] < 500))  # doctest: +SKIP
-        ... def test_opens(corpus, id): ...
-    """
+    """Returns ids of real graphs, smallest first; without a corpus a stand-in, with which the test fails in CI."""
     root = corpus_folder()
     return Corpus(root).ids(where) if root else ["no-corpus"]
+
+
+def corpus_cases(where: Callable[[Item], bool] = lambda item: True, quick: int = 16) -> list[Any]:
+    """Returns ids to parametrize with: in the quick tier those that differ most, in the deep tier all.
+
+    Args:
+        where: which graphs fit the test.
+        quick: how many of them the quick tier takes at most.
+
+    Example:
+        >>> @pytest.mark.parametrize("id", corpus_cases(lambda item: item["n_ops"] < 500))  # doctest: +SKIP
+        ... def test_opens(corpus, id): ...
+    """
+    ids = corpus_ids(where)
+    first = one_of_a_kind(ids, quick)
+    return [pytest.param(id, marks=() if id in first else pytest.mark.deep) for id in ids]
+
+
+def one_of_a_kind(ids: list[str], most: int) -> list[str]:
+    """Returns at most `most` ids of graphs that differ most: by kind, encoding, checkpoint and op types.
+
+    Graphs of over `MOST_OPS` ops are left out, unless there are no others.
+    """
+    root = corpus_folder()
+    if root is None:
+        return ids
+    items = Corpus(root).items
+    rest = [id for id in ids if (items[id]["n_ops"] or 0) <= MOST_OPS] or ids
+    chosen: list[str] = []
+    seen: set[Any] = set()
+
+    def traits(id: str) -> set[Any]:
+        item = items[id]
+        form = (item["kind"], item["encoding"], bool(item["run"].get("checkpoint")), bool(item["n_variables"]))
+        return {form, *item["op_types"]}
+
+    while rest and len(chosen) < most:
+        best = max(rest, key=lambda id: (len(traits(id) - seen), -(items[id]["n_ops"] or 0)))
+        chosen.append(best)
+        seen |= traits(best)
+        rest.remove(best)
+    return sorted(chosen)

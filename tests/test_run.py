@@ -10,7 +10,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.trace import Trace
 from tests import fresh
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.graphs import look, tf1
 from tests.refusal import refuses
 
@@ -616,7 +616,7 @@ def test_time_and_memory_are_those_of_tensorflow():
         trace.cost("none")
 
 
-@pytest.mark.parametrize("id", corpus_ids(lambda item: bool(item.get("golden"))))
+@pytest.mark.parametrize("id", corpus_cases(lambda item: bool(item.get("golden"))))
 def test_the_graphs_of_the_corpus_give_their_golden_outputs(corpus, id):
     feeds, want = corpus.golden(id)
     filled = bool((corpus.item(id).get("run") or {}).get("fill_rule"))

@@ -15,10 +15,9 @@ import graphsurgeon as gs
 from graphsurgeon.graph.traversal import forward
 from graphsurgeon.graph.variables import FEED_TYPES
 from graphsurgeon.tf.values.memory import give_back
-from tests.corpus import Item, corpus_ids
+from tests.corpus import MOST_OPS, Item, corpus_cases, corpus_ids, one_of_a_kind
 
 tf1 = tf.compat.v1
-MOST_OPS = 8_000
 
 
 @pytest.fixture(autouse=True)
@@ -40,34 +39,7 @@ def covered(item: Item) -> bool:
     return has_golden(item) and not item["run"].get("init_ops") and (item["n_ops"] or 0) <= MOST_OPS
 
 
-def one_of_a_kind(most: int = 16) -> list[str]:
-    """Returns at most `most` ids that differ most: by kind, encoding, checkpoint, and op types not yet seen."""
-    ids = corpus_ids(covered)
-    if ids == ["no-corpus"]:
-        return ids
-    from tests.corpus import Corpus
-    from tests.needs import need
-
-    items = Corpus(need("corpus")).items
-    chosen: list[str] = []
-    seen: set[Any] = set()
-
-    def traits(id: str) -> set[Any]:
-        item = items[id]
-        form = (item["kind"], item["encoding"], bool(item["run"].get("checkpoint")), bool(item["n_variables"]))
-        return {form, *item["op_types"]}
-
-    while ids and len(chosen) < most:
-        best = max(ids, key=lambda id: (len(traits(id) - seen), -items[id]["n_ops"]))
-        if not traits(best) - seen:
-            break
-        chosen.append(best)
-        seen |= traits(best)
-        ids.remove(best)
-    return sorted(chosen)
-
-
-IDS = one_of_a_kind()
+IDS = one_of_a_kind(corpus_ids(covered), 16)
 UNCUT: set[str] = set()
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 
@@ -257,7 +229,7 @@ def trains(item: Item) -> bool:
     return bool(item["golden_train"]) and item["golden_train"]["tf2_21"] == "equal"
 
 
-@pytest.mark.parametrize("id", corpus_ids(lambda item: trains(item) and item["n_ops"] < 1_500))
+@pytest.mark.parametrize("id", corpus_cases(lambda item: trains(item) and item["n_ops"] < 1_500))
 def test_a_training_graph_trains_the_same(corpus, id):
     """Three steps of a real optimizer on the same feeds: the copy, with its slots, takes the recorded path."""
     feeds, fetches = corpus.golden(id, training=True)
@@ -283,7 +255,7 @@ def speechless(item: Item) -> bool:
     return not has_golden(item) and item["expect"] != "clear_error"
 
 
-@pytest.mark.parametrize("id", corpus_ids(lambda item: speechless(item) and (item["n_ops"] or 0) < 1_000))
+@pytest.mark.parametrize("id", corpus_cases(lambda item: speechless(item) and (item["n_ops"] or 0) < 1_000))
 def test_copied_without_numbers(corpus, id):
     """Where no numbers are recorded, two copies in one graph are at least what was predicted."""
     src, _ = opened(corpus, id)

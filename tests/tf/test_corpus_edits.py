@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.graphs import look
 from tests.refusal import reads
 from tests.test_edit_properties import REFUSALS, attribute_of
@@ -38,7 +38,7 @@ def untrue(predicted: Any, found: Any) -> list[tuple[str, Any, Any]]:
     return wrong
 
 
-@pytest.mark.parametrize("id", corpus_ids(opens))
+@pytest.mark.parametrize("id", corpus_cases(opens, quick=8))
 def test_attributes_set_at_random(id, corpus):
     tags = corpus.item(id)["run"].get("tags")
     ed = gs.open(corpus.path(id), tags=tags, raw=True).trust()

@@ -12,7 +12,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.values.memory import give_back
-from tests.corpus import Item, corpus_ids
+from tests.corpus import Item, corpus_cases
 from tests.tf.test_corpus import covered, opened, run
 
 tf1 = tf.compat.v1
@@ -33,7 +33,7 @@ def trained(item: Item) -> bool:
     return covered(item) and held and bool(item["n_variables"]) and (item["n_ops"] or 0) < 4_000
 
 
-IDS = corpus_ids(trained)
+IDS = corpus_cases(trained, quick=6)
 
 
 def plain(golden: tuple[dict[str, Any], dict[str, Any]], session: Any) -> dict[str, Any]:
@@ -105,7 +105,9 @@ def test_frozen_it_gives_the_golden_or_says_why_not(corpus, id, tmp_path):
         corpus.compare(id, plain(corpus.golden(id), session))
 
 
-@pytest.mark.parametrize("id", corpus_ids(lambda item: trained(item) and bool(item["run"].get("checkpoint"))))
+@pytest.mark.parametrize(
+    "id", corpus_cases(lambda item: trained(item) and bool(item["run"].get("checkpoint")), quick=6)
+)
 def test_its_checkpoint_restores_into_a_copy_and_back(corpus, id, tmp_path):
     feeds, fetches = corpus.golden(id)
     src, _ = opened(corpus, id)

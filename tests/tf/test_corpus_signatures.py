@@ -10,9 +10,10 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from tests.corpus import Item, corpus_ids
+from tests.corpus import Item, corpus_cases, corpus_ids, one_of_a_kind
 from tests.tf.test_corpus import agree, cut, has_golden, run
 from tests.tf.test_corpus_formats import answered
+from tests.tiers import deep
 
 MOST_OPS, MOST_BOXES = 1_000, 60
 
@@ -26,6 +27,7 @@ def served(item: Item) -> bool:
 
 
 IDS = corpus_ids(lambda item: served(item) and item["n_ops"] <= MOST_OPS)
+CASES = corpus_cases(lambda item: item["id"] in IDS, quick=6)
 
 
 def opened(corpus: Any, id: str) -> tuple[Any, dict[str, str], dict[str, str]]:
@@ -39,7 +41,7 @@ def opened(corpus: Any, id: str) -> tuple[Any, dict[str, str], dict[str, str]]:
     return ed, {name: ins[name] for name in feeds}, {name: outs[name] for name in fetches}
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", CASES)
 def test_what_a_model_serves_is_seen_copied_twice_and_cut(corpus, id):
     ed, ins, outs = opened(corpus, id)
     given = corpus.golden(id)[0]
@@ -75,8 +77,9 @@ def served_elsewhere(corpus: Any, ids: list[str], folder: Path) -> None:
         corpus.compare(id, found)
 
 
+@pytest.mark.scaled
 def test_what_models_serve_is_saved_and_served_by_plain_tensorflow(corpus, tmp_path):
-    served_elsewhere(corpus, IDS, tmp_path)
+    served_elsewhere(corpus, IDS if deep() else one_of_a_kind(IDS, 6), tmp_path)
 
 
 def serve(corpus: Any, id: str) -> None:

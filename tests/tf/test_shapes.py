@@ -17,7 +17,7 @@ from tensorflow.python.ops import handle_data_util
 import graphsurgeon as gs
 from graphsurgeon import graph_editor as ge
 from graphsurgeon.tf.values.memory import give_back
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.graphs import tf1
 from tests.random_graphs import NUMBER, flow_version
 from tests.test_properties import FEW
@@ -401,7 +401,7 @@ def varint(number: int) -> bytes:
 
 
 @pytest.mark.usefixtures("tidy", "parsed_once")
-@pytest.mark.parametrize("id", corpus_ids(lambda item: item["expect"].startswith("loads") and fits(item)))
+@pytest.mark.parametrize("id", corpus_cases(lambda item: item["expect"].startswith("loads") and fits(item), quick=6))
 def test_each_real_graph_keeps_its_static_shapes(id, corpus, tmp_path):
     tags, path = corpus.item(id)["run"].get("tags"), of_few_words(corpus.path(id), tmp_path)
     found = {}

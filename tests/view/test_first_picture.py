@@ -16,7 +16,7 @@ from graphsurgeon.view.scene import build
 from graphsurgeon.view.svg import to_svg
 from graphsurgeon.view.text import LABEL, SUB, width
 from graphsurgeon.view.tree import Tree
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.cost import lines
 
 BROKEN = {"tf_g2m_graph_malformed"}  # not even a protobuf
@@ -51,7 +51,7 @@ def sure_ends(corpus, id, graph, known):
     return (names if len(names) <= MOST else set()) | (ends if len(ends) <= MOST else set())
 
 
-@pytest.mark.parametrize("id", [i for i in corpus_ids() if i not in BROKEN])
+@pytest.mark.parametrize("id", corpus_cases(lambda item: item["id"] not in BROKEN))
 def test_first_picture(corpus, read, id):
     graph, known = read(id)
     tree, scenes = Tree(graph), []

@@ -12,7 +12,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from graphsurgeon.tf.values.checkpoints import Checkpoint
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.refusal import refuses
 from tests.tf2 import ROWS, SEQUENCES, Loop, Net, Words, keras_model
 
@@ -378,7 +378,7 @@ def _is_served(item):
     return item["kind"] == "savedmodel" and item.get("golden") and "functions" in item["traits"]
 
 
-@pytest.mark.parametrize("id", corpus_ids(_is_served))
+@pytest.mark.parametrize("id", corpus_cases(_is_served, quick=6))
 def test_signatures_of_the_corpus_give_their_golden_arrays(corpus, id):
     feeds, want = corpus.golden(id)
     known = {name: one for name, one in corpus.item(id)["signatures"].items() if not name.startswith("__")}

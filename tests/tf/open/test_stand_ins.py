@@ -9,7 +9,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
 from graphsurgeon.graph.traversal import backward
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.refusal import reads, refuses
 
 tf1 = tf.compat.v1
@@ -161,7 +161,7 @@ def computes(op):
     return not waited and len(op.inputs) > 0 and any(t.consumers() for t in op.outputs)
 
 
-@pytest.mark.parametrize("id", corpus_ids(small))
+@pytest.mark.parametrize("id", corpus_cases(small, quick=6))
 def test_a_real_graph_is_cut_behind_it(corpus, id):
     graph_def, _ = corpus.protos(id)
     feeds, fetches = corpus.golden(id)

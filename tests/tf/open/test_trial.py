@@ -15,7 +15,7 @@ import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from graphsurgeon.graph.pending import filled, pending
 from graphsurgeon.tf.open import source, trial
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.fresh import process
 from tests.graphs import tiny
 from tests.refusal import reads, refuses
@@ -121,7 +121,7 @@ def test_an_op_named_as_a_scope_of_an_earlier_piece_has_its_shapes():
     assert tried(graph.as_graph_def())["y"] == [(None, 6)]
 
 
-@pytest.mark.parametrize("id", corpus_ids(lambda item: item["id"] in REAL))
+@pytest.mark.parametrize("id", corpus_cases(lambda item: item["id"] in REAL))
 def test_in_pieces_a_real_graph_has_the_shapes_that_it_has_in_one(corpus, id):
     assert tried(corpus.protos(id)[0])
 
