@@ -70,6 +70,7 @@ def test_each_benchmark_has_rows_and_a_reason(name):
     assert module.__doc__
 
 
+@pytest.mark.deep
 def test_peak_memory_counts_what_a_copy_holds():
     if not peak_module.can_measure():
         pytest.skip("this system does not tell a process its peak")

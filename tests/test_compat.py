@@ -85,4 +85,4 @@ def test_what_needs_more_than_packages_is_left_out_unless_asked_for(monkeypatch,
     monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
     COMPAT["run"](tmp_path, ["tests/graph", "-m", "large"])
     marks = [asked[0][i + 1] for i, word in enumerate(asked[0]) if word == "-m"]
-    assert marks == ["pytest", "not browser and not corpus and not large", "large"], "of pytest's, the last one holds"
+    assert marks == ["pytest", "not browser and not corpus", "large"], "of pytest's, the last one holds"

@@ -15,7 +15,6 @@ import tensorflow as tf
 from hypothesis import assume, given
 
 import graphsurgeon as gs
-from benchmarks.interrupts import signalled_at
 from graphsurgeon import journal
 from graphsurgeon.errors import OpenError, TrustError
 from graphsurgeon.graph import trust
@@ -27,6 +26,7 @@ from tests.hostile import hostile
 from tests.journals import kept_in, small
 from tests.random_graphs import RECIPE, Built, built
 from tests.refusal import refuses
+from tests.stress.interrupts import signalled_at
 from tests.test_edit_properties import STEPS, chosen
 from tests.tiers import examples
 from tests.writers import say, stopping, writers

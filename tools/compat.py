@@ -2,7 +2,7 @@
 
 `lowest` is Python 3.11 with every package at its lower bound, `newest` is Python 3.13 with what pip finds today. Each
 has an environment of its own in build/compat, which is kept until the list of packages changes. Left out by default are
-browsers, real graphs, notebooks and what is there for its size alone; `--tests` asks for others.
+browsers, real graphs, notebooks and the deep tier; `--tests` asks for others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PYTHONS = {"lowest": "3.11", "newest": "3.13"}
 EXTRAS = ("lab", "test")
 #: Nothing of these is of another version here: they look at the code, or at this checkout.
 NOT_NEEDED = ("mypy", "ruff", "twine", "rustworkx")
-LEFT_OUT = "not browser and not corpus and not large"
+LEFT_OUT = "not browser and not corpus"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -85,6 +85,7 @@ def test_own_graphs_are_a_beginning():
     assert found.best.score <= min(trials.scores(first, cubic, [("", None)]))
 
 
+@pytest.mark.deep
 def test_a_thousand_offspring_leave_nothing_behind():
     def graphs():
         gc.collect()
@@ -135,6 +136,7 @@ def test_a_mistake_in_the_score_is_not_hidden():
 # -- in a cluster -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_workers_of_a_cluster_and_one_of_them_lost():
     with gs.local_cluster(2, seconds=240) as cluster:
         here = gs.evolve(cubic, SPEC, FUNCTIONS, population_size=10, generations=2, seed=3)
@@ -163,6 +165,7 @@ with tf.Graph().as_default(), tf1.Session() as session:
 """
 
 
+@pytest.mark.deep
 def test_sessions_made_after_it_have_as_many_threads_as_without_it():
     process(FIRST).check_returncode()
 

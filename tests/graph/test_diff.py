@@ -256,7 +256,7 @@ def big(size: int, lead: str = "") -> Graph:
     return Graph.of(ops)
 
 
-@pytest.mark.large
+@pytest.mark.deep
 def test_a_hundred_thousand_ops():
     a, b, c = big(100_000), big(100_000), big(100_000, "copy/")
     assert not diff(a, b)

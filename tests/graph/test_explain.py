@@ -143,7 +143,7 @@ def test_below_above_and_apart():
     assert "no path, of data or control, joins it with 'rate'" in str(apart)
 
 
-@pytest.mark.large
+@pytest.mark.deep
 def test_a_hundred_thousand_ops_in_a_row():
     g = chain(100_000)
     path = explain(g, "op0", "op100000")

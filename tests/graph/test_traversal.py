@@ -80,7 +80,7 @@ def test_the_shortest_path_goes_back_along_inputs():
     assert path(g, 3, g.mask([3])) == [3]
 
 
-@pytest.mark.large
+@pytest.mark.deep
 def test_two_hundred_thousand_ops_in_a_row():
     g = chain(200_000)
     last = g.mask([200_000])

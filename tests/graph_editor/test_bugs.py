@@ -98,6 +98,7 @@ def test_bug_04_collections_hold_the_copies_and_keys_of_others_are_under_the_sco
     assert found[1] is info.transformed(w)
 
 
+@pytest.mark.deep
 def test_bug_04_a_large_collection_costs_no_square():
     def copy(size):
         graph = tf.Graph()
@@ -432,6 +433,7 @@ def test_bug_25_a_flood_stays_within_the_ops_it_is_given():
     assert [op.name for op in found] == ["a", "b"]
 
 
+@pytest.mark.deep
 def test_importing_is_quiet():
     # What TensorFlow's own imports warn of is not ours to mend: some versions do on newer Pythons.
     code = "import tensorflow, warnings; warnings.simplefilter('error'); import graphsurgeon.graph_editor as ge"

@@ -82,6 +82,7 @@ def test_walks_take_no_graph_and_nothing_gives_nothing():
     assert ge.get_forward_walk_ops(y, within_ops=[]) == []
 
 
+@pytest.mark.deep
 def test_walks_are_linear():
     def walks(size):
         graph = tf.Graph()

@@ -81,6 +81,7 @@ def test_a_training_here_and_its_replica_in_the_cluster(cluster):
         np.testing.assert_allclose(replica.run(m.y, {m.x: x}), m.session.run(m.y, {m.x: x}), rtol=1e-6)
 
 
+@pytest.mark.deep
 def test_a_worker_that_is_killed_and_restarted_recovers(cluster):
     # The replica has a session of its own, at the second task; the first one is not needed.
     m = model("resource", optimizer=None)
@@ -111,6 +112,7 @@ def test_a_worker_that_is_killed_and_restarted_recovers(cluster):
         assert beside.run(beside[y]).tolist() == [10, 20, 30]
 
 
+@pytest.mark.deep
 def test_a_run_recovers_too(cluster):
     m = model("resource", optimizer=None)
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
@@ -163,6 +165,7 @@ def stopped():
         yield made
 
 
+@pytest.mark.deep
 def test_a_process_killed_while_it_duplicates_into_the_cluster_leaves_it_to_the_next_one(cluster, stopped, tmp_path):
     session, _ = large(2.0)
     file = tmp_path / "process"
@@ -190,6 +193,7 @@ def updated(target):
             say("done")
 
 
+@pytest.mark.deep
 def test_a_process_killed_at_any_send_of_an_update_leaves_each_value_old_or_new(cluster, stopped):
     session, _ = large(3.0, MANY)
     target, seen = cluster.targets[1], []
@@ -227,6 +231,7 @@ def test_a_missing_cluster_is_an_error():
         gs.duplicate(m.graph, values=m.session, target="127.0.0.1:1")
 
 
+@pytest.mark.deep
 def test_a_cluster_with_a_task_missing_is_an_error(cluster):
     m = model()
     cluster.kill(1)
@@ -244,6 +249,7 @@ def test_a_server_that_does_not_start():
         gs.local_cluster(0)
 
 
+@pytest.mark.deep
 def test_a_proxy_of_the_environment_is_not_asked_for_the_loopback():
     code = (
         "import tensorflow as tf, graphsurgeon as gs\n"

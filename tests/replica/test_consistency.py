@@ -10,12 +10,12 @@ import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
-from benchmarks.hammer import PLACES, hammer
 from graphsurgeon import doors
 from graphsurgeon.errors import PlanError
 from graphsurgeon.tf.run import observed
 from tests.graphs import KINDS, model, put
 from tests.refusal import reads, refuses
+from tests.stress.hammer import PLACES, hammer
 from tests.until import until
 
 tf1 = tf.compat.v1

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from benchmarks.graphs import layered
-from benchmarks.interrupts import WORKS, Bench, interrupted, signalled_at
 from graphsurgeon.tf.run import progress
 from graphsurgeon.tf.values import file_values as values
 from tests.graphs import KINDS, model, put
+from tests.stress.interrupts import WORKS, Bench, interrupted, signalled_at
 
 tf1 = tf.compat.v1
 
@@ -103,7 +103,7 @@ def test_a_signal_in_the_middle_of_a_large_copy(source, percent):
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
-    """What `python -m benchmarks.interrupts` interrupts 200 times, smaller."""
+    """What `python -m tests.stress.interrupts` interrupts 200 times, smaller."""
     return Bench(800, tmp_path_factory.mktemp("saved"))
 
 

@@ -40,7 +40,7 @@ def _written(path: Path, kind: str, size: int) -> Path:
     return path
 
 
-@pytest.mark.large
+@pytest.mark.deep
 @pytest.mark.skipif(not can_measure(), reason="this system does not tell a process its peak")
 @pytest.mark.parametrize(("kind", "size"), [("star", 200_001), ("flat", 300_000)])
 def test_consumers_of_one_tensor_and_ops_without_scopes_are_seen_within_their_memory(tmp_path, kind, size):

@@ -1,10 +1,10 @@
-"""What is done again and again leaves nothing: `python -m benchmarks.long_days` does it as often as in months."""
+"""What is done again and again leaves nothing: `python -m tests.stress.long_days` does it as often as in months."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks.long_days import DAYS, apart, day
+from tests.stress.long_days import DAYS, apart, day
 
 #: A day -> so many steps here, so many objects of Python that each may leave, for a history grows, and so many bytes of
 #: the allocator: a small graph fills caches of 200 kB before it leaves nothing, and a history's record has 8 kB.

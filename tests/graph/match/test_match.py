@@ -374,7 +374,7 @@ def less_for_a_reason(monkeypatch):
     monkeypatch.setattr(module, "_STEPS_FOR_WHY", module._STEPS_FOR_WHY // 5)
 
 
-@pytest.mark.large
+@pytest.mark.deep
 @pytest.mark.usefixtures("less_for_a_reason")
 def test_chains_of_one_type():
     g = Graph.of(long_chain(["Neg"], 20_000))
@@ -386,7 +386,7 @@ def test_chains_of_one_type():
     assert len(cheap(tail, ends)) == 1
 
 
-@pytest.mark.large
+@pytest.mark.deep
 @pytest.mark.usefixtures("less_for_a_reason")
 def test_chains_that_are_one_too_short():
     g = Graph.of(long_chain(["Exp", *["Neg"] * 18], 20_000))
@@ -395,7 +395,7 @@ def test_chains_that_are_one_too_short():
     assert len(cheap(g, pattern(*long_chain(["Neg"], 18, "p")))) == 1052
 
 
-@pytest.mark.large
+@pytest.mark.deep
 def test_a_hub_that_everybody_reads():
     g = Graph.of([X, *((f"n{i}", "Neg" if i % 2 else "Exp", ["x"]) for i in range(20_000))])
     wanted = pattern(X, ("p", "Neg", ["x"]), ("q", "Exp", ["x"]))
@@ -404,7 +404,7 @@ def test_a_hub_that_everybody_reads():
     assert len(cheap(g, alike)) == 5_000
 
 
-@pytest.mark.large
+@pytest.mark.deep
 @pytest.mark.usefixtures("less_for_a_reason")
 def test_sums_of_sums():
     """Where both orders must be tried at each of fifteen ops, trying all is hopeless."""
@@ -426,7 +426,7 @@ def test_sums_of_sums():
     assert not cheap(g, odd)
 
 
-@pytest.mark.large
+@pytest.mark.deep
 def test_blocks_in_a_deep_net():
     ops: list[Any] = [X]
     last = "x"

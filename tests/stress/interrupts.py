@@ -1,6 +1,6 @@
 """Ctrl+C, or no memory, in the middle of surgery on 20,000 ops, at 200 moments: all of it is as before, or as after.
 
-    python -m benchmarks.interrupts [MOMENTS] [OPS] [SEED] [interrupt|memory]
+    python -m tests.stress.interrupts [MOMENTS] [OPS] [SEED] [interrupt|memory]
 
 A moment is a call of Python, drawn by chance from all that the work makes. Exit code 1: something was half done.
 """

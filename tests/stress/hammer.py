@@ -1,6 +1,6 @@
 """Who looks at a duplicate sees one version: a trainer, an updater and two readers at once, for a minute in each place.
 
-    python -m benchmarks.hammer [SECONDS]
+    python -m tests.stress.hammer [SECONDS]
 
 All variables hold the same number, that of the step; what is read is made of all of them. Exit code 1: a mix was seen.
 """
@@ -30,7 +30,7 @@ PLACES = ("one session", "two sessions", "cluster, one session", "cluster, two s
 TRAINER = """
 import sys
 import tensorflow as tf
-from benchmarks.hammer import numbers, tf1
+from tests.stress.hammer import numbers, tf1
 with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
     _, step = numbers(graph, sys.argv[2] == "resource")
     session.run(tf1.global_variables_initializer())

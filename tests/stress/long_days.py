@@ -1,6 +1,6 @@
 """Long days: what people do again and again, as often as in months; memory and time of a step stay as they were.
 
-    python -m benchmarks.long_days [NAME...]
+    python -m tests.stress.long_days [NAME...]
 
 Without names, all of it: editors and widgets opened and closed, applies and undos, plans on a large graph, updates of a
 duplicate. Exit code 1: something grows, or is left.
