@@ -135,6 +135,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         output["peak"] = peak()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     _PEAKS.append(getattr(node, "workeroutput", {}).get("peak", 0))
 

@@ -188,7 +188,7 @@ class Foreseen:
         known = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
         return self(number) if known is None else known
 
-    @once(during=lambda foreseen: np.zeros(foreseen._effect.after.size, np.bool_))
+    @once(during=lambda self: np.zeros(self._effect.after.size, np.bool_))
     def _loose(self) -> Mask:
         """A mask of the ops whose outputs may have other shapes than those of their originals."""
         return unsure(self._effect)
