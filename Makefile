@@ -94,11 +94,9 @@ $(VENV)/python:
 $(VENV)/lab: pyproject.toml | $(VENV)/python
 	@echo "Installing graphsurgeon for JupyterLab (TensorFlow is large: some minutes)."
 	@$(PIP) -e '.[lab]'
-	@tools/setup.sh lab $(VENV)
 	@touch $@
 
 $(VENV)/test: pyproject.toml | $(VENV)/python
 	@echo "Installing graphsurgeon with what its tests need (TensorFlow is large: some minutes)."
 	@$(PIP) -e '.[lab,test,docs]'
-	@tools/setup.sh lab $(VENV)
 	@touch $@ $(VENV)/lab

@@ -1350,3 +1350,7 @@ class Editor:
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():
             return self.view()._repr_mimebundle_(**options)
+
+    def _ipython_display_(self) -> None:
+        with gc_paused():
+            self.view()._ipython_display_()

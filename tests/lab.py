@@ -27,14 +27,14 @@ _APPS = {  # kind: (module, class of the application, page of a notebook)
     "lab": ("jupyterlab", "LabApp", "lab/tree/{}?reset"),
     "notebook": ("notebook", "JupyterNotebookApp", "notebooks/{}"),
 }
-_SETTINGS = {  # without the first, boxes that ask about news cover the page; the last is as `make lab` has it
+_SETTINGS = {  # without the first, boxes that ask about news cover the page; the last is the default
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",
         "checkForUpdates": False,
         "doNotDisturbMode": True,
     },
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
-    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
+    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": False},
 }
 _CONNECTED = """name => {
     const context = window.jupyterapp?.shell.currentWidget?.context;

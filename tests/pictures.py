@@ -12,7 +12,9 @@ from typing import Any
 SVG = "{http://www.w3.org/2000/svg}"
 _FRAMES = ("#F7F9FB", "#EFF3F7")  # what frames are filled with
 _MARKER = re.compile(r"url\(#gs[0-9a-f]{10}(\w*)\)")
-_HTML = re.compile(r'<img alt="(.*?)" src="data:image/svg\+xml;base64,([^"]*)">(?:<p>.*?</p>)?', re.S)
+_HTML = re.compile(
+    r'<img alt="(.*?)" src="data:image/svg\+xml;base64,([^"]*)">(?:<p>.*?</p>)?(?:<style.*?</style>)?', re.S
+)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 Place = tuple[float, float, float, float]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
-import json
 import re
 import shutil
 import subprocess
@@ -159,13 +158,3 @@ def test_make_test_installs_node_where_it_may(tmp_path, may):
         assert log.endswith("npm ci --silent --no-audit --no-fund\n")
     else:
         assert "No npm: the front end is neither rebuilt nor tested. Install it: sudo apt-get install" in done.stdout
-
-
-def test_make_lab_saves_widgets_with_their_notebook(tmp_path):
-    script = ROOT / "tools" / "setup.sh"
-    subprocess.run(["sh", str(script), "lab", str(tmp_path)], check=True)
-    settings = tmp_path / "share/jupyter/lab/settings/overrides.json"
-    assert json.loads(settings.read_text()) == {"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True}}
-    settings.write_text("{}")
-    subprocess.run(["sh", str(script), "lab", str(tmp_path)], check=True)
-    assert settings.read_text() == "{}"  # somebody's own settings stay

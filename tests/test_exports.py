@@ -110,33 +110,45 @@ def test_svg_and_dot_open_the_scopes_that_are_named():
 
 
 @pytest.fixture
-def notebook():
-    """A notebook as Jupyter saves it, with the cell's outputs but no widget state."""
-    data, metadata = opened()._repr_mimebundle_()
-    output = nbformat.v4.new_output("display_data", dict(data), metadata=metadata)
-    cell = nbformat.v4.new_code_cell("ed", outputs=[output], execution_count=1)
+def outputs(monkeypatch):
+    """Returns a function that displays an editor, and gives the outputs of the cell."""
+
+    def displayed(ed):
+        published = []
+        monkeypatch.setattr("IPython.display.publish_display_data", published.append)
+        ed._ipython_display_()
+        return [nbformat.v4.new_output("display_data", data) for data in published]
+
+    return displayed
+
+
+@pytest.fixture
+def notebook(outputs):
+    """A notebook as Jupyter saves it by default, with the cell's outputs but no widget state."""
+    cell = nbformat.v4.new_code_cell("ed", outputs=outputs(opened()), execution_count=1)
     return nbformat.v4.new_notebook(cells=[cell])
 
 
 def test_a_saved_notebook_holds_the_picture_for_every_reader(notebook):
-    data = notebook.cells[0].outputs[0].data
-    assert "application/vnd.jupyter.widget-view+json" in data
+    picture, live = notebook.cells[0].outputs
+    assert list(live.data) == ["application/vnd.jupyter.widget-view+json"]
+    data = picture.data
     assert data["image/svg+xml"].startswith("<svg")
     assert data["text/plain"].startswith("a title: 6 ops")
     assert data["text/html"].startswith('<img alt="a title: 6 ops')
 
 
-def test_nbconvert_html_shows_the_picture_and_needs_no_network(notebook):
+def test_nbconvert_html_shows_the_picture_once_and_needs_no_network(notebook):
     page, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook)
-    assert re.search(r"<svg|data:image/svg\+xml;base64", page)
+    assert len(re.findall(r"<svg|data:image/svg\+xml;base64", page)) == 1
     assert "unpkg.com" not in page
     assert "jsdelivr" not in page
 
 
-def test_nbconvert_without_the_saved_widgets_needs_no_network_either(notebook):
-    widget = opened().view()
-    notebook.cells[0].outputs[0].data = widget._repr_mimebundle_()[0]
-    state = embed.embed_data(views=[widget])["manager_state"]
+def test_nbconvert_without_the_saved_widgets_needs_no_network_either(notebook, outputs):
+    ed = opened()
+    notebook.cells[0].outputs = outputs(ed)
+    state = embed.embed_data(views=[ed.view()])["manager_state"]
     notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
     page, _ = HTMLExporter().from_notebook_node(notebook)
     assert "html-manager" in page  # what the page about the command line warns of

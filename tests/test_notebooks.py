@@ -170,5 +170,13 @@ def test_a_false_output_is_not_stored(source, tmp_path):
     assert path.read_text() == before
 
 
+def test_live_views_are_not_stored_and_leave_no_empty_output():
+    live, picture = ({WIDGET_VIEW: {"model_id": "1"}}, {"image/svg+xml": "<svg/>"})
+    outputs = [nbformat.v4.new_output("display_data", data) for data in (picture, live)]
+    printed = nbformat.v4.new_output("stream", text="2 ops")
+    stored = WRITE["tidy"](nbformat.v4.new_notebook(cells=[cell(outputs=[*outputs, printed])]))
+    assert stored.cells[0].outputs == [outputs[0], printed]
+
+
 def test_guard_passes_a_good_notebook():
     assert faults(nbformat.v4.new_notebook(cells=[cell(), cell(count=2, outputs=[])])) == []

@@ -79,6 +79,14 @@ def test_edges_lead_where_they_do(graph, unfolded, direction):
     assert sorted(line[5:].partition(": ")[0] for line in lines) == wanted
 
 
+def test_the_text_and_the_style_after_a_picture_do_not_count():
+    html = page(picture())
+    assert compared(f"{html}<p>Run the cell.</p><style>p {{color: red}}</style>", exact=True) == compared(
+        html, exact=True
+    )
+    assert compared(f"{html} and more", exact=True) != compared(html, exact=True)
+
+
 def test_what_is_no_picture_is_left_as_it_is():
     for other in ("55 ops", "", None, {"a": 1}):
         assert compared(other, exact=True) is other

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prepares what pip cannot, one part a call: venv, lab, chromium or frontend.
-# Usage: tools/setup.sh venv PYTHON FOLDER | lab FOLDER | chromium | frontend
+# Prepares what pip cannot, one part a call: venv, chromium or frontend.
+# Usage: tools/setup.sh venv PYTHON FOLDER | chromium | frontend
 set -eu
 
 say() { printf '%s\n' "$*"; }
@@ -30,14 +30,6 @@ set_up_venv() {
     }
     "$python" -m venv "$folder"
     "$folder/bin/python" -m pip install -qq --disable-pip-version-check --upgrade pip
-}
-
-set_up_lab() {
-    # JupyterLab saves no widgets by itself: a notebook opened again would show an error where the picture was
-    settings=$1/share/jupyter/lab/settings
-    [ -f "$settings/overrides.json" ] && return
-    mkdir -p "$settings"
-    printf '{"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": true}}\n' >"$settings/overrides.json"
 }
 
 set_up_chromium() {

@@ -66,6 +66,8 @@ def tidy(notebook: Any) -> Any:
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
             output.get("metadata", {}).pop(WIDGET_VIEW, None)
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("data") != {}]
     notebook.nbformat_minor = 5
     return notebook
 

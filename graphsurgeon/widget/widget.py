@@ -20,12 +20,21 @@ from .protocol import VERSION, Request, answer, parse, parts, refusal
 from .turns import Turns
 
 _STATIC = Path(__file__).parent / "static"
+_VIEW = "application/vnd.jupyter.widget-view+json"
 _STILL = (
-    "<p>This is a picture: no kernel has run the cell here, or Jupyter runs without the package <code>anywidget</code>."
-    " Run the cell in JupyterLab or Notebook 7 to click in it. Without the widget, each gesture is a method of "
-    "<code>ed.screen</code>.</p>"
+    "<p>This is a static picture. Run the cell in JupyterLab or Notebook 7, with the package <code>anywidget</code> "
+    "installed, to click in it. Without the widget, each gesture is a method of <code>ed.screen</code>.</p>"
 )
-"""What stands below the picture where the widget does not."""
+"""The sentence below the static picture."""
+_OUTPUT = ":is(.jp-OutputArea-child, .output_container)"
+"""One output of a cell: in JupyterLab, Notebook 7 and pages of nbconvert; in VS Code."""
+_HIDING = (
+    "<style data-graphsurgeon>"
+    f"{_OUTPUT}:has(style[data-graphsurgeon]):has(~ {_OUTPUT} .gs),"
+    f"{_OUTPUT}:has(style[data-graphsurgeon]) + {_OUTPUT}:has(> .jupyter-widgets):not(:has(> .jupyter-widgets > *))"
+    "{display:none !important}</style>"
+)
+"""Hides the static picture if the cell has a live view, and the error of a view that has no kernel if it has none."""
 _TURN = threading.Lock()
 """Inferring takes a process of its own: those of a notebook are one after the other."""
 
@@ -180,13 +189,30 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self.status = {"text": text, "level": "error"}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Returns the live view, and pictures for where there is no kernel."""
+        """Returns the live view and the static pictures as one output, for programs that display outputs themselves."""
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
             return None
         data, metadata = bundle
+        return {**data, **self._pictures()}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Displays the static picture and the live view, as two outputs.
+
+        A notebook saves no live view by default: opened again, with another kernel, it shows an error in its place. Of
+        one output with both, JupyterLab would show the error; of two, the picture remains.
+        """
+        from IPython.display import publish_display_data
+
+        bundle = super()._repr_mimebundle_() if self.comm is not None else None
+        pictures = self._pictures()
+        pictures["text/html"] += _HIDING
+        publish_display_data(pictures)
+        if bundle is not None:
+            publish_display_data({_VIEW: bundle[0][_VIEW]})
+
+    def _pictures(self) -> dict[str, str]:
+        """Returns the picture for viewers without a live view, by MIME type."""
         picture, text = self._screen.svg(), self._screen.describe()
-        data["text/html"] = picture_html(picture, text) + _STILL
-        data["image/svg+xml"] = picture
-        data["text/plain"] = text
-        return data, metadata
+        html = picture_html(picture, text) + _STILL
+        return {"text/html": html, "image/svg+xml": picture, "text/plain": text}

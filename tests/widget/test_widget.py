@@ -4,6 +4,7 @@ import base64
 import re
 import threading
 import traceback
+from unittest.mock import ANY
 
 import pytest
 
@@ -175,9 +176,23 @@ def test_the_bundle_has_a_picture_for_every_viewer(widget, screen):
     coded, below = re.fullmatch(
         r'<img alt="inception.pb: 33 ops, 8 boxes" src="data:image/svg\+xml;base64,(.+)">(.+)', data["text/html"]
     ).groups()
-    assert "no kernel has run the cell here, or Jupyter runs without the package <code>anywidget</code>" in below
+    assert "This is a static picture. Run the cell in JupyterLab or Notebook 7" in below
     assert "each gesture is a method" in below
     assert base64.b64decode(coded).decode() == screen.svg()
+
+
+def test_a_cell_gets_the_picture_and_the_live_view_as_two_outputs(widget, screen, monkeypatch):
+    outputs = []
+    monkeypatch.setattr("IPython.display.publish_display_data", outputs.append)
+    widget._ipython_display_()
+    picture, live = outputs
+    assert picture["image/svg+xml"] == screen.svg()
+    assert picture["text/plain"] == screen.describe()
+    assert live == {"application/vnd.jupyter.widget-view+json": ANY}
+    assert live["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
+    widget.close()
+    widget._ipython_display_()
+    assert outputs[2:] == [picture]
 
 
 class Unsure:
