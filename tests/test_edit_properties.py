@@ -40,7 +40,7 @@ REFUSALS = (
     "is not a func", "would both be called",
     "is not a NextIteration", "is a variable of", "is not a variable", "gets another name and is changed too",
     "is not a function of the graph", "which changes nothing", "belongs to a whole that is named",
-    "nothing can make", "cannot make", "as it is", "would be a variable inside a loop",
+    "nothing can make", "cannot make", "as it is", "is not valid", "would be a variable inside a loop",
 )  # fmt: skip
 
 
@@ -179,8 +179,15 @@ def test_random_edits_are_what_was_predicted_and_undo_restores(recipe, steps, li
     assert filled(after) == now
 
 
+#: A constant that nothing reads as a value, and that gets another dtype or a value of another dtype.
+MIXED = (([0], [("nest v1", "", 0, 0, 0, []), ("while v2", "", 3, 0, 0, [])]), [
+    ("any attribute", a, at, c) for a in (0, 1) for at in range(1, 8) for c in (0, 1, 3)
+])  # fmt: skip
+
+
 @FEW
 @given(RECIPE, STEPS)
+@example(*MIXED)
 def test_what_tensorflow_is_said_to_refuse_it_refuses(recipe, steps):
     """What `check` passes is carried out: that is the test above."""
     made = built(recipe)

@@ -222,9 +222,11 @@ class _Judge:
             try:
                 return self._built(region)
             except (Refused, OpenError) as error:
+                # TensorFlow never gets nodes that could end the process, so it does not refuse them.
+                known = isinstance(error, OpenError)
                 said = error.wrong if isinstance(error, OpenError) else str(error)
                 name = _refused_name(said, self._after)
-                self._faults.append(self._fault(name, said))
+                self._faults.append(self._fault(name, said, known))
                 if not name:
                     return {}
                 self._lost.append(self._after.index[name])
@@ -278,7 +280,8 @@ class _Judge:
 
     # -- saying it --------------------------------------------------------------------------------
 
-    def _fault(self, name: str, said: str) -> Fault:
+    def _fault(self, name: str, said: str, known: bool) -> Fault:
+        """Returns the fault of an op that TensorFlow refuses, or that is `known` to be invalid without TensorFlow."""
         effect, after = self._effect, self._after
         found = self._copy_of(after.index[name]) if name else None
         if found is not None and name not in effect.blame:
@@ -291,7 +294,7 @@ class _Judge:
         if isinstance(step, SetStep):
             way = "Choose another value, or leave it as it is"
         through = f", which reads what {first!r} gives" if first not in ("", name) else ""
-        wrong = f"TensorFlow refuses {what}{through}: {said}"
+        wrong = f"{what} is not valid{through}: {said}" if known else f"TensorFlow refuses {what}{through}: {said}"
         return Fault(self._asked(first, ""), wrong, way, step=effect.blame.get(first))
 
     def _step(self, name: str) -> tuple[Any, str]:

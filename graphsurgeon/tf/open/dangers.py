@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import OpenError
 from ...graph.collector import gc_paused
+from ...graph.graph import DTYPES
 from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.rewired import MERGING, TURNING
 from ...words import counted
@@ -104,8 +105,8 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
         if kind in ("Const", "HostConst"):
             value, said = node.attr["value"].tensor.dtype, node.attr["dtype"].type
             if value != said and value:
-                wrong = f"constant {name!r}{place} says its dtype is number {said}, and holds dtype number {value}"
-                yield wrong, _DAMAGED
+                dtypes = [DTYPES.get(number, f"number {number}") for number in (said, value)]
+                yield f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}", _DAMAGED
     if not set(TURNING).isdisjoint(walks.kinds):
         yield from _of_loops(walks, place)
     for number in [i for i, kind in enumerate(walks.kinds) if fragile(kind)]:

@@ -226,6 +226,20 @@ def test_another_dtype_or_shape_of_what_a_handle_stands_for_is_judged_at_what_re
     ed.apply(good)
 
 
+def test_a_constant_whose_value_has_another_dtype_is_not_valid_though_tensorflow_takes_its_node():
+    with tf.Graph().as_default() as graph:
+        tf.constant([1.0, 2.0], name="c")
+    ed = gs.open(graph)
+    plan = ed.plan().set_attr("c", "dtype", "int32")
+    (fault,) = plan.check()
+    wrong = "op 'c' (Const) is not valid: constant 'c' has dtype int32, but its value has dtype float32"
+    reads(fault, "set_attr('c', 'dtype', 'int32')", wrong, "Choose another value")
+    assert plan.set_attr("c", "value", [1, 2]).check() == ()
+    ed.apply(unjudged(plan))
+    with tf1.Session(graph=ed.graph) as session, pytest.raises(tf.errors.InvalidArgumentError, match="mismatch"):
+        session.run("c:0")
+
+
 def test_a_function_that_the_graph_does_not_hold_is_refused_and_one_that_it_holds_is_called():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [], name="x")
