@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from ..graph.functions import called_by, gives_way
 from ..graph.graph import Graph
@@ -12,13 +12,8 @@ from ..graph.match.match import Match
 from ..graph.match.pattern import Pattern
 from ..graph.names import scopes_around
 from ..graph.selection import Selection
-from .steps import InlineStep, RenameStep, ReplaceStep, Step
-
-#: Fields of steps that name ops and tensors of the graph.
-_NAMING = frozenset({
-    "a", "b", "exclude", "inputs", "loop", "old", "on", "only", "op", "ops", "others", "output", "input", "tensor",
-    "to", "until",
-})  # fmt: skip
+from .step_names import named_by
+from .steps import InlineStep, ReplaceStep, Role, Step
 
 
 def calls_to(graph: Graph, name: str) -> list[str]:
@@ -91,18 +86,8 @@ def _below(calls: list[str], step: InlineStep) -> list[str]:
 
 def _named(step: Step) -> Iterator[str]:
     """The names that a step says, of what may be inside of a call."""
-    if isinstance(step, RenameStep):
-        yield from (old for old, _ in step.names)
     if isinstance(step, ReplaceStep):
         matches = () if isinstance(step.what, Pattern) else step.what
         for place in (step.within, step.given, *matches):
             yield from place.names if isinstance(place, (Selection, Match)) else ()
-    for field in fields(step):
-        if field.name in _NAMING:
-            todo = [getattr(step, field.name)]
-            while todo:
-                one = todo.pop()
-                if isinstance(one, str):
-                    yield one
-                elif isinstance(one, tuple):
-                    todo += reversed(one)
+    yield from named_by(step, (Role.HERE, Role.POLICY))

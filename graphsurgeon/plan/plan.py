@@ -25,8 +25,9 @@ from .fault import Cure, Fault
 from .inlined_calls import opened
 from .preview import Preview
 from .resolve import resolve
+from .step_names import later_steps, scope_change, with_names
 from .step_text import one_line, steps_text
-from .steps import CopyStep, Step
+from .steps import CopyStep, Role, Step
 
 UNMAPPED = ("include", "keep", "placeholder", "refuse")
 CONTROL = ("drop", "include", "keep", "refuse")
@@ -243,8 +244,11 @@ class Plan:
             PlanError: that step is not a copy.
         """
         old, new = self._copy_at(step, f"with_scope({step}, {to!r})"), str(to).strip("/")
-        later = [steps.under_scope(one, old.to, new) for one in self.steps[step + 1 :]]
-        return replace(self, steps=(*self.steps[:step], replace(old, to=new), *later))
+        before = replace(self, steps=self.steps[:step])
+        made = () if old.to else before.with_step(step, old).effect.new_names
+        changed = scope_change(old.to, new, before.after().index, made)
+        moved = replace(with_names(old, changed, (Role.MADE,)), to=new)
+        return replace(self, steps=(*before.steps, moved, *later_steps(self.steps[step + 1 :], old.to, changed)))
 
     def _copy_at(self, step: int, asked: str) -> CopyStep:
         old = self.steps[step] if 0 <= step < len(self.steps) else None

@@ -1,10 +1,14 @@
-"""Steps: what a plan is made of, as values; what they do is worked out in `resolve`, what they say in `step_text`."""
+"""Steps: what a plan is made of, as values; what they do is worked out in `resolve`, what they say in `step_text`.
+
+The type of each text in a step declares its role: `step_names` follows renames by these roles alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
 
 from ..graph.match.match import Match
 from ..graph.match.pattern import Pattern
@@ -15,23 +19,40 @@ from .adapters import Wish
 INITIAL = "initial"
 
 
+class Role(Enum):
+    """The role of a text in a step: which graph it belongs to, if it is a name."""
+
+    HERE = "an op, tensor or scope of the destination, by its name after the steps before"
+    MADE = "a name that the step gives to an op or scope of the destination"
+    SOURCE = "an op, tensor or pattern of the graph that is copied from"
+    POLICY = "a policy of a variable; with a colon, a tensor of the destination"
+    WORD = "not a name"
+
+
+Here = Annotated[str, Role.HERE]
+Made = Annotated[str, Role.MADE]
+Source = Annotated[str, Role.SOURCE]
+Policy = Annotated[str, Role.POLICY]
+Word = Annotated[str, Role.WORD]
+
+
 @dataclass(frozen=True)
 class CopyStep:
     """Copy a selection under a name scope; see `Plan.copy`."""
 
     selection: Selection
-    to: str
-    inputs: tuple[tuple[str, str], ...] = ()
-    unmapped: str = "refuse"
-    control: str = ""
-    variables: tuple[tuple[str, str], ...] = (("*", "copy"),)
+    to: Made
+    inputs: tuple[tuple[Source, Here], ...] = ()
+    unmapped: Word = "refuse"
+    control: Word = ""
+    variables: tuple[tuple[Source, Policy], ...] = (("*", "copy"),)
     values: Any = None
-    collections: str = "rename"
-    device: str | tuple[tuple[str, str], ...] = "keep"
-    seeds: str = "keep"
-    reuse: Mapping[str, str] | None = None  # source op -> op of the destination that is its copy already
-    constants: tuple[tuple[str, Any], ...] = ()  # source tensor -> array that takes its place
-    names: Mapping[str, str] | None = None  # source op, or tensor that gets a placeholder -> full name of the new op
+    collections: Word = "rename"
+    device: Word | tuple[tuple[Word, Word], ...] = "keep"
+    seeds: Word = "keep"
+    reuse: Mapping[Source, Here] | None = None  # source op -> op of the destination that is its copy already
+    constants: tuple[tuple[Source, Any], ...] = ()  # source tensor -> array that takes its place
+    names: Mapping[Source, Made] | None = None  # source op, or tensor with a placeholder -> full name of the new op
     trainable: bool = True
 
 
@@ -39,8 +60,8 @@ class CopyStep:
 class ConnectStep:
     """Set one input of one op; see `Plan.connect`."""
 
-    tensor: str
-    to: str
+    tensor: Here
+    to: Here
     input: int
 
 
@@ -48,39 +69,39 @@ class ConnectStep:
 class RerouteStep:
     """All consumers of a tensor, or some of them, read another; see `Plan.reroute`."""
 
-    old: tuple[str, ...]
-    to: tuple[str, ...]
-    only: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
+    old: tuple[Here, ...]
+    to: tuple[Here, ...]
+    only: tuple[Here, ...] | None = None
+    exclude: tuple[Here, ...] = ()
 
 
 @dataclass(frozen=True)
 class SwapStep:
     """The consumers of two tensors change places; see `Plan.swap`."""
 
-    a: tuple[str, ...]
-    b: tuple[str, ...]
+    a: tuple[Here, ...]
+    b: tuple[Here, ...]
 
 
 @dataclass(frozen=True)
 class DetachStep:
     """Ops are cut off: placeholders feed them, or feed what reads them; see `Plan.detach`."""
 
-    ops: tuple[str, ...]
-    side: str
+    ops: tuple[Here, ...]
+    side: Word
 
 
 @dataclass(frozen=True)
 class InsertStep:
     """A new op on an edge; see `Plan.insert`."""
 
-    op: str | Callable[..., Any]
-    on: tuple[str, ...]
-    name: str | tuple[str, ...]
-    attributes: tuple[tuple[str, Any], ...]
-    only: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    word: str = ""  # what code calls the function
+    op: Word | Callable[..., Any]
+    on: tuple[Here, ...]
+    name: Made | tuple[Made, ...]
+    attributes: tuple[tuple[Word, Any], ...]
+    only: tuple[Here, ...] | None = None
+    exclude: tuple[Here, ...] = ()
+    word: Word = ""  # what code calls the function
 
 
 @dataclass(frozen=True)
@@ -96,30 +117,30 @@ class AdaptStep:
         only, exclude: which consumers of the tensor whose place it takes.
     """
 
-    tensor: str
-    to: str | None
+    tensor: Here
+    to: Here | None
     input: int | None
-    name: str
+    name: Made
     wish: Wish
-    only: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
+    only: tuple[Here, ...] | None = None
+    exclude: tuple[Here, ...] = ()
 
 
 @dataclass(frozen=True)
 class BypassStep:
     """What reads ops reads what these read; see `Plan.bypass`."""
 
-    ops: tuple[str, ...]
-    input: int | str | None
-    output: int | str | None
-    given: Any = None  # the selection or scope, for its code
+    ops: tuple[Here, ...]
+    input: int | Here | None
+    output: int | Here | None
+    given: Selection | Here | None = None  # the selection or scope, for its code
 
 
 @dataclass(frozen=True)
 class RemoveStep:
     """Ops are taken out; see `Plan.remove`."""
 
-    ops: tuple[str, ...]
+    ops: tuple[Here, ...]
     stitch: bool = False
 
 
@@ -127,17 +148,17 @@ class RemoveStep:
 class SetStep:
     """Attributes or the device of ops are set; see `Plan.set_attr` and `Plan.set_device`."""
 
-    ops: tuple[str, ...]
-    attributes: tuple[tuple[str, Any], ...] = ()
-    device: str | None = None
+    ops: tuple[Here, ...]
+    attributes: tuple[tuple[Word, Any], ...] = ()
+    device: Word | None = None
 
 
 @dataclass(frozen=True)
 class OrderStep:
     """An op runs after others, or no longer does; see `Plan.add_control` and `Plan.remove_control`."""
 
-    op: str
-    others: tuple[str, ...] | None
+    op: Here
+    others: tuple[Here, ...] | None
     remove: bool
 
 
@@ -145,17 +166,17 @@ class OrderStep:
 class RerouteOrderStep:
     """What waits for an op waits for others; see `Plan.reroute_control`."""
 
-    old: str
-    to: tuple[str, ...]
-    only: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
+    old: Here
+    to: tuple[Here, ...]
+    only: tuple[Here, ...] | None = None
+    exclude: tuple[Here, ...] = ()
 
 
 @dataclass(frozen=True)
 class RenameStep:
     """Ops, and name scopes with all in them, get other names, all at once; see `Plan.rename`."""
 
-    names: tuple[tuple[str, str], ...]
+    names: tuple[tuple[Here, Made], ...]
     values: Any = None
 
 
@@ -173,22 +194,22 @@ class ReplaceStep:
     """
 
     what: Pattern | tuple[Match, ...]
-    by: Callable[..., Any] | str
-    to: str = ""
-    external: str = "refuse"
+    by: Callable[..., Any] | Word
+    to: Made = ""
+    external: Word = "refuse"
     within: Selection | None = None
     given: Any = None
-    words: tuple[str, str] = ("pattern", "replacement")
-    options: tuple[tuple[str, Any], ...] = ()
+    words: tuple[Word, Word] = ("pattern", "replacement")
+    options: tuple[tuple[Word, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class CollapseStep:
     """Ops become one call of a function; see `Plan.collapse`."""
 
-    ops: tuple[str, ...]
-    name: str
-    given: Any = None  # the selection or scope, for its code
+    ops: tuple[Here, ...]
+    name: Made
+    given: Selection | Here | None = None  # the selection or scope, for its code
 
 
 @dataclass(frozen=True)
@@ -200,7 +221,7 @@ class InlineStep:
         opens: nobody asked for it, but a later step names something inside.
     """
 
-    ops: tuple[str, ...]
+    ops: tuple[Here, ...]
     opens: bool = False
 
 
@@ -208,7 +229,7 @@ class InlineStep:
 class UnrollStep:
     """A loop gives way to some of its rounds; see `Plan.unroll`."""
 
-    loop: str
+    loop: Here
     times: int
 
 
@@ -216,7 +237,7 @@ class UnrollStep:
 class ConditionStep:
     """It is known what conds ask; see `Plan.resolve_condition`."""
 
-    tensor: str
+    tensor: Here
     value: bool | int
 
 
@@ -224,10 +245,10 @@ class ConditionStep:
 class OnCopiesStep:
     """The edits so far are carried out on copies of what they change; see `Plan.on_copies`."""
 
-    to: str
-    until: tuple[str, ...] = ()
-    assign: str = "leave"
-    collections: str = "none"
+    to: Made
+    until: tuple[Here, ...] = ()
+    assign: Word = "leave"
+    collections: Word = "none"
 
 
 @dataclass(frozen=True)
@@ -241,7 +262,7 @@ class MutedStep:
 class RebuildStep:
     """The graph is built anew without its orphans; a step of the editor, no plan is given one."""
 
-    orphans: tuple[str, ...]
+    orphans: tuple[Here, ...]
 
 
 #: What changes a graph that is there, other than by new edges to one input.
@@ -273,33 +294,3 @@ def renamed_by(step: RenameStep, name: str) -> str:
     op, colon, port = name.partition(":")
     lead = max((old for old, _ in step.names if op == old or op.startswith(f"{old}/")), key=len, default=None)
     return name if lead is None else dict(step.names)[lead] + op[len(lead) :] + colon + port
-
-
-#: Fields that hold words: what they say is not a name.
-_WORDS = frozenset({
-    "assign", "attributes", "by", "collections", "constants", "control", "device", "external", "options", "seeds",
-    "side", "unmapped", "variables", "wish", "word", "words",
-})  # fmt: skip
-
-
-def under_scope(step: Step, old: str, new: str) -> Step:
-    """Returns a step that names what is under one scope, or is that scope, as it does where it has another name.
-
-    Example:
-        >>> under_scope(ConnectStep("copy/a:0", "b", 1), "copy", "new")
-        ConnectStep(tensor='new/a:0', to='b', input=1)
-    """
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, str):
-            return new + value[len(old) :] if value == old or value.startswith(f"{old}/") else value
-        return tuple(map(moved, value)) if type(value) is tuple else value
-
-    if isinstance(step, MutedStep):
-        return MutedStep(under_scope(step.step, old, new))
-    names = {f.name: moved(getattr(step, f.name)) for f in fields(step) if f.name not in _WORDS}
-    if isinstance(step, CopyStep):  # a policy is a word, or a tensor
-        names["variables"] = tuple((v, moved(how) if ":" in how else how) for v, how in step.variables)
-    if isinstance(step, InsertStep):  # its `op` is a type, or a function
-        names["op"] = step.op
-    return replace(step, **names)

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..errors import PlanError
 from ..plan.plan import Plan
+from ..plan.step_names import later_steps, scope_change
 from ..plan.step_text import step_text
-from ..plan.steps import InsertStep, MutedStep, SetStep, Step, bare, under_scope
+from ..plan.steps import InsertStep, MutedStep, SetStep, Step, bare
 from ..words import counted
 from .drafts import told
 from .stage import Stage
@@ -102,7 +103,8 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
         stage.facts.check_inserted(new.op, new.name)
     plan = plan.with_step(step, MutedStep(new) if isinstance(old, MutedStep) else new)
     if made is not None:
-        later = tuple(under_scope(one, *made) for one in plan.steps[step + 1 :])
+        there = replace(plan, steps=plan.steps[:step]).after().index
+        later = later_steps(plan.steps[step + 1 :], made[0], scope_change(*made, there))
         plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
     return told(stage, state.but(draft=plan, applied=""), f"edited: {step_text(new)}")
 

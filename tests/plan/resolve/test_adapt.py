@@ -7,8 +7,8 @@ import pytest
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.step_code import asked
+from graphsurgeon.plan.step_names import scope_change, with_names
 from graphsurgeon.plan.step_text import step_text
-from graphsurgeon.plan.steps import under_scope
 from tests.plain import plain
 from tests.plan.edits import fault
 from tests.refusal import refuses
@@ -81,5 +81,5 @@ def test_it_is_written_as_it_was_asked_for():
     assert step_text(one) == "adapt x:0 by pad to input 0 of use"
     (free,) = PLAN.adapt("x", name="dense", by="dense", shape=[None, 4]).steps
     assert step_text(free) == "adapt x:0 by dense, as dense:0"
-    moved = under_scope(free, "dense", "new")
+    moved = with_names(free, scope_change("dense", "new"))
     assert (moved.name, moved.wish) == ("new", free.wish)
