@@ -211,6 +211,16 @@ class Applied:
         return [variable for name, variable in self.made.variables.items() if self._holds(name)]
 
     @property
+    def variable_names(self) -> dict[str, str]:
+        """The name that each variable of the source has now: of the copies, or of the graph itself without a copy."""
+        copied = {v.was: v.name for one in self.copies for v in one.variables}
+        base, new = self.effect.base, self.effect.renamed
+        numbers = {name: base.index.get(name) for name in base.state.variables}  # a live graph has those made since
+        own = [name for name, at in numbers.items() if at is not None and at not in self.effect.removed]
+        stay = {name: new.get(name, name) for name in own if name in new or not self.copies}
+        return copied if self.scope is not None else stay | copied
+
+    @property
     def untrained(self) -> dict[str, str]:
         """Variables and frozen constants that have initial values, though values were given, each with the reason."""
         return {name: why for name, why in self.made.untrained.items() if self._holds(name)}

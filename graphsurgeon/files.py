@@ -115,7 +115,5 @@ def _refuse_odd(asked: str, path: Any, names: Any, signatures: Any = None, tags:
 
 
 def _renames(names: Any) -> dict[str, str]:
-    """Name in the checkpoint -> variable; of an applied plan, name in the source -> variable of the copy."""
-    if isinstance(names, Applied):
-        return {v.was: v.name for copied in names.copies for v in copied.variables}
-    return dict(names or {})
+    """Name in the checkpoint -> variable; of an applied plan, name in the source -> variable now."""
+    return names.variable_names if isinstance(names, Applied) else dict(names or {})

@@ -193,6 +193,24 @@ def shared_scope(names: Sequence[str]) -> str:
     return "/".join(same)
 
 
+def whole_name(whole: str, part: str, now: str) -> str:
+    """Returns the name of a partitioned variable after one of its parts has got another name.
+
+    Args:
+        whole: the name that the variable had, under which it is saved.
+        part: the name that the part had.
+        now: the new name of the part.
+
+    Example:
+        >>> whole_name("net/w", "net/w/part_0", "copy/net/w/part_0"), whole_name("w", "w/part_0", "kernel/part_0")
+        ('copy/net/w', 'kernel')
+    """
+    if now.endswith(part):
+        return now.removesuffix(part) + whole
+    tail = part.removeprefix(whole)
+    return now.removesuffix(tail) if part.startswith(whole) and now.endswith(tail) else whole
+
+
 def renamed_again(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
     """Returns what two renamings do, one after the other.
 

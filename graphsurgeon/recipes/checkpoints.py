@@ -8,6 +8,7 @@ from typing import Any
 from ..applied import Applied
 from ..editor import Editor
 from ..errors import PlanError
+from ..graph.names import whole_name
 from ..graph.reports import Restored
 from ..graph.traversal import backward
 from ..plan.plan import Plan
@@ -31,7 +32,7 @@ def rename_checkpoint(
         path: the prefix to write, as ``"new/model.ckpt"``.
         names: old name -> new one: of a variable; of a scope, with all in it; or with one ``*`` on both sides, as
             ``{"net/*": "*"}``. The name itself goes before a pattern, that before a scope. Or what `apply` returned:
-            the checkpoint then fits the graph whose ops it renamed.
+            the checkpoint then fits the graph after the plan.
         overwrite: replace a checkpoint that is there, as in `Editor.save`.
 
     Returns:
@@ -58,7 +59,10 @@ def rename_checkpoint(
     asked = f"rename_checkpoint({str(checkpoint)!r}, {str(path)!r})"
     if isinstance(names, Applied):
         there = stored_names(checkpoint, asked)
-        names = {old: new for old, new in names.plan.effect.renamed.items() if old in there}
+        names = names.variable_names
+        parts = [(old.rpartition("/")[0], old, new) for old, new in names.items() if old not in there]
+        wholes = {whole: whole_name(whole, old, new) for whole, old, new in parts if whole in there}
+        names = {old: new for old, new in names.items() if old in there} | wholes
     if not isinstance(names, Mapping) or not names:
         wrong = "it says no name" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
         raise PlanError(asked, wrong, "Type names={'old': 'new'}, of variables or scopes of the checkpoint")

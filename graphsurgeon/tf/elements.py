@@ -275,7 +275,7 @@ def rebuild_variables(
         if not info.initializer or not parts <= ops.keys():
             continue
 
-        variable = rebuilt(graph, variable_renamed(info, renaming(ops)), originals.get(info.op), scope)
+        variable = rebuilt(graph, variable_renamed(info, renaming(ops)), originals.get(info.op))
         if variable is not None:
             made[info.op] = variable
     join_collections(source, graph, made, rename)

@@ -54,7 +54,7 @@ def attach(copied: Copied, graph: TFGraph, made: Made, loose: Mask | None = None
     originals = variable_objects(source)
     with graph.as_default():
         for variable in copied.variables:
-            built = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.to, copied.step.trainable)
+            built = rebuilt(graph, variable.made, originals.get(variable.was), copied.step.trainable)
             if built is not None:
                 made.variables[variable.name] = built
     take_slots(graph, made.variables)

@@ -8,6 +8,7 @@ from typing import Any
 from tensorflow.python.ops import ref_variable, resource_variable_ops, variable_scope
 from tensorflow.python.ops import variables as variables_module
 
+from ...graph.names import whole_name
 from .graphs import PLAIN
 
 _VARIABLES = (ref_variable.RefVariable, resource_variable_ops.BaseResourceVariable)
@@ -43,7 +44,7 @@ def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
         parts: id of a part of the original -> the part that takes its place, in order.
     """
     first = next(iter(original))
-    name = parts[id(first)].op.name.removesuffix(first.op.name) + original._name
+    name = whole_name(original._name, first.op.name, parts[id(first)].op.name)
     return type(original)(name, original._shape, original.dtype, list(parts.values()), original._partitions)
 
 

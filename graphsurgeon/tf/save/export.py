@@ -212,7 +212,7 @@ def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
         if not info.initializer:
             value = tf1.placeholder(info.dtype, tf.TensorShape(op.get_attr("shape")))
             new = replace(new, initializer=setting(op, value).name, initial_value=value.name)
-    return rebuilt(graph, new, None, "")
+    return rebuilt(graph, new, None)
 
 
 def small_enough(proto: Any, asked: str) -> Any:

@@ -374,15 +374,8 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
 
 def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitialized: frozenset[str]) -> Saved:
     known = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
-    if request.names and not request.scope:
-        # Only what is named: the names of a source mean its copy.
-        names = saved_names(base.live, known.values(), "", request.names, request.asked)
-        targets = set(request.names.values())
-        wanted = {
-            op: key for op, key in names.items() if op in targets or (any("*" in t for t in targets) and key != op)
-        }
-    else:
-        wanted = saved_names(base.live, known.values(), request.scope, request.names, request.asked)
+    only_named = bool(request.names) and not request.scope  # the names of a source mean its copy
+    wanted = saved_names(base.live, known.values(), request.scope, request.names, request.asked, only_named)
     if not wanted:
         raise PlanError(
             request.asked, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"

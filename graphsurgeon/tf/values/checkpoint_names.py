@@ -22,7 +22,12 @@ def slices(graph: TFGraph) -> dict[str, Any]:
 
 
 def saved_names(
-    graph: TFGraph, infos: Iterable[VariableInfo], scope: str, names: Mapping[str, str], asked: str
+    graph: TFGraph,
+    infos: Iterable[VariableInfo],
+    scope: str,
+    names: Mapping[str, str],
+    asked: str,
+    only_named: bool = False,
 ) -> dict[str, str]:
     """Returns variable op -> its name in a checkpoint.
 
@@ -30,29 +35,33 @@ def saved_names(
         graph: the live graph.
         infos: its variables.
         scope: the one whose variables are meant; the checkpoint has them without it.
-        names: name in the checkpoint -> variable, where it is not the variable's own; ``*`` stands for the same text
-            on both sides.
+        names: name in the checkpoint -> variable, if it is not the variable's own; ``*`` stands for the same text
+            on both sides. A partitioned variable may be given as a whole, or by its parts.
         asked: the request, for messages.
+        only_named: leave out the variables that `names` does not name.
 
     Raises:
         PlanError: `names` or `scope` names no variable, or gives one name to two variables.
     """
     lead, parts = scope.strip("/"), slices(graph)
-    out: dict[str, str] = {}
-    known = dict.fromkeys(info.op for info in infos)
-    for op in known:
-        if lead and not op.startswith(lead + "/"):
-            continue
-        whole = parts[op].full_name if op in parts else op
-        out[op] = whole.removeprefix(lead + "/") if lead else whole
+    out, named = dict[str, str](), dict[str, str]()
+    known = {info.op: str(parts[info.op].full_name) if info.op in parts else info.op for info in infos}
+    called: dict[str, list[str]] = {}
+    for op, whole in known.items():
+        called.setdefault(whole, []).append(op)
+        if whole != op:
+            called[op] = [op]
+        if not lead or op.startswith(lead + "/"):
+            out[op] = whole.removeprefix(lead + "/") if lead else whole
     if lead and not out:
         raise PlanError(asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known}))
     for old, new in names.items():
-        hits = _meant(new, old, known, asked) or _meant(under_scope(lead, new), old, known, asked)
+        hits = _meant(new, old, called, asked) or _meant(under_scope(lead, new), old, called, asked)
         if not hits:
-            raise PlanError(asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, known))
-        out.update(hits)
-    return out
+            raise PlanError(asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, called))
+        for name, saved in hits.items():
+            named |= {op: saved.removesuffix(op.removeprefix(known[op])) for op in called[name]}
+    return named if only_named else out | named
 
 
 def _meant(target: str, saved: str, known: Mapping[str, Any], asked: str) -> dict[str, str]:
@@ -74,8 +83,9 @@ def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -
     found: dict[str, Stored] = {}
     missing = []
     for op, name in wanted.items():
-        if name not in names and op in parts and op in names:
-            found[op] = checkpoint.stored(op)  # saved on its own, not as a part
+        own = name + op.removeprefix(parts[op].full_name) if op in parts else name
+        if name not in names and own in names:
+            found[op] = checkpoint.stored(own)  # saved by itself, not as a part
         elif name not in names:
             missing.append(op)
         else:

@@ -53,7 +53,8 @@ def restore(
         wrong, there = f"no variable is under {scope.strip('/')!r}", {op.partition("/")[0] for op in held}
         how = f"{one_of(scope, there).rstrip('.')}. " if nearest(scope, there) else ""
         raise PlanError(asked, wrong, how + _advice(checkpoint, held, graph, asked, names))
-    wanted = saved_names(graph, held.values(), scope, dict(names or {}), asked)
+    names = {old: new for old, new in (names or {}).items() if new in held or new not in infos}
+    wanted = saved_names(graph, held.values(), scope, names, asked)
     found, missing = matched(checkpoint, wanted, graph)
     if not found:
         have = [checkpoint.labels[key] for key in checkpoint.labels][:4]

@@ -15,6 +15,7 @@ from tensorflow.core.framework import variable_pb2
 from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
+from ...graph.names import whole_name
 from ...graph.variables import VARIABLE_TYPES, VariableInfo, defined_by, variable_read_by
 from ...words import few
 from ..private.contexts import innermost_context
@@ -91,7 +92,7 @@ def _info_of_op(op: TFOp) -> VariableInfo:
 
 
 def rebuilt(
-    graph: TFGraph, made: VariableInfo, original: TFVariable | None, scope: str, trainable: bool = True
+    graph: TFGraph, made: VariableInfo, original: TFVariable | None, trainable: bool = True
 ) -> TFVariable | None:
     """Returns a `tf.Variable` object over ops that a copy has made; adds no op.
 
@@ -99,7 +100,6 @@ def rebuilt(
         graph: the destination.
         made: what the variable is made of there.
         original: its object in the source, or None where no collection held one.
-        scope: the scope of the copy, for the names under which slices are saved.
         trainable: it is trainable if its original is.
 
     Returns:
@@ -116,8 +116,9 @@ def rebuilt(
         proto.snapshot_name = made.snapshot
         proto.is_resource = made.resource
         proto.trainable = proto.trainable and trainable
-        if proto.HasField("save_slice_info_def") and scope:
-            proto.save_slice_info_def.full_name = f"{scope}/{proto.save_slice_info_def.full_name}"
+        if original is not None and proto.HasField("save_slice_info_def"):
+            about = proto.save_slice_info_def
+            about.full_name = whole_name(about.full_name, original.op.name, made.op)
         return from_proto(proto, original)
 
 

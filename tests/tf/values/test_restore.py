@@ -76,6 +76,67 @@ def test_a_new_checkpoint_under_the_old_names(pair):
         np.testing.assert_array_equal(m.session.run(m.w), np.full([2, 3], 7))
 
 
+def partitioned():
+    """A session with a plain and a partitioned variable; the sum y is of all their values."""
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("net/w", initializer=np.float32([1, 2, 3, 4]))
+        first = tf1.random_uniform_initializer(seed=1)
+        p = tf1.get_variable("net/p", [4], initializer=first, partitioner=tf1.fixed_size_partitioner(2))
+        graph.add_to_collection("wholes", p)
+        tf.reduce_sum(w * tf.concat(list(p), 0), name="y")
+        session = tf1.Session(graph=graph)
+        session.run(tf1.global_variables_initializer())
+    return session
+
+
+PLANS = {
+    "copied": lambda plan, block: plan.copy(block, to="c"),
+    "renamed": lambda plan, block: plan.rename({"net": "model", "net/w": "model/kernel"}),
+    "renamed in part": lambda plan, block: plan.rename({"net/p": "net/q"}),
+    "copied and renamed": lambda plan, block: plan.copy(block, to="c").rename("c/net", to="other"),
+    "not renamed": lambda plan, block: plan.set_attr("y", "_mark", 1),
+}
+
+
+@pytest.mark.parametrize("edit", PLANS)
+def test_what_apply_returned_names_the_variables_of_every_plan(tmp_path, edit):
+    """It serves `restore` and `save`, and `rename_checkpoint` makes a checkpoint of the new names."""
+    old = partitioned()
+    with old.graph.as_default():
+        tf1.train.Saver().save(old, str(tmp_path / "old"))
+    source = gs.open(old.graph)
+    ed = gs.open(tf.Graph()) if edit.startswith("copied") else gs.open(old.graph)
+    done = ed.apply(PLANS[edit](ed.plan(), source.select()))
+    assert ed.restore(tmp_path / "old", names=done)
+    np.testing.assert_array_equal(ed.session().run(done["y:0"]), old.run("y:0"))
+    left = next(iter(done.variable_names.values()))
+    assert ed.restore(tmp_path / "old", names=done, exclude=left).left == (left,)
+    ed.save(tmp_path / "again.ckpt", names=done)
+    ed.save(tmp_path / "mine.ckpt")
+    gs.recipes.rename_checkpoint(tmp_path / "old", tmp_path / "new", done)
+    shapes = [
+        tf.train.load_checkpoint(str(tmp_path / name)).get_variable_to_shape_map() for name in ("old", "again.ckpt")
+    ]
+    assert shapes[0] == shapes[1]
+    for name in ("mine.ckpt", "new"):
+        fresh = gs.open(ed.graph)
+        assert fresh.restore(tmp_path / name)
+        np.testing.assert_array_equal(fresh.session().run(done["y:0"]), old.run("y:0"))
+
+
+def test_a_partitioned_variable_is_named_as_a_whole(tmp_path):
+    old = partitioned()
+    with old.graph.as_default():
+        tf1.train.Saver().save(old, str(tmp_path / "old"))
+    ed = gs.open(old.graph)
+    done = ed.apply(ed.plan().rename("net", to="model"))
+    (whole,) = ed.graph.get_collection("wholes")
+    assert whole.name == "model/p"
+    for names in ({"net/p": "model/p", "net/w": "model/w"}, {"net/*": "model/*"}):
+        assert ed.restore(tmp_path / "old", names=names).found["model/p/part_1"] == "net/p"
+        np.testing.assert_array_equal(ed.session().run(done["y:0"]), old.run("y:0"))
+
+
 def test_a_partial_restore_says_what_was_not_found(tmp_path):
     m = model("resource")
     m.train_steps()
