@@ -160,6 +160,17 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
     return mapping, faults
 
 
+def reuse_faults(step: CopyStep, base: Workbench) -> list[Fault]:
+    """Returns a fault for each op in ``reuse={...}`` that the destination does not have."""
+    faults = []
+    for old, new in (step.reuse or {}).items():
+        try:
+            base.find(new, f"copy(to={step.to!r}, reuse={{{old!r}: {new!r}}})")
+        except SelectionError as error:
+            faults.append(Fault.of(error))
+    return faults
+
+
 def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
     """Returns what would fit in place of a tensor of the source, and which other inputs of the copy `new` would fit."""
     graph, said = step.selection.graph, fitting(base, old[1])

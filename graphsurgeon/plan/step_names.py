@@ -54,8 +54,8 @@ def with_names(step: Any, new: Callable[[str], str], roles: Container[Role] = DE
         >>> with_names(ConnectStep("a:0", "b", 1), str.upper)
         ConnectStep(tensor='A:0', to='B', input=1)
     """
-    held = {key: _with_names(getattr(step, key), hint, new, roles) for key, hint in roles_of(cast(type, type(step))).items()}
-    return replace(step, **held)
+    hints = roles_of(cast(type, type(step)))
+    return replace(step, **{key: _with_names(getattr(step, key), hint, new, roles) for key, hint in hints.items()})
 
 
 def _with_names(value: Any, hint: Any, new: Callable[[str], str], roles: Container[Role]) -> Any:

@@ -19,6 +19,7 @@ from ..check import (
     mapping_faults,
     name_faults,
     namespace_faults,
+    reuse_faults,
     selection_faults,
     unmapped_fault,
     unused_fault,
@@ -108,7 +109,7 @@ def _chosen(step: CopyStep, bench: Workbench) -> _Chosen:
     closure = close(graph, step.selection.mask, cuts, policy, step.unmapped, step.control)
     mask = closure.mask
     mask[list(reuse)] = False
-    unfit = rule_faults(step, graph) + substitute_faults(step, bench, closure.substitutes)
+    unfit = rule_faults(step, graph) + substitute_faults(step, bench, closure.substitutes) + reuse_faults(step, bench)
     ops = np.flatnonzero(mask).astype(np.int32)
     originals = graph.names if len(ops) == graph.size else [graph.names[i] for i in ops.tolist()]
     return _Chosen(closure, mask, ops, originals, policy, mapping, baked, reuse, [*faults, *unfit], bool(unfit))

@@ -9,6 +9,7 @@ from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
 from tests.plain import chain, net, plain, variable
 from tests.plan.edits import clean, edges
+from tests.refusal import reads
 
 G = net()
 
@@ -142,6 +143,12 @@ def test_reuse_of_what_an_earlier_copy_made():
     assert edges(plan.after(), "t/net/mm") == {"t/net/mm": ["t/x:0", "t/net/w/read:0"]}
     assert plan.effect.new_names == ["t/x", "t/net/mm"]
     assert plan.effect.variables == []
+
+
+def test_reuse_of_an_op_that_the_destination_does_not_have_is_a_fault():
+    plan = Plan(plain(("t/w", "Neg", []))).copy(select(G, name="net/mm").ancestors(), to="t", reuse={"net/w": "t/v"})
+    (fault,) = plan.check()
+    reads(fault, "copy(to='t', reuse={'net/w': 't/v'})", "no op is called 't/v' in tiny", "Did you mean 't/w'?")
 
 
 def test_nothing_new_to_copy():
