@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph.boundary import Tensor
-from ..graph.graph import Graph
 from ..graph.rewired import TURNING
 from ..graph.traversal import backward
 from .mismatch import handle_clash
@@ -36,22 +35,22 @@ class Taker:
     misfit: bool = False
 
 
-def takers(graph: Graph, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> Iterator[Taker]:
+def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> Iterator[Taker]:
     """Yields inputs of ops in the order given, each with why it cannot read a tensor, if it cannot.
 
     Args:
-        graph: the graph.
-        tensor: what they should read.
+        bench: the graph.
+        tensor: what they should read, of the graph or of an op that was added to the bench.
         inputs: (op, which of its inputs).
 
     Example:
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
-        >>> [taker.why for taker in takers(g, (1, 0), [(1, 0), (2, 0)])]
+        >>> [taker.why for taker in takers(Workbench(g), (1, 0), [(1, 0), (2, 0)])]
         ["that makes a cycle: 'b:0' is computed from it", 'it reads that already']
     """
-    bench = Workbench(graph)
+    graph, name = bench.graph, bench.name(tensor)
     turning = frozenset((op, 0) for op in np.flatnonzero(graph.typed(TURNING)).tolist())
-    above, name = backward(graph, graph.mask([tensor[0]]), turning), graph.name(tensor)
+    above = backward(graph, graph.mask([tensor[0]] if tensor[0] < graph.size else []), turning)
     for op, at in inputs:
         reads, differ = bench.row(op)[at], ""
         if reads == tensor:

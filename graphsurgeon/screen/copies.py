@@ -132,6 +132,57 @@ def insert_copy(
     return edited(stage, state, plan, f"a copy of {few(chosen.names)} will stand behind {tensor}")
 
 
+def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
+    """Copies the ops that make a tensor of the source, and connects the copy: two steps of the plan.
+
+    Args:
+        tensor: the tensor, of the source. If it is an output of the boundary, the region is copied.
+        to: the op of the destination that should read it; or an op without inputs, whose consumers should read it.
+        input: which input of the op.
+        by: the kinds of adapters that make it fit, as for `Plan.adapt`; none: it fits.
+
+    Raises:
+        PlanError: the ops cannot be copied.
+        SelectionError: there is no such tensor.
+    """
+    op, name = op_name(to), tensor_name(tensor)
+    asked = f"copy_and_connect({tensor!r}, {to!r})"
+    plan, copy = with_makers(stage, state, name, asked)
+    count = len(plan.effect.new_names) - len(stage.draft(state).effect.new_names)
+    graph = stage.around(plan.after(), [op]).graph
+    reads = len(graph.data.row(graph.find(op, asked)))
+    if by:
+        plan, what = plan.adapt(copy, to=op, input=input if reads else None, by=by), f"input {input} of {op}"
+    elif reads:
+        plan, what = plan.connect(copy, to=op, input=input), f"input {input} of {op}"
+    else:
+        plan, what = plan.reroute(f"{op}:0", to=copy), f"the consumers of {op}:0"
+    return edited(stage, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
+
+
+def with_makers(stage: Stage, state: State, tensor: str, asked: str) -> tuple[Plan, str]:
+    """Returns the plan with a copy of the ops that make a tensor of the source, and the name of the tensor in the copy.
+
+    Args:
+        tensor: the tensor, of the source.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: the ops cannot be copied.
+        SelectionError: there is no such tensor.
+    """
+    plan, source = stage.draft(state), stage.source
+    region = stage.region(state)[0] if tensor in map(tensor_name, state.marks.outputs) else None
+    chosen = source.select(outputs=tensor) if region is None else region
+    values = source if source.values.known else None
+    scope, control = free_name("copy", plan.after().taken), "keep" if stage.same else "drop"
+    plan = plan.copy(chosen, to=scope, unmapped="placeholder", control=control, values=values)
+    if not plan.effect.copies:
+        fault = plan.effect.faults[0]
+        raise PlanError(asked, fault.wrong, fault.instead)
+    return plan, plan.effect.copies[-1].renamed(tensor)
+
+
 def _copied(stage: Stage, state: State, held: Held, to: str | None, keep: bool) -> State:
     """The state with a copy of what is held in its plan."""
     plan = stage.draft(state)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import PlanError
 from ..graph.names import free_name, op_name, tensor_name
+from ..plan.resolve.rewire import consumers_of
 from ..words import counted, few
 from .drafts import edited, read
 from .marks import ops_of
@@ -19,15 +21,18 @@ from .state import State
 ASKING = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
 
 
-def reroute(stage: Stage, state: State, old: str, to: str) -> State:
-    """What reads tensor `old` should read tensor `to`.
+def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] = ()) -> State:
+    """The consumers of tensor `old` should read tensor `to`.
 
     Args:
         old: the name of the tensor that is read.
         to: the name of the tensor to read instead.
+        only: names of boxes: only consumers in these. Default: all consumers.
     """
-    plan = stage.draft(state).reroute(old, to=to)
-    return edited(stage, state, plan, f"what reads {tensor_name(old)} will read {tensor_name(to)}")
+    ops = _consumers(stage, state, old, only, "reroute")
+    plan = stage.draft(state).reroute(old, to=to, only=ops)
+    whose = f"the consumers of {tensor_name(old)}" if ops is None else few(ops)
+    return edited(stage, state, plan, f"{whose} will read {tensor_name(to)}")
 
 
 def swap(stage: Stage, state: State, a: str, b: str) -> State:
@@ -60,18 +65,20 @@ def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both")
     return edited(stage, state, stage.draft(state).detach(ops, side=side), f"{few(ops)} will be cut off")
 
 
-def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None) -> State:
-    """Puts a new op of one input between a tensor and all that reads it.
+def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None, only: Sequence[str] = ()) -> State:
+    """Puts a new op of one input between a tensor and its consumers.
 
     Args:
-        op: its type, as ``"Identity"``.
+        op: its type, such as ``"Identity"``.
         on: the tensor.
-        name: what to call it; None: a free name beside the op of the tensor.
+        name: the name of the new op; None: a free name beside the op of the tensor.
+        only: names of boxes: only consumers in these. Default: all consumers.
     """
+    ops = _consumers(stage, state, on, only, "insert")
     free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").listed.graph.taken)
     stage.facts.check_inserted(op, free)
-    plan = stage.draft(state).insert(op, on=on, name=free)
-    return edited(stage, state, plan, f"{free} will stand behind {tensor_name(on)}")
+    plan = stage.draft(state).insert(op, on=on, name=free, only=ops)
+    return edited(stage, state, plan, f"{free} will read {tensor_name(on)}")
 
 
 def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
@@ -229,6 +236,19 @@ def on_copies(
 def _called(stage: Stage, state: State, name: str) -> str:
     """The name of a box as plans have it: the frame of an unfolded call, loop or cond is its op."""
     return stage.holding(state, "destination", [name])[1][0]
+
+
+def _consumers(stage: Stage, state: State, tensor: str, boxes: Sequence[str], verb: str) -> list[str] | None:
+    """Returns the consumers of a tensor that are in boxes, in graph order; None for all, if no box is given."""
+    if not boxes:
+        return None
+    tree, (_, *inside) = stage.holding(state, "destination", [op_name(tensor), *boxes])
+    graph, mask = tree.graph, ops_of(tree, inside, verb)
+    readers = {op for op, _ in consumers_of(graph, graph.tensor(tensor_name(tensor), verb)) if mask[op]}
+    if not readers:
+        wrong = f"{few(boxes)} does not read {tensor_name(tensor)!r}"
+        raise PlanError(f"{verb}({tensor!r})", wrong, "Choose a box that an edge of the tensor leads to")
+    return [graph.names[op] for op in sorted(readers)]
 
 
 def _ops(stage: Stage, state: State, names: Sequence[str], verb: str) -> list[str]:

@@ -213,6 +213,7 @@ POLICY = _one_of("copy", "freeze", "initial", "share")
 _pane = Arg("pane", PANE, "source")
 _name, _names, _tensor = Arg("name", TEXT), Arg("names", NAMES), Arg("tensor", TEXT)
 _old, _to = Arg("old", TEXT), Arg("to", TEXT)
+_only = Arg("only", NAMES, ())
 _scope, _called = Arg("to", NAME_OR_NONE, None), Arg("name", NAME_OR_NONE, None)
 
 
@@ -298,8 +299,12 @@ _ALL = (
           key="m", answers="Takers"),
     _edit("connect", "let an input of an op read a tensor", _tensor, _to, Arg("input", COUNT, 0),
           gesture="drag from a port or an edge to a box", key="m, then m"),
+    _edit("copy_and_connect", "copy what makes a tensor of the source, and connect the copy", _tensor, _to,
+          Arg("input", COUNT, 0), Arg("by", NAMES, ()), gesture="drag from the other graph to a box",
+          key="m, then m"),
     _look("adapters", "say what would make a tensor fit where an op reads another", _tensor, _to,
-          Arg("input", COUNT, 0), gesture="drop it where it does not fit", key="m, then m", answers="Adapter[]"),
+          Arg("input", COUNT, 0), Arg("pane", PANE, "destination"), gesture="drop it where it does not fit",
+          key="m, then m", answers="Adapter[]"),
     _edit("adapt", "make a tensor fit where another is read, and let it be read there", _tensor, _to,
           Arg("input", COUNT, 0), Arg("by", NAMES, ()), gesture="drop it where it does not fit", key="m, then m"),
     _edit("cure", "make a fault go by an adapter", Arg("fault", COUNT), Arg("cure", COUNT, 0), gesture="button"),
@@ -309,14 +314,14 @@ _ALL = (
           gesture="table of the mapping"),
     _edit("set_scope", "say under which scope a copy is made", Arg("step", COUNT), Arg("to", SCOPE),
           gesture="table of the mapping"),
-    _edit("reroute", "let what reads one tensor read another", _old, _to, gesture="menu", key="r, then r"),
+    _edit("reroute", "let consumers of one tensor read another", _old, _to, _only, gesture="menu", key="r, then r"),
     _edit("swap", "let the consumers of two tensors change places", Arg("a", TEXT), Arg("b", TEXT),
           gesture="menu", key="e"),
     _edit("bypass", "let what reads an op read its first input", Arg("op", TEXT), gesture="menu", key="e"),
     _edit("detach", "cut boxes off", _names, Arg("side", SIDE, "both"),
           gesture="Alt+drag across edges, with the other button", key="e"),
-    _edit("insert", "put a new op behind a tensor", Arg("op", TEXT), Arg("on", TEXT), _called,
-          gesture="menu", key="e"),
+    _edit("insert", "put a new op after a tensor", Arg("op", TEXT), Arg("on", TEXT), _called, _only,
+          gesture="menu of a box or an edge", key="e"),
     _edit("insert_copy", "put a copy of boxes behind a tensor", _names, Arg("on", TEXT), _scope,
           Arg("pane", PANE, "destination"), gesture="drag boxes onto an edge", key="e"),
     _look("hold", "hold boxes, to paste them here or elsewhere", _names, _pane, gesture="menu", key="Ctrl+C"),

@@ -1,18 +1,23 @@
-"""Wires: what a page has to know of a tensor that is dragged: what could take it, why not, what makes it fit."""
+"""Wires: what the page needs to draw a tensor that is dragged: which inputs can read it, why not, what makes it fit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ..errors import SelectionError
+from ..graph.boundary import Tensor
+from ..graph.edges import Edges
+from ..graph.graph import Graph
 from ..graph.names import op_name, tensor_name
+from ..plan.copied import Copied
 from ..plan.cures import adapters_of
 from ..plan.resolve.connect import input_of
 from ..plan.takers import takers as judged
 from ..plan.workbench import Workbench
 from .boundary import only_output
+from .copies import with_makers
 from .stage import Stage
 from .state import State
 
@@ -23,7 +28,7 @@ _JUDGED = 300
 
 
 def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Says which inputs of the boxes of the destination could read a tensor, and why the others cannot.
+    """Returns the inputs of the boxes of the destination that could read a tensor, and why the others cannot.
 
     Args:
         tensor: the tensor; or a box that one tensor leaves.
@@ -31,20 +36,21 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
 
     Returns:
         the tensor as `connect` has it, its dtype and shape, the pane of the boxes, and for each box its inputs: of a
-        fold those that read something outside.
+        fold those that read something outside. ``copies`` is the number of ops that must be copied first, as
+        `copy_and_connect` does; the tensor is that of the source then.
 
     Raises:
-        SelectionError: there is no such tensor, or the plan has no copy of it.
+        SelectionError: there is no such tensor.
     """
     asked = f"takers({tensor!r})"
     name = only_output(stage, state, tensor, "takers", pane) if tensor[:1] == "~" or tensor[-1:] == "/" else tensor
-    name = _copied(stage, state, name, asked) if pane == "source" and not stage.same else tensor_name(name)
     where = "source" if stage.same and not stage.draft(state).steps else "destination"
     state = stage.settled(state)
     stage.draw(state, where)
     scene, graph = stage.panes[where].scene, stage.shown(state, where).graph
     assert scene is not None
-    end, data = graph.tensor(name, asked), graph.data
+    name, copies, bench, end = _read(stage, state, name, pane, graph, asked)
+    data = graph.data
     rows = data.rows
     box, other = scene.op_box[rows], scene.op_box[data.node]
     alone = np.array([one.kind in ("op", "call", "variable") for one in scene.boxes] or [False])
@@ -55,42 +61,68 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
         if not len(group):
             continue
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
-        at, told = int(box[group[0]]), list(judged(graph, end, list(inputs)[:_JUDGED]))
+        at, told = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_JUDGED]))
         if not alone[at]:
             told.sort(key=lambda taker: bool(taker.why))
         found[scene.boxes[at].name] = [
             {"op": t.op, "input": t.input, "reads": t.reads, "why": t.why, "misfit": t.misfit} for t in told[:_MOST]
         ]
-    info = graph.info(*end)
-    answer = {"tensor": name, "text": "" if info is None else str(info), "pane": where, "boxes": found}
-    return state, answer
+    info = bench.info(*end)
+    text = "" if info is None else str(info)
+    return state, {"tensor": name, "text": text, "pane": where, "boxes": found, "copies": copies}
 
 
-def adapters(stage: Stage, state: State, tensor: str, to: str, input: int = 0) -> tuple[State, list[dict[str, Any]]]:
-    """Says what would make a tensor fit where an op reads another, the most sensible first.
+def adapters(
+    stage: Stage, state: State, tensor: str, to: str, input: int = 0, pane: str = "destination"
+) -> tuple[State, list[dict[str, Any]]]:
+    """Returns what would make a tensor fit where an op reads another, the most sensible first.
 
     Args:
-        tensor: the tensor, as `connect` has it.
+        tensor: the tensor, as `takers` has it.
         to: the op.
         input: which of its inputs.
+        pane: where the tensor is.
     """
     asked = f"adapters({tensor!r}, {to!r}, {input})"
-    bench = Workbench(stage.around(stage.graph(state, "destination"), [tensor, to]).graph)
-    op, source = bench.find(op_name(to), asked), bench.tensor(tensor_name(tensor), asked)
+    here = [tensor, to] if stage.same or pane == "destination" else [to]
+    graph = stage.around(stage.graph(state, "destination"), here).graph
+    _, _, bench, source = _read(stage, state, tensor, pane, graph, asked)
+    op = bench.find(op_name(to), asked)
     wanted = bench.info(*input_of(bench, op, input, asked))
     found = () if wanted is None else adapters_of(bench, source, wanted, [op])
     return state, [{"by": list(one.by), "text": str(one)} for one in found]
 
 
-def _copied(stage: Stage, state: State, tensor: str, asked: str) -> str:
-    """The name that a tensor of another graph has in the copy that the plan makes of it."""
+def _read(
+    stage: Stage, state: State, tensor: str, pane: str, graph: Graph, asked: str
+) -> tuple[str, int, Workbench, Tensor]:
+    """Returns a tensor that ops of a graph are to read: its name, how many ops are copied for it, and where it is.
+
+    A tensor of another graph that the plan copies has a name here. For one that it does not copy, an op stands in.
+    """
+    bench, name = Workbench(graph), tensor_name(tensor)
+    if pane == "destination" or stage.same:
+        return name, 0, bench, bench.tensor(name, asked)
+    copied = next(filter(None, (_copied(one, name) for one in _copies(stage, state))), None)
+    if copied is not None:
+        return copied, 0, bench, bench.tensor(copied, asked)
+    source = stage.around(stage.source.snapshot, [name]).graph
+    info = source.info(*source.tensor(name, asked))
+    plan, _ = with_makers(stage, state, name, asked)
+    none = Edges.of(np.empty(0, np.int32), np.empty(0, np.int32), 1)
+    tell = None if info is None else lambda _: (info,)
+    stand_in = bench.add([op_name(name)], ["Placeholder"], [None], none, none, tell), 0
+    return name, len(plan.effect.new_names) - len(stage.draft(state).effect.new_names), bench, stand_in
+
+
+def _copies(stage: Stage, state: State) -> Iterator[Copied]:
+    """Yields what the plan copies of the source, the last copy first."""
     for copied in reversed(stage.draft(state).effect.copies):
         if copied.source.folded.owner is stage.source.snapshot.owner:
-            name = copied.renamed(op_name(tensor))
-            if copied.original(name) == op_name(tensor):
-                return copied.renamed(tensor_name(tensor))
-    raise SelectionError(
-        asked,
-        f"{tensor_name(tensor)!r} is in {stage.source.title}, and the plan copies nothing there that makes it",
-        f"Copy what makes it to {stage.destination.title} first (c)",
-    )
+            yield copied
+
+
+def _copied(copied: Copied, tensor: str) -> str:
+    """Returns the name of a tensor in a copy; empty if the copy does not hold it."""
+    name = copied.renamed(op_name(tensor))
+    return copied.renamed(tensor) if copied.original(name) == op_name(tensor) else ""

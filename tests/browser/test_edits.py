@@ -27,19 +27,19 @@ def test_edits_by_hand_by_method_and_by_code(page: Any) -> None:
     choose(page, "net/h", "Bypass it")
     said(page, "net/h will be bypassed, in a new graph")
 
-    choose(page, "y", "Insert an op behind it")
+    choose(page, "y", "Insert op after it")
     page.get_by_role("combobox", name="Op type, of one input").fill("Tanh")
     page.get_by_role("textbox", name="Name").fill("squash")
     shot(page, "edit-asks")
     page.keyboard.press("Enter")
-    said(page, "squash will stand behind y:0")
+    said(page, "squash will read y:0")
 
     box(page, "x").focus()
     page.keyboard.press("r")
     said(page, "x:0: go to the op whose output they should read")
     box(page, "other").focus()
     page.keyboard.press("r")
-    said(page, "what reads x:0 will read other:0")
+    said(page, "the consumers of x:0 will read other:0")
 
     choose(page, "rest", "Place on a device")
     page.keyboard.press("Enter")

@@ -160,12 +160,13 @@ def test_what_cannot_be_stays_a_fault_on_screen():
 @pytest.mark.parametrize(
     ("verb", "args", "code", "status"),
     [
-        ("reroute", {"old": "in/c", "to": "e"}, ".reroute('in/c:0', to='e:0')", "what reads in/c:0 will read e:0"),
+        ("reroute", {"old": "in/c", "to": "e"}, ".reroute('in/c:0', to='e:0')",
+         "the consumers of in/c:0 will read e:0"),
         ("swap", {"a": "in/c:0", "b": "e:0"}, ".swap('in/c:0', 'e:0')", "in/c:0 and e:0 change places"),
         ("bypass", {"op": "in/c"}, ".bypass('in/c')", "in/c will be bypassed"),
         ("detach", {"names": ["in/c"], "side": "inputs"}, ".detach('in/c', side='inputs')", "in/c will be cut off"),
         ("insert", {"op": "Relu", "on": "in/c:0"}, ".insert('Relu', on='in/c:0', name='in/c_relu')",
-         "in/c_relu will stand behind in/c:0"),
+         "in/c_relu will read in/c:0"),
         ("remove", {"names": ["in/"], "stitch": True}, ".remove(['in/b', 'in/c'], stitch=True)",
          "in/b, in/c will go"),
         ("set_attr", {"names": ["d"], "name": "_mark", "value": "[1, 2]"}, ".set_attr('d', '_mark', [1, 2])",
@@ -217,3 +218,18 @@ def test_what_will_go_is_crossed_out_where_it_is():
 def test_a_box_that_is_not_there_is_said():
     with refuses(SelectionError, "remove('inn/'): there is nothing of that name in"):
         row_of_ops().remove(["inn/"])
+
+
+def test_an_edit_of_an_edge_is_about_the_consumers_in_its_box():
+    screen = row_of_ops()
+    after = lambda: screen.draft.after()  # noqa: E731
+    screen.insert("Relu", "a:0", only=["in/"])
+    reads = [after().input_names(after().index[op]) for op in ("in/b", "e")]
+    assert reads == [["a_relu:0"], ["a:0"]]
+    assert screen.draft.to_code().count("only='in/b'") == 1
+    screen.undo()
+    screen.reroute("a:0", "d:0", only=["e"])
+    assert [after().input_names(after().index[op]) for op in ("in/b", "e")] == [["a:0"], ["d:0"]]
+    assert screen.traits()["status"]["text"] == "e will read d:0, in a new graph"
+    with refuses(PlanError, "insert('a:0'): d does not read 'a:0'", "Choose a box that an edge of the tensor leads to"):
+        screen.insert("Relu", "a:0", only=["d"])

@@ -86,7 +86,7 @@ def test_what_an_argument_of_another_kind_is_told():
         screen.select(["x"], "sett")
     with refuses(SelectionError, "fold_all(pane='left'): 'left' is not one of 'destination', 'source'", "fold_all("):
         screen.fold_all("left")
-    with refuses(PlanError, "reroute(old=3): 3 is not a text", "Call it as reroute(old, to)"):
+    with refuses(PlanError, "reroute(old=3): 3 is not a text", "Call it as reroute(old, to, only=())"):
         screen.reroute(3, "x")
     with refuses(PlanError, "replace(by=3): 3 is not a text or a function", "Call it as replace(names, by, external"):
         screen.replace(["x"], 3)

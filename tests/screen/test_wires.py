@@ -84,12 +84,79 @@ def test_of_another_graph_the_copy_is_meant():
     ed = gs.open(target, title="B")
     ed.view(gs.open(source, title="A"))
     screen = ed.screen
-    with refuses(SelectionError, "takers('y:0'): 'y:0' is in A", "Copy what makes it to B first (c)"):
-        screen.takers("y:0")
     screen.select(["y"])
     screen.copy("new")
     told = screen.takers("y:0")
-    assert (told["tensor"], told["pane"]) == ("new/y:0", "destination")
+    assert (told["tensor"], told["pane"], told["copies"]) == ("new/y:0", "destination", 0)
     assert ("b", 0) in _fits(told)["b"]
     screen.connect(told["tensor"], to="b", input=0)
     assert not screen.draft.check()
+
+
+def two(shape=(2,)):
+    """Returns a screen of graph A, whose tensor `y:0` is `shape`, at the left of graph B."""
+    source, target = tf.Graph(), tf.Graph()
+    with source.as_default():
+        x = tf1.placeholder(tf.float32, shape, name="x")
+        tf.exp(x, name="other")
+        tf.negative(tf.multiply(x, tf.constant(3.0, name="w"), name="m"), name="y")
+    with target.as_default():
+        a = tf1.placeholder(tf.float32, [2], name="a")
+        tf.exp(a, name="b")
+        tf.negative(a, name="c")
+    ed = gs.open(target, title="B")
+    ed.view(gs.open(source, title="A"))
+    return ed.screen
+
+
+def test_a_tensor_of_another_graph_fits_where_its_copy_would():
+    screen = two()
+    told = screen.takers("y:0")
+    assert (told["tensor"], told["text"], told["pane"], told["copies"]) == ("y:0", "float32 (2,)", "destination", 4)
+    assert _fits(told) == {"b": [("b", 0)], "c": [("c", 0)]}
+    assert not screen.draft.steps, "it is only looked at"
+    screen.copy_and_connect("y:0", "b", 0)
+    assert not screen.draft.check()
+    assert screen.draft.after().input_names(screen.draft.after().index["b"]) == ["copy/y:0"]
+    assert {"copy/x", "copy/w", "copy/m", "copy/y"} <= set(screen.draft.after().names)
+    assert "copy/other" not in screen.draft.after().index
+    assert traits(screen)["status"]["text"] == ("4 new ops; copy/y:0 will feed input 0 of b, in a new graph")
+    assert len(screen.draft.steps) == 2
+    assert screen.takers("y:0")["copies"] == 0
+
+
+def test_a_tensor_of_another_graph_takes_the_place_of_a_placeholder():
+    screen = two()
+    screen.copy_and_connect("y:0", "a")
+    after = screen.draft.after()
+    assert [after.input_names(after.index[op]) for op in ("b", "c")] == [["copy/y:0"]] * 2
+
+
+def test_a_tensor_of_another_graph_is_adapted_in_one_verb():
+    screen = two((1, 2))
+    (one,) = screen.takers("y:0")["boxes"]["b"]
+    assert one["misfit"]
+    first, *_ = screen.adapters("y:0", "b", 0, pane="source")
+    screen.copy_and_connect("y:0", "b", 0, by=first["by"])
+    assert not screen.draft.check()
+    screen.undo()
+    assert not screen.draft.steps
+
+
+def test_of_an_output_of_the_boundary_the_region_is_copied():
+    screen = two()
+    screen.mark_input("m:0")
+    screen.mark_output("y:0")
+    assert screen.takers("y:0")["copies"] == 2
+    screen.copy_and_connect("y:0", "b")
+    new = screen.draft.after().names[3:]
+    assert sorted(new) == ["copy/m", "copy/y"]
+
+
+def test_nothing_of_another_graph_that_is_not_there_is_copied():
+    screen = two()
+    for act in (screen.takers, lambda tensor: screen.copy_and_connect(tensor, "b")):
+        with refuses(SelectionError, "nix:0"):
+            act("nix:0")
+    with refuses(SelectionError, "copy_and_connect('y:0', 'nix')"):
+        screen.copy_and_connect("y:0", "nix")

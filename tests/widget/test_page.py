@@ -263,6 +263,59 @@ def _middle(shown, name):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+def test_a_tensor_of_the_other_graph_is_copied_with_what_makes_it(widget_page):
+    shown = widget_page()
+    page, mouse = shown.page, shown.page.mouse
+    mouse.move(*_middle(shown, "softmax2"))
+    port = page.locator(".gs-pane-source .gs-port-out").first.bounding_box()
+    x, y = port["x"] + port["width"] / 2, port["y"] + port["height"] / 2
+    mouse.move(x, y)
+    mouse.down()
+    box = page.locator('.gs-pane-destination .gs-item[aria-label^="scale"]').bounding_box()
+    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
+    shown.settle("takers")
+    page.locator(".gs-tip", has_text="input 0 of scale: copies the ").wait_for()
+    cut = page.locator(".gs-over-svg").evaluate(
+        """e => {
+          const [top, right, bottom, left] = getComputedStyle(e).clipPath.match(/[-.\\d]+(?=px)/g).map(Number);
+          const at = e.getBoundingClientRect(), room = document.querySelector(".gs-pane-row").getBoundingClientRect();
+          return [at.top + top - room.top, at.right - right - room.right, at.bottom - bottom - room.bottom,
+                  at.left + left - room.left].map(Math.abs);
+        }"""
+    )
+    assert max(cut) < 1.5, "the wire is cut off at the edges of the pictures"
+    mouse.up()
+    page.get_by_role("menuitem", name="that make it, and connect").click()
+    shown.settle("copy_and_connect")
+    assert shown.sent[-1] == ("copy_and_connect", {"tensor": "softmax2:0", "to": "scale", "input": 0, "by": []})
+    assert page.locator(".gs-pane-destination .gs-edge.gs-is-joined").count() == 1
+
+
+def test_the_menu_of_an_edge_inserts_on_it_and_the_inspector_holds_its_words(widget_page):
+    names = [f"network_{'x' * 40}/layer_{i}_{'y' * 40}" for i in range(2)]
+    screen = plain_screen([(names[0], "Neg", []), (names[1], "Neg", [names[0]])], None)
+    shown = widget_page(screen)
+    page = shown.page
+    page.get_by_role("button", name="Fit the picture").click()
+    page.locator(".gs-edge-hit").first.click(button="right", force=True)
+    assert page.locator(".gs-menu .gs-popup-title").inner_text() == f"{names[0]}:0"
+    assert page.locator(".gs-inspect-title").inner_text() == f"{names[0]}:0"
+    inside = page.evaluate(
+        """() => [...document.querySelectorAll(".gs-inspector *")].map(e => {
+          const range = document.createRange(), all = document.querySelector(".gs-inspector").getBoundingClientRect();
+          range.selectNodeContents(e);
+          return range.getBoundingClientRect().right - all.right;
+        })"""
+    )
+    assert max(inside) <= 0
+    page.get_by_role("menuitem", name="Insert op").click()
+    page.get_by_role("combobox", name="Op type, of one input").fill("Relu6")
+    page.keyboard.press("Enter")
+    shown.settle("insert")
+    sent = {"op": "Relu6", "on": f"{names[0]}:0", "name": None, "only": [names[1]]}
+    assert shown.sent[-1] == ("insert", sent)
+
+
 def test_apply_asks_when_there_are_warnings(widget_page):
     shown = widget_page(marked())
     shown.page.get_by_role("button", name="Apply").click()
@@ -406,7 +459,7 @@ def test_axe(widget_page, axe, dark):
     shown.page.locator('.gs-pane-destination .gs-item[aria-label^="scale"]').focus()
     shown.page.keyboard.press("e")
     assert shown.axe() == []
-    shown.page.get_by_role("menuitem", name="Insert an op behind it").click()
+    shown.page.get_by_role("menuitem", name="Insert op after it").click()
     assert shown.axe() == []
 
 
@@ -479,7 +532,7 @@ def test_an_op_is_inserted_by_keys_alone(widget_page):
     shown.page.keyboard.type("gate")
     shown.page.keyboard.press("Enter")
     shown.settle("insert")
-    assert shown.sent[-1] == ("insert", {"op": "Relu", "on": "images:0", "name": "gate"})
+    assert shown.sent[-1] == ("insert", {"op": "Relu", "on": "images:0", "name": "gate", "only": []})
     assert shown.page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("images")
 
 

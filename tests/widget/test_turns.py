@@ -14,8 +14,8 @@ from tests.widget.subject import plain_screen
 class Slow(Screen):
     """Its unfolding waits until it is let go."""
 
-    def __init__(self, *subjects, facts):
-        super().__init__(*subjects, facts=facts)
+    def __init__(self, *subjects, **options):
+        super().__init__(*subjects, **options)
         self.go, self.cancelled, self.order = threading.Event(), 0, []
 
     def unfold(self, name, pane="source"):

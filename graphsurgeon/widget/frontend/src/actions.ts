@@ -267,14 +267,15 @@ export class Actions {
     return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");
   }
 
-  /** Takes the first of two ends. */
-  arm(pane: Pane, verb: TwoEnds): void {
-    const tensor = this.#end(pane, verb),
-      box = pane.current?.of.name;
+  /** Takes the first of two ends: that of the box that keys mean, or a tensor of an edge. */
+  arm(pane: Pane, verb: TwoEnds, of?: { tensor: string; box: string; only: string[] }): void {
+    const tensor = of?.tensor ?? this.#end(pane, verb),
+      box = of?.box ?? pane.current?.of.name;
     if (!tensor || box === undefined) return;
     const no = verb === "connect" ? "" : this.refusal(pane);
     if (no) return this.p.status.say(no, "warn");
-    this.p.store.set({ armed: { verb, tensor, pane: pane.name, box }, takers: null });
+    // the second end is another one than the edge that was chosen for the first
+    this.p.store.set({ armed: { verb, tensor, pane: pane.name, box, only: of?.only }, takers: null, edge: null });
     const ask = verb === "connect" ? "go to the box that should read it and press m again" : SECOND[verb].ask;
     this.p.status.say(`${tensor.slice(0, 80)}: ${ask}; Esc gives up.`);
   }
@@ -287,7 +288,7 @@ export class Actions {
     const tensor = no ? null : this.#end(pane, armed.verb);
     if (!tensor) return no ? this.p.status.say(no, "warn") : undefined;
     this.p.store.set({ armed: null });
-    if (armed.verb === "reroute") this.ask("reroute", { old: armed.tensor, to: tensor });
+    if (armed.verb === "reroute") this.ask("reroute", { old: armed.tensor, to: tensor, only: armed.only ?? [] });
     else if (armed.verb === "swap") this.ask("swap", { a: armed.tensor, b: tensor });
     else if (armed.verb === "add_control") this.ask("add_control", { op: armed.tensor, after: tensor });
     else this.ask("reroute_control", { old: armed.tensor, to: tensor });

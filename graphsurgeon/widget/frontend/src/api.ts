@@ -22,6 +22,11 @@ export class Refused extends Error {
   constructor(readonly parts: ErrorParts) {
     super(`${parts.asked}: ${sentence(parts.wrong)} ${sentence(parts.instead)}`);
   }
+
+  /** The problem and the suggestion. */
+  get said(): string {
+    return `${sentence(this.parts.wrong)} ${sentence(this.parts.instead)}`;
+  }
 }
 
 function sentence(text: string): string {

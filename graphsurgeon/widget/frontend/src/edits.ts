@@ -12,6 +12,7 @@ const EXTERNAL: [string, string][] = [
   ["refuse", "leave that place"],
   ["keep", "keep what they need"],
 ];
+const FREE = "a free one";
 const ASSIGN: [string, string][] = [
   ["leave", "leave them"],
   ["copy", "copy them too"],
@@ -76,6 +77,19 @@ export class Edits {
     return query => this.acts.send("op_types", { query, names, inputs });
   }
 
+  /** Asks for an op of one input to insert after a tensor, for all its consumers or those in some boxes. */
+  insert(tensor: string, only: string[] = []): void {
+    this.acts.p.popup.ask(
+      only.length ? `Insert op between ${tensor} and ${some(only)}` : `Insert op after ${tensor}`,
+      [
+        { name: "op", label: "Op type, of one input", value: "Identity", find: this.#types([], 1) },
+        { name: "name", label: "Name", hint: FREE },
+      ],
+      "Insert",
+      v => this.acts.call("insert", { op: v.op!, on: tensor, name: v.name || null, only }),
+    );
+  }
+
   menu(pane: Pane, of: Box | Group, at: { x: number; y: number }): void {
     const no = this.acts.refusal(pane);
     if (no) return this.acts.p.status.say(no, "warn");
@@ -103,26 +117,16 @@ export class Edits {
       off,
       run: () => popup.ask(title, fields, yes, run),
     });
-    const free = "a free one";
     const groups: Record<string, (Choice | false)[]> = {
       "What reads it": [
         two("reroute"),
         two("swap"),
         !fold && { text: "Bypass it", run: () => ask("bypass", { op: of.name }) },
-        !fold &&
-          asks(
-            "Insert an op behind it",
-            [
-              { name: "op", label: "Op type, of one input", value: "Identity", find: this.#types([], 1) },
-              { name: "name", label: "Name", hint: free },
-            ],
-            "Insert",
-            v => call("insert", { op: v.op!, on: acts.tensorOf(of.name), name: v.name || null }),
-          ),
+        !fold && { text: "Insert op after it \u2026", run: () => this.insert(acts.tensorOf(of.name)) },
         !fold &&
           asks(
             `Insert a copy of ${some(selected)} behind it`,
-            [{ name: "to", label: "Scope of the copy", hint: free }],
+            [{ name: "to", label: "Scope of the copy", hint: FREE }],
             "Insert",
             v => call("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null, pane: "destination" }),
             "Insert a copy of what is selected",
@@ -149,7 +153,7 @@ export class Edits {
       "Functions and patterns": [
         asks(
           `Collapse ${some(names)} into one call`,
-          [{ name: "name", label: "Name", hint: free }],
+          [{ name: "name", label: "Name", hint: FREE }],
           "Collapse",
           v => call("collapse", { names, name: v.name || null }),
           `Collapse ${all} into a function`,
@@ -177,7 +181,7 @@ export class Edits {
         asks(
           "Make the edits so far on copies",
           [
-            { name: "to", label: "Scope of the copies", hint: free },
+            { name: "to", label: "Scope of the copies", hint: FREE },
             { name: "until", label: "Up to the op", hint: "all downstream" },
             { name: "assign", label: "Ops that set state", value: "leave", options: ASSIGN },
           ],

@@ -1,6 +1,7 @@
 // Hands: which action a key or an item of a box's menu stands for, and what each action does.
 import { Actions, type Parts } from "./actions";
 import { Carry } from "./carry";
+import { EdgeMenu } from "./edge";
 import { Edits } from "./edits";
 import { below, corner, Going } from "./going";
 import { KEYS, type Action } from "./keys";
@@ -46,6 +47,7 @@ type Deed = (pane: Pane, item: Item | null, key: string) => unknown;
 export class Hands {
   readonly acts: Actions;
   readonly edits: Edits;
+  readonly edges: EdgeMenu;
   readonly going: Going;
   readonly looks: Looks;
   readonly recipes: Recipes;
@@ -58,11 +60,12 @@ export class Hands {
   constructor(parts: Parts) {
     this.acts = new Actions(parts);
     this.edits = new Edits(this.acts);
+    this.edges = new EdgeMenu(this.acts, this.edits);
     this.going = new Going(this.acts);
     this.looks = new Looks(this.acts);
     this.recipes = new Recipes(this.acts);
     this.runs = new Runs(this.acts);
-    this.wires = new Wires(this.acts);
+    this.wires = new Wires(this.acts, this.edits);
     this.lens = new Lens(this.acts);
     this.carry = new Carry(this.acts);
     this.#does = this.#table();
@@ -184,7 +187,11 @@ export class Hands {
       in: zoom(1.25),
       out: zoom(1 / 1.25),
       actual: pane => pane.zoom(1 / pane.view.k),
-      menu: (pane, item) => item && this.menu(pane, item.of, below(pane)!),
+      menu: (pane, item) => {
+        const { edge } = p.store.now;
+        if (edge) this.edges.menu(pane, edge, below(pane)!);
+        else if (item) this.menu(pane, item.of, below(pane)!);
+      },
       producer: along("producer"),
       consumer: along("consumer"),
       back: step("back"),

@@ -80,10 +80,10 @@ export class Inspector {
 
   edge(title: string, way: string, tensors: TensorText[], more: number): void {
     this.#shown = "";
-    this.#scope = "";
+    this.#scope = sharedScope(tensors.map(t => opOf(t.tensor)));
     this.#put(() => [
       h("h3", { class: "gs-inspect-title" }, title),
-      h("p", { class: "gs-doc" }, way),
+      h("p", { class: "gs-doc gs-way" }, way),
       this.#list(
         "",
         tensors.map(t => this.#tensor(t)),

@@ -6,17 +6,28 @@ type Point = { clientX: number; clientY: number };
 export class Over {
   readonly #path = s("path", { class: "gs-over-line" });
   readonly #tip = h("div", { class: "gs-tip", hidden: true });
+  readonly #svg = s("svg", { class: "gs-over-svg" });
   readonly element: HTMLElement;
 
   constructor() {
-    const svg = s("svg", { class: "gs-over-svg" });
-    svg.append(this.#path);
-    this.element = h("div", { class: "gs-overlay", "aria-hidden": "true" }, svg, this.#tip);
+    this.#svg.append(this.#path);
+    this.element = h("div", { class: "gs-overlay", "aria-hidden": "true" }, this.#svg, this.#tip);
+  }
+
+  /** Where the overlay is in the window; lines are cut off at the edges of the pictures. */
+  #place(): DOMRect {
+    const r = this.element.getBoundingClientRect(),
+      room = this.element.parentElement?.querySelector(".gs-pane-row")?.getBoundingClientRect();
+    if (room?.width) {
+      const [top, right, bottom, left] = [room.top - r.top, r.right - room.right, r.bottom - room.bottom, room.left - r.left];
+      this.#svg.style.clipPath = `inset(${top}px ${right}px ${bottom}px ${left}px)`;
+    }
+    return r;
   }
 
   /** A line through points of the window. */
   draw(points: [number, number][], kind: string, closed = false): void {
-    const r = this.element.getBoundingClientRect();
+    const r = this.#place();
     this.#path.setAttribute("class", `gs-over-line ${kind}`);
     this.#path.setAttribute("d", points.map(([x, y], i) => `${i ? "L" : "M"}${x - r.left},${y - r.top}`).join("") + (closed ? "Z" : ""));
   }
@@ -35,13 +46,15 @@ export class Over {
     );
   }
 
-  /** A curve from where a tensor leaves a box to the pointer. */
-  wire([x, y]: [number, number], to: Point, fits: boolean): void {
-    const r = this.element.getBoundingClientRect(),
-      bend = Math.max(20, Math.abs(to.clientY - y) / 2);
+  /** A curve from where a tensor leaves a box to the pointer; `down`: ports are below boxes, and not to their right. */
+  wire([x, y]: [number, number], to: Point, fits: boolean, down = true): void {
+    const r = this.#place(),
+      [ax, ay, bx, by] = [x - r.left, y - r.top, to.clientX - r.left, to.clientY - r.top],
+      // against the direction of the flow it bends just enough to be seen to leave the port
+      bend = Math.max(20, (down ? by - ay : bx - ax) / 2),
+      [dx, dy] = down ? [0, bend] : [bend, 0];
     this.#path.setAttribute("class", `gs-over-line gs-wire${fits ? " gs-good" : ""}`);
-    const [ax, ay, bx, by] = [x - r.left, y - r.top, to.clientX - r.left, to.clientY - r.top];
-    this.#path.setAttribute("d", `M${ax},${ay}C${ax},${ay + bend} ${bx},${by - bend} ${bx},${by}`);
+    this.#path.setAttribute("d", `M${ax},${ay}C${ax + dx},${ay + dy} ${bx - dx},${by - dy} ${bx},${by}`);
   }
 
   /** Words beside the pointer: what would come of it, or why nothing would. */

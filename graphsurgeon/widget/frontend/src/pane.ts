@@ -15,7 +15,7 @@ export interface PaneEvents {
   selected(pane: Pane, names: string[], mode: Mode): void;
   opened(pane: Pane, item: Box | Group): void;
   edge(pane: Pane, edge: Edge): void;
-  menu(pane: Pane, item: Item, x: number, y: number): void;
+  menu(pane: Pane, of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null where it means nothing of its own. */
   dragged(pane: Pane, e: PointerEvent): Drag | null;
   looked(pane: Pane): void;
@@ -88,7 +88,7 @@ export class Pane {
         selected: (names, mode) => events.selected(this, names, mode),
         opened: item => events.opened(this, item),
         edge: edge => events.edge(this, edge),
-        menu: (item, x, y) => events.menu(this, item, x, y),
+        menu: (of, x, y) => events.menu(this, of, x, y),
         dragged: e => events.dragged(this, e),
       },
       over,

@@ -53,6 +53,11 @@ export function isFold(item: Box | Group): boolean {
   return !("kind" in item) || item.kind === "scope" || item.kind === "series";
 }
 
+/** Whether a box is an op that gives tensors. */
+export function gives(of: Box | Group): boolean {
+  return "kind" in of && of.kind === "op" && of.outputs > 0;
+}
+
 /** Whether a box or group opens or closes: what stands for several ops does, and an op that is a call. */
 export function opens(item: Box | Group): boolean {
   return isFold(item) || ("kind" in item && item.kind === "call");

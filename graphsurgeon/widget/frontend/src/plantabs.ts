@@ -88,7 +88,7 @@ export const tables = {
             h("span", { class: "gs-muted" }, `is ${t.by}`),
             small(
               "Use it in place of \u2026",
-              () => pick(`Which tensor should ${t.by} take the place of`, old => ask("reroute", { old, to: t.by })),
+              () => pick(`Which tensor should ${t.by} take the place of`, old => ask("reroute", { old, to: t.by, only: [] })),
               undefined,
               { title: `Choose a tensor: what reads it will read ${t.by}` },
             ),

@@ -35,7 +35,7 @@ export interface PointerEvents {
   selected(names: string[], mode: Mode): void;
   opened(item: Box | Group): void;
   edge(edge: Edge): void;
-  menu(item: Item, x: number, y: number): void;
+  menu(of: Item | Edge, x: number, y: number): void;
   /** A drag begins here, on a box, a port or an edge; null where it means nothing of its own. */
   dragged(e: PointerEvent): Drag | null;
 }
@@ -198,10 +198,11 @@ export class Pointer {
     canvas.addEventListener("contextmenu", e => {
       if (e.altKey) return handled(e); // a stroke with the other button
       const found = drawing.at(e.target);
-      if (!found || !("g" in found)) return;
+      if (!found) return;
       // notebooks open a menu of their own further up
       handled(e);
-      pane.focus(found, false);
+      if ("g" in found) pane.focus(found, false);
+      else events.edge(found);
       events.menu(found, e.clientX, e.clientY);
     });
     canvas.addEventListener(

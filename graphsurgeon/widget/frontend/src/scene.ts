@@ -1,7 +1,7 @@
 // Draws a scene into a <g>. Elements are kept by name from one scene to the next, so that focus and looks stay.
 import { clean, hasFocus, s } from "./dom";
 import { type BoxMarks, chipsOf, isPart, labelOf, marksOf } from "./marks";
-import { opens, overlap } from "./places";
+import { gives, opens, overlap } from "./places";
 import {
   drawBox,
   drawChips,
@@ -305,7 +305,7 @@ export class Drawing {
       const inputs = "kind" in item.of ? (takers?.[item.of.name] ?? []) : [],
         fits = inputs.some(t => !t.why);
       item.g.classList.toggle("gs-fits", fits);
-      item.g.classList.toggle("gs-fits-not", !!takers && "kind" in item.of && !fits);
+      item.g.classList.toggle("gs-fits-not", !!takers && "kind" in item.of && !fits && (inputs.length > 0 || !gives(item.of)));
       if (!fits || !("kind" in item.of)) continue;
       for (const [i, taker] of inputs.entries()) {
         const g = drawPort(portOf(item.of, i, "input", this.scene!.direction, inputs.length), taker.why ? "no" : "in");

@@ -254,8 +254,8 @@ export function round(x: number): number {
   return Math.round(x * 10) / 10;
 }
 
-/** The title of an edge in the inspector. */
+/** The title of an edge: its tensor, or how many it stands for. */
 export function edgeTitle(e: Edge): string {
   const what = e.control ? "control edge" : "tensor";
-  return clean(e.n === 1 ? what : `${e.n} ${what}s`);
+  return clean(e.n > 1 ? `${e.n} ${what}s` : e.control ? `Control edge from ${e.tensors[0]?.slice(1)}` : e.tensors[0]!);
 }

@@ -19,7 +19,13 @@ export interface ViewState {
   /** What is highlighted, by pane; the source's is Python's `selected`, ahead of it by the answers that are on their way. */
   selected: Record<PaneName, ReadonlySet<string>>;
   /** What the first of two ends has taken: the tensor a connection starts from, or what an edit begins with. */
-  armed: { verb: TwoEnds; tensor: string; pane: PaneName; box: string } | null;
+  armed: {
+    verb: TwoEnds;
+    tensor: string;
+    pane: PaneName;
+    box: string;
+    /** boxes of the consumers that are meant */ only?: string[] | undefined;
+  } | null;
   /** What could read the tensor that a connection starts from, once the kernel has said so. */
   takers: Takers | null;
   /** What is shown alone; the rest steps back. */

@@ -363,6 +363,8 @@ export interface Takers {
   text: string;
   pane: PaneName;
   boxes: Record<string, Taker[]>;
+  /** How many ops of the other graph are copied for a connection. */
+  copies: number;
 }
 
 /** A run that is in the picture. */

@@ -1,12 +1,14 @@
 // A tensor that is dragged to what should read it; by keys: m, then m. What fits is asked once, at the start.
 import type { Actions } from "./actions";
 import { Refused } from "./api";
-import { opOf, centre, kindsOf } from "./places";
+import { counted } from "./dom";
+import type { Edits } from "./edits";
+import { centre, gives, kindsOf, opOf } from "./places";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
 import type { Choice } from "./popup";
 import type { Item } from "./scene";
-import type { Box, Edge, Taker, Takers } from "./types";
+import type { Box, Edge, Group, Taker, Takers } from "./types";
 
 type At = { x: number; y: number };
 
@@ -18,7 +20,10 @@ export class Wires {
   /** What would have to be done first. */
   #refused = "";
 
-  constructor(private readonly acts: Actions) {}
+  constructor(
+    private readonly acts: Actions,
+    private readonly edits: Edits,
+  ) {}
 
   /** First m takes the tensor, second m the box that should read it; on the box it comes from: all that could. */
   async connect(pane: Pane): Promise<void> {
@@ -42,7 +47,8 @@ export class Wires {
     const { store, status, api } = this.acts.p;
     this.#refused = "";
     const told = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
-      status.say(error.message, "error");
+      // nobody has typed the request that the message begins with
+      status.say(error instanceof Refused ? error.said : error.message, "error");
       this.#refused = error instanceof Refused ? error.parts.instead : error.message;
     });
     if (store.now.armed?.tensor !== tensor || !told) return null;
@@ -54,7 +60,7 @@ export class Wires {
         .map(t => `${t.op} ${t.input}`),
     );
     status.say(
-      `${told.tensor}  ${told.text}: ${fits.size} inputs in the picture fit. Go to one and press m, or drop it there; Esc gives up.`,
+      `${told.tensor}  ${told.text}: ${counted(fits.size, "inputs")} in the picture fit. Go to one and press m, or drop it there; Esc gives up.`,
     );
     return told;
   }
@@ -89,7 +95,7 @@ export class Wires {
       last = now;
       const { taker, item, pane: there } = this.#under(now);
       const words = this.#words(there, item, taker);
-      over.wire(from, now, words[1]);
+      over.wire(from, now, words[1], pane.scene?.direction !== "LR");
       over.say(words[0], now, words[1]);
       for (const p of Object.values(this.acts.p.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
     };
@@ -148,11 +154,13 @@ export class Wires {
     const inputs = this.inputs(pane, item.of.name);
     if (!inputs) return [this.acts.p.store.now.takers ? `connect in ${this.acts.p.model.get("titles").destination}` : "\u2026", false];
     const one = taker ?? (inputs.length === 1 ? inputs[0] : undefined);
-    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : ""}${one.misfit ? FIXABLE : ""}`, !one.why];
-    if (!inputs.length) return [`${item.of.label} has no inputs`, false];
+    const copied = this.#copied(this.acts.p.store.now.takers);
+    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : copied}${one.misfit ? FIXABLE : ""}`, !one.why];
+    if (!inputs.length)
+      return this.#replaced(item.of) ? [`in place of ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
     const fit = inputs.filter(t => !t.why);
     return fit.length
-      ? [fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`, true]
+      ? [(fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`) + copied, true]
       : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.misfit ? FIXABLE : ""}`, false];
   }
 
@@ -163,6 +171,7 @@ export class Wires {
       { status, popup } = this.acts.p;
     if (!takers) return;
     if (!inputs) return status.say(`Connect it in ${this.acts.p.model.get("titles").destination}, at the right.`, "warn");
+    if (!inputs.length && this.#replaced(item.of)) return this.#replace(takers, item.of.name, at);
     if (!inputs.length) return status.say(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
     const misfits = inputs.filter(t => t.misfit),
       none = inputs.every(t => t.why);
@@ -193,15 +202,7 @@ export class Wires {
       .filter(t => !t.why);
     const { tensor } = takers,
       { popup } = this.acts.p;
-    const more: Choice[] = [
-      {
-        text: "Insert an op behind it \u2026",
-        run: () =>
-          popup.ask("Insert an op behind it", [{ name: "op", label: "Op type, of one input", value: "Identity" }], "Insert", v =>
-            this.acts.call("insert", { op: v.op!, on: tensor, name: null }),
-          ),
-      },
-    ];
+    const more: Choice[] = [{ text: "Insert op after it \u2026", off: takers.copies > 0, run: () => this.edits.insert(tensor) }];
     const rest = fits.length > OFFERED ? `, the nearest ${OFFERED} of ${fits.length}` : "";
     popup.choose(
       `What could read ${tensor}${rest}`,
@@ -217,10 +218,47 @@ export class Wires {
   }
 
   #join(takers: Takers, t: Taker, at?: At): void {
+    const { tensor } = takers,
+      place = { tensor, to: t.op, input: t.input };
     this.#give();
     if (t.misfit) void this.#adapt(takers, [t], at);
     else if (t.why) this.acts.p.status.say(`${no(takers, t)}.`, "warn");
-    else this.acts.ask("connect", { tensor: takers.tensor, to: t.op, input: t.input });
+    else
+      this.#sure(takers, `Connect ${tensor} to input ${t.input} of ${t.op}`, "connect", at, () =>
+        takers.copies ? this.acts.ask("copy_and_connect", { ...place, by: [] }) : this.acts.ask("connect", place),
+      );
+  }
+
+  /** Whether the tensor may take the place of what a box gives, as the box has no inputs. */
+  #replaced(of: Box | Group): boolean {
+    const { takers } = this.acts.p.store.now;
+    return gives(of) && !!takers && (takers.copies > 0 || opOf(takers.tensor) !== of.name);
+  }
+
+  /** The consumers of an op without inputs should read the tensor. */
+  #replace(takers: Takers, op: string, at?: At): void {
+    const { tensor } = takers;
+    this.#give();
+    this.#sure(takers, `Use ${tensor} in place of ${op}:0`, "use it there", at, () =>
+      takers.copies
+        ? this.acts.ask("copy_and_connect", { tensor, to: op, input: 0, by: [] })
+        : this.acts.ask("reroute", { old: `${op}:0`, to: tensor, only: [] }),
+    );
+  }
+
+  /** Does something at once; if it needs a copy of ops of the other graph, once a person agrees to that. */
+  #sure(takers: Takers, title: string, then: string, at: At | undefined, run: () => void): void {
+    if (!takers.copies) return run();
+    this.acts.p.popup.choose(title, [{ text: `Copy ${this.#makers(takers)}, and ${then}`, run }], at);
+  }
+
+  #makers(takers: Takers): string {
+    return takers.copies === 1 ? "the op that makes it" : `the ${counted(takers.copies, "ops")} that make it`;
+  }
+
+  /** What a connection copies, at the end of the words for it. */
+  #copied(takers: Takers | null): string {
+    return takers?.copies ? `: copies ${this.#makers(takers)}` : "";
   }
 
   /** Offers what would make the tensor fit some inputs, for each the most sensible first. */
@@ -228,12 +266,13 @@ export class Wires {
     const { tensor } = takers,
       { status, popup } = this.acts.p,
       places = inputs.map(t => ({ tensor, to: t.op, input: t.input })),
-      found = await Promise.all(places.map(place => this.acts.send("adapters", place)));
+      pane = takers.copies ? ("source" as const) : ("destination" as const),
+      found = await Promise.all(places.map(place => this.acts.send("adapters", { ...place, pane })));
     const choices = found.flatMap((all, i) =>
       (all ?? []).map(a => ({
         text: `${kindsOf(a)}  ${a.text}`,
-        group: `To input ${inputs[i]!.input} of ${inputs[i]!.op}`,
-        run: () => this.acts.ask("adapt", { ...places[i]!, by: a.by }),
+        group: `To input ${inputs[i]!.input} of ${inputs[i]!.op}${this.#copied(takers)}`,
+        run: () => this.acts.ask(takers.copies ? "copy_and_connect" : "adapt", { ...places[i]!, by: a.by }),
       })),
     );
     if (!choices.length) return status.say(`${no(takers, inputs[0]!)}, and no adapter makes it fit.`, "warn");

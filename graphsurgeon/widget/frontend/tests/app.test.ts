@@ -113,7 +113,7 @@ test("r twice reroutes; what needs no second end is in the menu of edits", () =>
   expect(item("a").classList.contains("gs-armed")).toBe(true);
   item("b").focus();
   key(item("b"), "r");
-  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "a:0", to: "b:0" }]);
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "a:0", to: "b:0", only: [] }]);
   key(item("b"), "e");
   const choice = (text: string) => [...host.querySelectorAll<HTMLElement>(".gs-choice")].find(c => c.textContent!.startsWith(text))!;
   click(choice("Bypass"));
@@ -329,7 +329,7 @@ test("an edit that needs words asks for them; Enter answers", () => {
   expect(op!.value).toBe("Identity");
   op!.value = "Relu";
   key(name!, "Enter");
-  expect(model.verbs.at(-1)).toEqual(["insert", { op: "Relu", on: "a:0", name: null }]);
+  expect(model.verbs.at(-1)).toEqual(["insert", { op: "Relu", on: "a:0", name: null, only: [] }]);
   expect(host.querySelector(".gs-field")).toBe(null);
   expect(document.activeElement).toBe(item("a"));
 });
@@ -619,5 +619,5 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
     doc: "",
   });
   await settled();
-  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "b:0", to: "copy/y:0" }]);
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "b:0", to: "copy/y:0", only: [] }]);
 });

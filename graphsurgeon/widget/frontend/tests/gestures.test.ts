@@ -5,7 +5,7 @@ import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
 import { choices, click, host, item, key, model, settled, start } from "./mounted";
 
 const taker = (op: string, input = 0, why = "", misfit = false) => ({ op, input, reads: "x:0", why, misfit });
-const told = (boxes: object, pane = "source") => ({ tensor: "a:0", text: "float32 (2,)", pane, boxes });
+const told = (boxes: object, pane = "source", copies = 0) => ({ tensor: "a:0", text: "float32 (2,)", pane, boxes, copies });
 const canvas = (pane = "source") => host.querySelector<HTMLElement>(`.gs-pane-${pane} .gs-canvas`)!;
 const status = () => host.querySelector(".gs-status-text")!.textContent!;
 const tip = () => host.querySelector(".gs-tip")!.textContent!;
@@ -55,7 +55,7 @@ test("where dtype or shape are against it, the drop offers what makes it fit", a
   expect(tip()).toBe(`\u2715 input 0 of b: ${SHAPES}. Let go for what makes it fit`);
   drop();
   await settled();
-  expect(model.verbs.at(-1)).toEqual(["adapters", { tensor: "a:0", to: "b", input: 0 }]);
+  expect(model.verbs.at(-1)).toEqual(["adapters", { tensor: "a:0", to: "b", input: 0, pane: "destination" }]);
   model.answer("adapters", ADAPTERS);
   await settled();
   expect(choices().map(c => c.textContent)).toEqual(["Dense  dense to 3", "Pool + dense  mean of each channel, then dense to 3"]);
@@ -76,7 +76,7 @@ test("m on an op that does not fit offers what makes it fit, of several inputs a
   expect([first!.disabled, second!.disabled]).toEqual([false, true]);
   click(first!);
   await settled();
-  expect(model.verbs.at(-1)).toEqual(["adapters", { tensor: "a:0", to: "b", input: 0 }]);
+  expect(model.verbs.at(-1)).toEqual(["adapters", { tensor: "a:0", to: "b", input: 0, pane: "destination" }]);
   model.answer("adapters", []);
   await settled();
   expect(status()).toContain("no adapter makes it fit");
@@ -89,7 +89,9 @@ test("where no input of an op fits, the adapters of all of them are offered at o
   under = item("b");
   drop();
   await settled();
-  expect(model.verbs.slice(-2).map(([, args]) => args)).toEqual([0, 1].map(input => ({ tensor: "a:0", to: "b", input })));
+  expect(model.verbs.slice(-2).map(([, args]) => args)).toEqual(
+    [0, 1].map(input => ({ tensor: "a:0", to: "b", input, pane: "destination" })),
+  );
 });
 
 test("a tensor is dragged from a port: what fits is lit, the others say why not, a drop connects", async () => {
@@ -97,7 +99,7 @@ test("a tensor is dragged from a port: what fits is lit, the others say why not,
   expect(model.verbs).toEqual([["takers", { tensor: "a:0", pane: "source" }]]);
   model.answer("takers", told({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
   await settled();
-  expect(status()).toContain("1 inputs in the picture fit");
+  expect(status()).toContain("1 input in the picture fit");
   expect(item("b").classList.contains("gs-fits")).toBe(true);
   expect(item("c").classList.contains("gs-fits-not")).toBe(true);
   under = item("c");
@@ -141,6 +143,80 @@ test("a drop on a port of an input is that input", async () => {
   expect(model.verbs.at(-1)).toEqual(["connect", { tensor: "a:0", to: "b", input: 1 }]);
 });
 
+const TWO = {
+  scenes: { source: scene([box("a")]), destination: scene([box("p", { x: 300, outputs: 1 }), box("z", { x: 300, y: 100 })]) },
+  plan: { ...NO_PLAN, same: false },
+};
+
+/** Takes the tensor of a graph that is shown at the left of another. */
+function beside(): void {
+  open(TWO);
+  canvas("destination").getBoundingClientRect = () => ({ left: 400, top: 0, right: 800, bottom: 400, width: 400, height: 400 }) as DOMRect;
+  take();
+}
+
+test("a tensor of the other graph is copied with what makes it, once that is agreed to", async () => {
+  beside();
+  model.answer("takers", told({ z: [taker("z")] }, "destination", 1044));
+  await settled();
+  under = item("z");
+  mouse(canvas(), "move", { clientX: 470, clientY: 60 });
+  expect(tip()).toBe("\u2713 input 0 of z: copies the 1,044 ops that make it");
+  drop(450);
+  await settled();
+  expect(choices().map(c => c.textContent)).toEqual(["Copy the 1,044 ops that make it, and connect"]);
+  click(choices()[0]!);
+  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "z", input: 0, by: [] }]);
+});
+
+test("what does not fit is copied and adapted in one step", async () => {
+  beside();
+  model.answer("takers", told({ z: [taker("z", 0, SHAPES, true)] }, "destination", 7));
+  await settled();
+  under = item("z");
+  drop(450);
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["adapters", { tensor: "a:0", to: "z", input: 0, pane: "source" }]);
+  model.answer("adapters", ADAPTERS);
+  await settled();
+  click(choices()[0]!);
+  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "z", input: 0, by: ["dense"] }]);
+});
+
+test("a tensor that is dropped on an op without inputs takes its place", async () => {
+  beside();
+  model.answer("takers", told({ z: [taker("z")] }, "destination", 1));
+  await settled();
+  under = item("p");
+  mouse(canvas(), "move", { clientX: 470, clientY: 60 });
+  expect(tip()).toBe("\u2713 in place of p: copies the op that makes it");
+  drop(450);
+  await settled();
+  click(choices()[0]!);
+  expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "p", input: 0, by: [] }]);
+  open({ scenes: { source: scene([box("a"), box("p", { outputs: 1 })]), destination: null } });
+  take();
+  model.answer("takers", told({}));
+  await settled();
+  under = item("p");
+  drop();
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "p:0", to: "a:0", only: [] }]);
+});
+
+test("a refusal begins with the problem, and not with the request that nobody has typed", async () => {
+  take();
+  const { id } = model.sent.at(-1);
+  model.emit("msg:custom", {
+    v: 1,
+    id,
+    ok: false,
+    error: { asked: "takers('a:0')", wrong: "'a:0' is not there", instead: "Choose another" },
+  });
+  await settled();
+  expect(status()).toBe("'a:0' is not there. Choose another.");
+});
+
 test("a drop on nothing offers what could read it, what is nearest first", async () => {
   take();
   model.answer("takers", told({ b: [taker("b")], c: [taker("c", 1), taker("c", 0, "no")] }));
@@ -148,11 +224,7 @@ test("a drop on nothing offers what could read it, what is nearest first", async
   under = canvas();
   drop(240, 120);
   await settled();
-  expect(choices().map(c => c.textContent)).toEqual([
-    "input 1 of c  reads x:0",
-    "input 0 of b  reads x:0",
-    "Insert an op behind it \u2026",
-  ]);
+  expect(choices().map(c => c.textContent)).toEqual(["input 1 of c  reads x:0", "input 0 of b  reads x:0", "Insert op after it \u2026"]);
   key(document.activeElement!, "Escape");
   expect(item("a").classList.contains("gs-armed")).toBe(false);
 });

@@ -1,0 +1,100 @@
+// @vitest-environment jsdom
+import { expect, test } from "vitest";
+import { box, edge, NO_PLAN, scene } from "./fake";
+import { choices, click, host, item, key, model, settled, start } from "./mounted";
+
+const menu = (at = 0, pane = "source") =>
+  host
+    .querySelectorAll(`.gs-pane-${pane} .gs-edge-hit`)
+    [at]!.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
+const title = () => host.querySelector(".gs-popup-title")!.textContent;
+const choose = (text: string) => click(choices().find(c => c.textContent!.startsWith(text))!);
+const field = () => host.querySelector<HTMLInputElement>(".gs-dialog input")!;
+
+function open(more = {}): void {
+  const of = { tensors: ["net/conv/Relu:0"], texts: ["float32 (?, 26, 26, 4)"] };
+  start({ scenes: { source: scene([box("a"), box("s/"), box("c")], [edge("a", "s/", of), edge("a", "c")]), destination: null }, ...more });
+}
+
+test("the menu of an edge names its tensor and edits the connection alone", async () => {
+  open();
+  menu();
+  expect(title()).toBe("net/conv/Relu:0");
+  expect(host.querySelector(".gs-inspect-title")!.textContent).toBe("net/conv/Relu:0");
+  choose("Insert op");
+  field().value = "Relu6";
+  key(field(), "Enter");
+  const args = { op: "Relu6", on: "net/conv/Relu:0", name: null, only: ["s/"] };
+  await settled();
+  model.answer("op_types", []);
+  await settled();
+  expect(model.verbs.at(-1)).toEqual(["insert", args]);
+});
+
+test("an edge is cut, and its tensor marked, from its menu", () => {
+  open();
+  menu();
+  choose("Cut");
+  expect(model.verbs.at(-1)).toEqual(["detach", { names: ["net/conv/Relu"], side: "outputs" }]);
+  menu();
+  choose("Mark as boundary input");
+  expect(model.verbs.at(-1)).toEqual(["mark_input", { tensor: "net/conv/Relu:0" }]);
+  menu();
+  choose("Mark as boundary output");
+  expect(model.verbs.at(-1)).toEqual(["mark_output", { tensor: "net/conv/Relu:0" }]);
+});
+
+test("one connection is rerouted to the tensor of another op", () => {
+  open();
+  menu();
+  choose("Reroute");
+  expect(item("a").classList.contains("gs-armed")).toBe(true);
+  item("c").focus();
+  key(item("c"), "r");
+  expect(model.verbs.at(-1)).toEqual(["reroute", { old: "net/conv/Relu:0", to: "c:0", only: ["s/"] }]);
+});
+
+test("of an edge that stands for several tensors one is chosen first", () => {
+  const of = { n: 2, tensors: ["x:0", "x:1"], texts: ["float32 (2,)", ""] };
+  start({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", of)]), destination: null } });
+  menu();
+  expect(title()).toBe("2 tensors");
+  expect(choices().map(c => c.textContent)).toEqual(["x:0  float32 (2,)", "x:1"]);
+  choose("x:1");
+  expect(title()).toBe("x:1");
+});
+
+test("a control edge is removed from its menu, if it stands for one", () => {
+  const of = { control: true, tensors: ["^a"] };
+  start({ scenes: { source: scene([box("a"), box("b"), box("s/")], [edge("a", "b", of), edge("a", "s/", of)]), destination: null } });
+  menu();
+  expect(title()).toBe("Control edge from a");
+  choose("Remove");
+  expect(model.verbs.at(-1)).toEqual(["remove_control", { op: "b", after: "a" }]);
+  menu(1);
+  expect((choices()[0] as HTMLButtonElement).disabled).toBe(true);
+});
+
+test("where nothing can be edited, the menu goes to the ends of the edge", () => {
+  open({ plan: { ...NO_PLAN, same: false } });
+  menu();
+  const on = () => choices().filter(c => !(c as HTMLButtonElement).disabled);
+  expect(on().map(c => c.textContent)).toEqual([
+    "Mark as boundary inputi",
+    "Mark as boundary outputo",
+    "Go to its producer",
+    "Go to its consumer",
+  ]);
+  click(on().at(-1)!);
+  expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "source", name: "s/" }]);
+  open({ still: true });
+  menu();
+  expect(on().map(c => c.textContent)).toEqual(["Go to its producer", "Go to its consumer"]);
+});
+
+test("the key of the menu is about the edge that was clicked", () => {
+  open();
+  click(host.querySelector(".gs-edge-hit")!);
+  key(item("a"), "ContextMenu");
+  expect(title()).toBe("net/conv/Relu:0");
+});
