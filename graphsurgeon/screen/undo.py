@@ -13,8 +13,8 @@ from .drafts import told
 from .stage import Stage
 from .state import State, Was
 
-#: What has a way back of its own.
-_OWN = frozenset({"apply", "back", "forward", "redo", "stand", "undo"})
+#: Verbs that restore an earlier state.
+_RESTORING = frozenset({"back", "forward", "redo", "stand", "undo"})
 
 
 def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
@@ -27,7 +27,9 @@ def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
         before, after: the state then and now.
         verb: its name.
     """
-    if verb in _OWN or not (changed := _changed(before, after)):
+    if verb in _RESTORING:
+        return after.but(restored=before.restored + 1)
+    if verb == "apply" or not (changed := _changed(before, after)):
         return after
     past = (*after.past, _was(stage, before))
     return after.but(past=past, undone=after.undone if changed == {"selected"} else ())
@@ -82,10 +84,10 @@ def history_shown(stage: Stage) -> list[dict[str, Any]]:
 
 
 def undo_shown(stage: Stage, state: State) -> dict[str, int]:
-    """Returns how many things done here can be taken back and done again, applied plans included."""
+    """Returns how many things done here undo and redo have left, applied plans included, and how often they ran."""
     gone, left = [event.undone for event in stage.destination.history], len(undone(state))
     again = int(gone[-1:] == [True] and not stage.draft(state).steps)
-    return {"undo": len(state.past) + gone.count(False), "redo": left or again}
+    return {"undo": len(state.past) + gone.count(False), "redo": left or again, "restored": state.restored}
 
 
 def undone(state: State) -> tuple[Any, ...]:

@@ -48,6 +48,7 @@ def test_back_and_forward_give_the_picture_and_the_selects_again(screen):
         "serves": "",
         "undo": 1,
         "redo": 0,
+        "restored": 0,
     }
     screen.back()
     assert boxes(screen) == opened
@@ -65,6 +66,7 @@ def test_back_and_forward_give_the_picture_and_the_selects_again(screen):
         "serves": "",
         "undo": 1,
         "redo": 0,
+        "restored": 4,
     }
 
 

@@ -148,6 +148,61 @@ def test_zoomed_out_the_picture_fills_its_pane_and_a_frame_over_blank_canvas_sel
     assert selected(shown) == ["softmax2"]
 
 
+def camera(shown):
+    """Where the source pane looks."""
+    painted(shown.page)
+    return shown.page.locator(".gs-pane-source .gs-root").get_attribute("transform")
+
+
+def test_undo_and_redo_restore_the_camera(widget_page):
+    screen = plain_screen(destination=None)
+    for name in ("conv0/", "mixed/", "head/"):
+        screen.unfold(name)
+    shown = widget_page(screen)
+    page, after = shown.page, shown.page.locator(".gs-pane-destination")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    shown.item("mixed/concat").click()
+    shown.settle("select")
+    before = camera(shown)
+    for pans in (False, True, False):
+        page.keyboard.press("Delete")
+        after.wait_for()
+        during = camera(shown)
+        assert during != before
+        if pans:
+            page.mouse.move(100, 300)
+            page.mouse.down(button="middle")
+            page.mouse.move(160, 340, steps=4)
+            page.mouse.up(button="middle")
+            during = camera(shown)
+        page.keyboard.press("Control+z")
+        after.wait_for(state="hidden")
+        assert camera(shown) == before
+    page.keyboard.press("Control+y")
+    after.wait_for()
+    assert camera(shown) == during
+    page.keyboard.press("Control+Enter")  # the picture has room again
+    after.wait_for(state="hidden")
+    shown.settle("apply")
+    assert camera(shown) == before
+    for key in ("Control+z", "Control+y", "Control+z"):
+        page.keyboard.press(key)
+        shown.settle()
+        shown.push()
+        assert camera(shown) == before
+
+
+def test_a_panel_that_is_opened_and_closed_leaves_the_camera(widget_page):
+    shown = widget_page(plain_screen(destination=None))
+    shown.page.set_viewport_size({"width": 1400, "height": 900})
+    shown.page.get_by_role("button", name="Fit the picture").click()
+    before, tab = camera(shown), shown.page.get_by_role("tab", name="Boundary")
+    tab.click()
+    assert camera(shown) != before
+    tab.click()
+    assert camera(shown) == before
+
+
 def test_double_click_unfolds_in_place_and_folds_again(widget_page):
     shown = widget_page()
     box = shown.page.evaluate(BOX % "mixed/")

@@ -1,6 +1,7 @@
 // Actions: what a gesture means: which verb it sends, and what the page shows before the answer is there.
 import type { Api, Result } from "./api";
 import { Refused } from "./api";
+import type { CameraHistory } from "./cameras";
 import type { Inspector } from "./inspector";
 import type { Pane } from "./pane";
 import type { Over } from "./over";
@@ -43,6 +44,7 @@ export interface Parts {
   over: Over;
   search: Search;
   room: Room;
+  cameras: CameraHistory;
   /** shows before, after or both */ stages(): void;
   /** goes to the next change of the plan, or with -1 to the one before */ changes(by: 1 | -1): void;
 }
@@ -128,7 +130,7 @@ export class Actions {
     if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
     void this.inspect(this.p.panes.source);
     // what Python selects is shown; its scene may come with the same message
-    if (now.size) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
+    if (now.size && !this.p.cameras.returning) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
   }
 
   /** Asks for a tensor of what the plan changes: the next box or edge that is clicked, or that Enter or Space takes. */

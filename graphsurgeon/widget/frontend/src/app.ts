@@ -1,5 +1,6 @@
 // Puts the parts of the screen together and keeps them in step with the model.
 import { Api, type Ask } from "./api";
+import { type Camera, CameraHistory } from "./cameras";
 import { Changes } from "./changes";
 import { count, counted, h, handled, hasFocus } from "./dom";
 import { actionOf, Hands } from "./hands";
@@ -46,12 +47,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const looks = new Map<PaneName, Look>();
   let placing = false,
     /** whether what is new lies elsewhere than what was, so that before and after look at different places */ apart = false,
+    /** the camera of the one picture before the plan, unless the person has moved since */ unstaged: Camera | undefined,
     sidesChosen = false,
     width = 0,
     had = "",
     soon = 0,
     told: StageName = model.get("look")?.stage ?? "both";
   const store = new Store(),
+    cameras = new CameraHistory(model),
     ask: Ask = (verb, args) => acts.ask(verb, args);
 
   const status = new StatusBar(
@@ -82,6 +85,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
         was = looks.get(pane.name);
       looks.set(pane.name, { x, y, k });
       if (was && !placing) linked(pane, was);
+      if (was && !placing) unstaged = undefined;
       if (pane.name === store.now.active) top.zoomed(pane.view.k);
     },
     focused: pane => activate(pane.name),
@@ -179,6 +183,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
       over,
       search,
       room: space,
+      cameras,
       stages: () => stage(),
       changes: by => steps.step(by, true),
     }),
@@ -390,7 +395,10 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   function draw(): void {
     const { source, destination } = model.get("scenes"),
-      titles = model.get("titles");
+      titles = model.get("titles"),
+      { staged } = acts,
+      before = panes.source.camera,
+      back = cameras.replace({ source, destination }, { source: before, destination: panes.destination.camera, apart });
     // in a narrow cell one pane is seen: a preview that has just come is the one to look at
     if (destination && !panes.destination.scene && width && width < NARROW && model.get("plan").steps.length) activate("destination");
     if (!destination && store.now.selected.destination.size) store.select("destination", []);
@@ -403,11 +411,12 @@ export function mount(model: Model, host: HTMLElement): () => void {
     tabs();
     room();
     place(() => {
-      panes.source.update(source ?? null, titles.source ?? "");
-      panes.destination.update(destination ?? null, titles.destination ?? "", acts.follows);
+      panes.source.update(source ?? null, titles.source ?? "", false, back?.source ?? (staged && !destination ? unstaged : undefined));
+      panes.destination.update(destination ?? null, titles.destination ?? "", acts.follows, back?.destination);
     });
-    apart = false;
-    lineUp();
+    apart = back?.apart ?? false;
+    if (!back) lineUp();
+    if (staged !== acts.staged) unstaged = acts.staged ? before : undefined;
     tabs();
     const stats = source?.stats;
     const hidden = Object.entries(stats?.hidden ?? {})
@@ -474,6 +483,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     status: () => status.update(model.get("status")),
     outline: () => outline.update(model.get("outline").rows ?? [], acts.selected.source),
     views: () => {
+      cameras.seen();
       top.places(model.get("views"));
       planned();
     },

@@ -31,12 +31,9 @@ export class Going {
       );
   }
 
-  /** The step before or after, with the look one had there. */
-  step(pane: Pane, way: "back" | "forward"): void {
-    pane.remember(true);
-    void this.acts.send(way, {}).then(done => {
-      if (done === null) pane.remember(false);
-    });
+  /** The step before or after, with the camera of then. */
+  step(way: "back" | "forward"): void {
+    this.acts.ask(way, {});
   }
 
   /** Saves what is seen. */

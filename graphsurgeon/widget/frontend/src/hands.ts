@@ -122,7 +122,7 @@ export class Hands {
     const step =
       (way: "back" | "forward"): Deed =>
       () =>
-        this.going.step(p.panes.source, way);
+        this.going.step(way);
     const zoom =
       (factor: number): Deed =>
       pane =>

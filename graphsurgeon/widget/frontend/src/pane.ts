@@ -1,4 +1,5 @@
 // One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
+import type { Camera } from "./cameras";
 import { button, fill, focus, h, hasFocus, s } from "./dom";
 import { icon } from "./icons";
 import { around, fresh, nearest } from "./places";
@@ -47,9 +48,6 @@ export class Pane {
   readonly canvas: HTMLElement;
   readonly map: Minimap;
   readonly pointer: Pointer;
-  /** Where one looked, by scene. */
-  #looks = new Map<string, [number, number, number]>();
-  #returning = false;
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean; read: boolean } | null = null;
@@ -57,6 +55,8 @@ export class Pane {
   #framed: Rect | null = null;
   /** What is new, and should come into sight. */
   #brought: Rect | null = null;
+  /** The camera before the pane changed its size, and where the view stood after: another size starts from there again. */
+  #base: { camera: Camera; at: string } | null = null;
   /** What was framed last, and where the view stood then: a person who has not moved since still sees it at another size. */
   #still: { framed: Rect; at: string } | null = null;
   #sought: string[] = [];
@@ -113,9 +113,20 @@ export class Pane {
     return [this.canvas.clientWidth, this.canvas.clientHeight];
   }
 
-  /** Shows a scene; what was clicked, or else what is in the middle, stays where it is on screen.
+  /** How it looks at its picture. */
+  get camera(): Camera {
+    return { x: this.view.x, y: this.view.y, k: this.view.k, w: this.#width, h: this.#height };
+  }
+
+  #put({ x, y, k, w, h: high }: Camera): void {
+    this.view.put(x, y, k);
+    this.#width = w;
+    this.#height = high;
+  }
+
+  /** Shows a scene: with the camera `back`, or so that what was clicked, or is in the middle, stays in its place.
    * What is new is gone to, by `bring` where the pane looks where another does. */
-  update(scene: Scene | null, title: string, follows = false): void {
+  update(scene: Scene | null, title: string, follows = false, back?: Camera): void {
     fill(this.#title, title);
     this.#title.title = title.slice(0, 300);
     this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
@@ -134,18 +145,17 @@ export class Pane {
       stood = anew && this.#shown && !calm() ? this.drawing.places() : null,
       from = { x: this.view.x, y: this.view.y, k: this.view.k };
     const still = this.drawing.scene ? this.#holdOn(scene) : null;
-    const old = this.drawing.scene,
-      back = this.#returning && old !== scene ? this.#looks.get(scene.rev + scene.direction) : undefined;
-    if (old && old !== scene) {
-      this.#looks.set(old.rev + old.direction, [this.view.x, this.view.y, this.view.k]);
-      this.#returning = false;
-    }
+    const old = this.drawing.scene;
+    if (anew) this.#base = null;
     const added = this.drawing.scene === scene ? null : around(fresh(this.drawing.scene, scene));
     this.drawing.draw(scene);
     if (anew) this.#brought = follows && !back ? added : null;
     if (anew) this.#first = "";
-    if (back) this.view.put(...back);
-    else if (added && !follows) this.#framed = added;
+    if (back) {
+      this.#put(back);
+      this.#shown = true;
+      this.#base = { camera: back, at: this.#stands() };
+    } else if (added && !follows) this.#framed = added;
     else if (still && !this.#brought) {
       const to = this.drawing.named(still.name)!.of;
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
@@ -166,11 +176,6 @@ export class Pane {
     this.#seek();
     this.map.draw(scene);
     if (stood) this.drawing.moveFrom(stood, from, this.view);
-  }
-
-  /** Whether the next scene is looked at as it was left. */
-  remember(yes: boolean): void {
-    this.#returning = yes;
   }
 
   /** Looks from a place that was saved. */
@@ -203,17 +208,17 @@ export class Pane {
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
-    const seen = this.scene.boxes.filter(box => this.#shown && this.view.holds(box, this.#width, this.#height)),
-      cared = this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[],
-      still = cared.filter(of => this.#shown && this.view.sees(of, this.#width, this.#height));
     const other = w !== this.#width || hh !== this.#height;
     if (other && this.#still?.at === this.#stands()) this.#framed ??= this.#still.framed;
     if (!this.#shown || (w !== this.#width && this.#first === this.#stands())) {
       this.view.first(this.scene, w, hh);
       this.#first = this.#stands();
     } else if (other) {
-      this.view.pan((w - this.#width) / 2, 0);
-      this.#within(around(seen), around(still));
+      // a pane that gets its size back gets its camera back too, unless the person has moved since
+      if (this.#base?.at === this.#stands()) this.#put(this.#base.camera);
+      else this.#base = { camera: this.camera, at: "" };
+      if (w !== this.#width || hh !== this.#height) this.#fitInto(w);
+      this.#base.at = this.#stands();
     }
     if (this.#framed) {
       this.view.frame(this.#framed, w, hh, this.#shown ? undefined : 1);
@@ -224,6 +229,15 @@ export class Pane {
     this.#width = w;
     this.#height = hh;
     this.map.look();
+  }
+
+  /** Looks at the same place in a pane of another width: the boxes in sight stay in sight. */
+  #fitInto(width: number): void {
+    const seen = this.scene!.boxes.filter(box => this.view.holds(box, this.#width, this.#height)),
+      cared = this.cared.map(name => this.drawing.named(name)?.of).filter(of => !!of) as Rect[],
+      still = cared.filter(of => this.view.sees(of, this.#width, this.#height));
+    this.view.pan((width - this.#width) / 2, 0);
+    this.#within(around(seen), around(still));
   }
 
   /** Pans as little as shows `all`, zooming out no further than to 75 % for it; where that does not do, so for `some`. */

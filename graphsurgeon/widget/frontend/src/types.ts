@@ -311,6 +311,8 @@ export interface Views {
   /** How many things can be taken back, and done again. */
   undo?: number;
   redo?: number;
+  /** How often an earlier state was restored: by undo, redo, back, forward, or a step of the history. */
+  restored?: number;
   saved: string[];
   /** Signatures and functions of the file, and the one that is shown. */
   served?: string[];

@@ -178,8 +178,7 @@ export class PageModel extends LocalModel {
   }
 
   async #arrive(to: Place): Promise<void> {
-    await this.#refold(new Set(to.open));
-    this.put({ selected: to.selected });
+    await this.#refold(new Set(to.open), () => ({ selected: to.selected, views: this.#places.shown() }));
     this.#moved();
   }
 
@@ -229,7 +228,7 @@ export class PageModel extends LocalModel {
   }
 
   /** Lays out what is open; on failure everything stays as it was. */
-  async #refold(open: Set<number>): Promise<void> {
+  async #refold(open: Set<number>, also: () => Partial<State> = () => ({})): Promise<void> {
     const before = this.#open,
       asked = ++this.#asked;
     this.#open = open;
@@ -251,7 +250,7 @@ export class PageModel extends LocalModel {
       if (asked !== this.#asked) return;
       for (const i of open) if (!before.has(i)) this.#rows.add(this.graph.row(i)[2]);
       for (const i of before) if (!open.has(i)) this.#rows.delete(this.graph.row(i)[2]);
-      this.put({ scenes: { source: this.#shown(scene), destination: null }, outline: { rows: this.#outline() } });
+      this.put({ scenes: { source: this.#shown(scene), destination: null }, outline: { rows: this.#outline() }, ...also() });
       this.#say([`${scene.boxes.length} boxes`, scene.stats.degraded].filter(Boolean).join(" \u00b7 "));
     } catch (error) {
       if (asked === this.#asked) {

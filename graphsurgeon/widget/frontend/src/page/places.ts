@@ -13,9 +13,10 @@ export class PagePlaces {
   #past: Place[] = [];
   #coming: Place[] = [];
   #saved = new Map<string, Place>();
+  #restored = 0;
 
   shown(): Views {
-    return { back: this.#past.length, forward: this.#coming.length, saved: [...this.#saved.keys()] };
+    return { back: this.#past.length, forward: this.#coming.length, restored: this.#restored, saved: [...this.#saved.keys()] };
   }
 
   /** Remembers a place that is left for another. */
@@ -29,6 +30,7 @@ export class PagePlaces {
     const [these, others] = way === "back" ? [this.#past, this.#coming] : [this.#coming, this.#past];
     const place = these.pop() ?? null;
     if (place) others.push(here);
+    if (place) this.#restored += 1;
     return place;
   }
 
