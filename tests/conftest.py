@@ -128,11 +128,14 @@ def _turn(item: pytest.Item) -> int:
     return next((turn for turn, found in enumerate(long) if found), len(long))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Sends the largest resident size of this worker to the process that reports."""
+    """Reports the largest resident size of this worker; the quick tier fails if a worker needed too much memory."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["peak"] = peak()
+    elif max([*_PEAKS, peak()]) > MEMORY and not tiers.deep():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -153,7 +156,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("slowest files")
         for file, time in slowest:
             terminalreporter.write_line(f"{time:7.1f} s  {file}")
-        terminalreporter.write_line(f"largest worker: {max([*_PEAKS, peak()]) / 2**30:.1f} GiB")
+        largest = max([*_PEAKS, peak()])
+        limit = f", more than the {MEMORY / 2**30:.0f} GiB that the quick tier may use" if largest > MEMORY else ""
+        terminalreporter.write_line(f"largest worker: {largest / 2**30:.1f} GiB{limit}")
     if _without_corpus():
         terminalreporter.write_line(
             "The tests on real graphs were left out: GRAPHSURGEON_CORPUS names no folder that holds some."
@@ -161,6 +166,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 _PEAKS: list[int] = []
+#: The largest resident size of a worker in the quick tier, in bytes.
+MEMORY = 3 << 30
 
 
 def peak() -> int:
