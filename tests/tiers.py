@@ -6,9 +6,10 @@ marked `deep`, and the tests marked `scaled`, properties among them, once more w
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -65,6 +66,28 @@ def share(items: Sequence[Any], offset: int = 0, step: int = 5) -> Sequence[Any]
         step: the distance.
     """
     return items if deep() else items[offset % step :: step]
+
+
+def product(*lists: Iterable[Any], meets: int = 2) -> list[Any]:
+    """Returns all combinations to parametrize with: the quick tier has each value, the deep tier each combination.
+
+    Args:
+        lists: the values of each parameter.
+        meets: with how many values of each other list the quick tier combines a value of the longest.
+    """
+    values = [list(one) for one in lists]
+    longest = max(map(len, values))
+    quick = {
+        tuple((i + k * bool(n)) % len(one) for n, one in enumerate(values))
+        for i in range(longest)
+        for k in range(meets)
+    }
+    return [
+        pytest.param(
+            *(one[i] for one, i in zip(values, at, strict=True)), marks=() if at in quick else pytest.mark.deep
+        )
+        for at in itertools.product(*(range(len(one)) for one in values))
+    ]
 
 
 def has(item: pytest.Item) -> bool:

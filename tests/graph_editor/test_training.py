@@ -9,6 +9,7 @@ from graphsurgeon import graph_editor as ge
 from graphsurgeon.graph_editor.faults import WrongValue
 from tests.graphs import tf1
 from tests.refusal import refuses
+from tests.tiers import product
 
 OPTIMIZERS = {
     "sgd": lambda: tf1.train.GradientDescentOptimizer(0.1),
@@ -53,9 +54,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("batch", [None, 8], ids=["any_batch", "fixed_batch"])
-@pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(("edit", "optimizer", "batch"), product(EDITS, OPTIMIZERS, [None, 8]))
 def test_a_trained_net_is_edited_and_tensorflow_takes_it(optimizer, edit, batch):
     graph = net(optimizer, batch)
     EDITS[edit](graph)

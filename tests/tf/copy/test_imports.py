@@ -89,6 +89,7 @@ def heavy(count, size):
     return graph
 
 
+@pytest.mark.deep
 def test_a_constant_over_64_mb():
     src, dst = gs.open(heavy(1, 20 << 20)), gs.open(tf.Graph())
     plan = dst.plan().copy(src.select(), to="t")

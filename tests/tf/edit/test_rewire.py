@@ -97,6 +97,7 @@ def test_wrong_edges_are_refused_by_name():
         rewiring.connect([(y, 0, other)], "asked")
 
 
+@pytest.mark.deep
 def test_cycles_through_many_ops_and_earlier_edits_are_found():
     graph = tf.Graph()
     with graph.as_default():

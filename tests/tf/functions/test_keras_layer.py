@@ -489,6 +489,7 @@ assert (keras.models.load_model(folder + "/model.keras")(x).numpy() == mine(x).n
 """
 
 
+@pytest.mark.deep
 def test_where_tensorflow_has_keras_2_it_is_a_layer_of_that(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", KERAS_2, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False,

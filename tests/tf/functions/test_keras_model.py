@@ -106,6 +106,7 @@ def opened_up(model):
     return ed
 
 
+@pytest.mark.deep
 def test_a_part_is_rebuilt_trained_saved_and_loaded_in_a_fresh_process(tmp_path):
     model = blocks()
     ed = opened_up(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -29,6 +30,7 @@ class Turning(tf.Module):
         return {"y": self.branch(x) + 1.0, "z": self.power(self.power(x))}
 
 
+@pytest.mark.deep
 def test_calls_that_lead_to_loops_and_branches_have_their_gradients_in_what_a_file_gives(tmp_path):
     module = Turning()
     tf.saved_model.save(module, tmp_path / "sm", signatures=module.serve)

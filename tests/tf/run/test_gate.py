@@ -21,6 +21,7 @@ from tests.hostile import READING, WRITING, hostile
 from tests.needs import ROOT
 from tests.refusal import refuses
 from tests.tf.test_fresh import calls
+from tests.tiers import product
 
 tf1 = tf.compat.v1
 FEEDS = {"x:0": np.ones([2, 2], np.float32)}
@@ -114,13 +115,7 @@ DOORS = {
 }
 
 
-def published(doors, once):
-    """Each door with each way that was published; those that take seconds with the first alone."""
-    every = [*WRITING, "text"]
-    return [(kind, door) for kind in every for door in doors if kind == every[0] or door not in once]
-
-
-@pytest.mark.parametrize(("kind", "door"), published(DOORS, {"open(trust=False)"}), indirect=["kind"], scope="module")
+@pytest.mark.parametrize(("kind", "door"), product([*WRITING, "text"], DOORS), indirect=["kind"], scope="module")
 def test_no_door_runs_it(door, kind, model, target):
     with refuses(TrustError, *(text.replace("writes", "reads") if kind == READING else text for text in NAMED)):
         DOORS[door](gs.open(model), model.parent)
@@ -144,7 +139,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "look"), published(LOOKS, {"picture"}), indirect=["kind"], scope="module")
+@pytest.mark.parametrize(("kind", "look"), product([*WRITING, "text"], LOOKS), indirect=["kind"], scope="module")
 def test_looking_and_planning_need_no_trust(look, model, target):
     LOOKS[look](gs.open(model), model.parent)
 
