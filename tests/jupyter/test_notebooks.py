@@ -47,7 +47,7 @@ def test_the_widgets_of_a_tutorial(page: Any, lab: Any, number: str) -> None:
     shutil.copy(file, lab.root / file.name)
     shutil.copytree(file.parent / "images", lab.root / "images", dirs_exist_ok=True)
     opened = open_file(page, lab, file.name, timeout=240)
-    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     indexes = page.evaluate(_WIDGETS)
     assert len(indexes) == CHOSEN[number]
     for index in indexes:

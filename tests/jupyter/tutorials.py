@@ -332,7 +332,7 @@ def follow(page: Any, lab: Any, number: str, images: Path | None = None) -> None
     shutil.copy(file, lab.root / file.name)
     shutil.copytree(IMAGES, lab.root / IMAGES.name, dirs_exist_ok=True)
     opened = open_file(page, lab, file.name, run=False)
-    page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     opened.run("import os; os.environ['NO_MOUSE'] = '0'; os.environ['TF_ENABLE_ONEDNN_OPTS'] = '0'")
     shown, left = -1, list(steps)
     for index, cell in enumerate(nbformat.read(file, as_version=4).cells):
