@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ _CHROMIUM = [
 ]
 #: What JupyterLab and Notebook 7 are started for: once, as it all stays with one worker.
 _IN_LAB = ("tests/jupyter/",)
+_SIZE, _TIMEOUT = {"width": 1400, "height": 900}, 120_000
 _BROWSER_FIXTURES = {"browser", "page", "lab", "notebook7"}
 _HERE = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:", "about:")
 # Notebook 7 logs this by itself, with no settings and no widget.
@@ -229,11 +230,57 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Iterator[Tab]:
+    """The page of a file of tests."""
+    tab = Tab(browser)
+    yield tab
+    tab.close()
+
+
 @pytest.fixture
-def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A fresh page that reaches this machine only; see `checked`."""
+def page(tab: Tab, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The page of a file of tests, which reaches this machine only; see `checked`."""
+    page = tab.opened()
+    try:
+        with checked(page, request.node):
+            yield page
+    finally:
+        if request.node.stash.get(_FAILED, True):
+            tab.close()
+
+
+@pytest.fixture
+def fresh_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A page of this test alone."""
     with new_page(browser) as page, checked(page, request.node):
         yield page
+
+
+class Tab:
+    """A page that the tests of a file share, since a new one takes longer than most of them.
+
+    Args:
+        browser: the browser.
+    """
+
+    def __init__(self, browser: Any) -> None:
+        self._browser, self._stack, self._page = browser, ExitStack(), None
+
+    def opened(self) -> Any:
+        """Returns the page, with the size, the media and the pointer of a new one."""
+        if self._page is None:
+            self._page = self._stack.enter_context(new_page(self._browser))
+        self._page.set_viewport_size(_SIZE)
+        self._page.set_default_timeout(_TIMEOUT)
+        self._page.emulate_media(color_scheme="light", reduced_motion="reduce", forced_colors="none")
+        self._page.mouse.move(0, 0)
+        return self._page
+
+    def close(self) -> None:
+        """Closes the page; the next test gets a new one."""
+        self._stack.close()
+        self._page = None
 
 
 @contextmanager
@@ -242,8 +289,8 @@ def new_page(browser: Any) -> Iterator[Any]:
 
     `page.errors` and `page.blocked` collect errors and requests elsewhere; a test that means them empties the list.
     """
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
-    context.set_default_timeout(120_000)
+    context = browser.new_context(viewport=_SIZE, reduced_motion="reduce")
+    context.set_default_timeout(_TIMEOUT)
     page = context.new_page()
     page.errors, page.blocked = [], []
 

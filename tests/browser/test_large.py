@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import graphsurgeon as gs
 from tests.browser.hands import Traffic, painted, said, shot
 from tests.tf2 import tf1
 from tests.until import until
 from tests.widget.page import WidgetPage
+
+pytestmark = pytest.mark.deep
 
 
 def test_a_picture_to_click_and_silent_looking(page: Any, corpus: Any) -> None:

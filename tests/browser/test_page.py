@@ -124,6 +124,7 @@ def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
         assert answer["ok"], answer
 
 
+@pytest.mark.deep
 def test_the_largest_graph_fits_in_a_page_and_opens(shows, corpus):
     ed = gs.open(corpus.path(LARGEST))
     text = ed.to_html()

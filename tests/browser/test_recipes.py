@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -184,6 +185,7 @@ def walk(page: Any, typed: dict[str, dict[str, str]]) -> dict[str, list[str]]:
     return outcome
 
 
+@pytest.mark.deep
 def test_each_entry_of_the_menu_is_done_or_says_why_not(page: Any, notebook: Any) -> None:
     notebook.gs, notebook.ed = gs, gs.open(trained())
     WidgetPage(page, notebook.ed.screen)
@@ -200,6 +202,7 @@ def test_each_entry_of_the_menu_is_done_or_says_why_not(page: Any, notebook: Any
     }  # fmt: skip
 
 
+@pytest.mark.deep
 def test_what_a_detector_begins_and_ends_with_is_cut_and_its_averages_are_read(page: Any, notebook: Any) -> None:
     notebook.gs, notebook.ed = gs, gs.open(detector())
     WidgetPage(page, notebook.ed.screen)

@@ -152,8 +152,7 @@ ROOM = """() => {
 
 def test_the_widget_fills_the_window_and_keeps_the_height_that_was_chosen(page: Any) -> None:
     page.set_viewport_size({"width": 1900, "height": 1000})
-    screen = towers().screen
-    WidgetPage(page, screen)
+    WidgetPage(page, towers().screen)
     painted(page)
     room = page.evaluate(ROOM)
     assert room["canvas"] >= 0.6
@@ -173,7 +172,7 @@ def test_the_widget_fills_the_window_and_keeps_the_height_that_was_chosen(page: 
         page.keyboard.press("ArrowUp")
     lower = page.evaluate(ROOM)["height"]
     assert lower < room["height"] - 0.1
-    WidgetPage(page, screen)
+    page.evaluate("() => { close(); again(host); }")
     painted(page)
     assert page.evaluate(ROOM)["height"] == pytest.approx(lower, abs=0.01)
 

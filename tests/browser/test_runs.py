@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import graphsurgeon as gs
@@ -169,6 +170,7 @@ def save_stranger() -> None:
         tf1.saved_model.simple_save(session, "stranger", {"x": x}, {"y": y})
 
 
+@pytest.mark.deep
 def test_a_stranger_s_graph_is_run_when_somebody_says_so(page: Any, notebook: Any) -> None:
     save_stranger()
     ed = gs.open("stranger")

@@ -69,12 +69,12 @@ def test_notebook_7_with_keys_alone(page: Any, notebook7: Any) -> None:
 
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     saved = json.loads((notebook7.root / notebook.name).read_text())
-    data = saved["cells"][1]["outputs"][0]["data"]
+    data, view = (output["data"] for output in saved["cells"][1]["outputs"])
     assert "".join(data["text/html"]).startswith("<img ")
     assert "data:image/svg+xml;base64," in "".join(data["text/html"])
     assert "".join(data["image/svg+xml"]).startswith("<svg ")
     assert "".join(data["text/plain"]).startswith("graph: ")
-    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "application/vnd.jupyter.widget-view+json" in view
     notebook.close()
 
 
