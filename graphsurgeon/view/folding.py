@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.graph import Graph, Ints
+from ..graph.traversal import joined_parts
 from ..words import counted
 from .blocks import MANY, blocks
 from .helpers import behind
@@ -153,10 +154,13 @@ def _with_series(
     if not groups:
         return items, edges
     ahead, back = neighbours(edges, len(items)), neighbours(edges, len(items), back=True)
+    loop = joined_parts(edges[:, 0], edges[:, 1], len(items), "strong") if len(edges) else np.arange(len(items))
     folds = []
     for name, members in groups:
         places = [place for _, place in members]
-        if _reach(set(places), ahead) & _reach(set(places), back):
+        between = _reach(set(places), ahead) & _reach(set(places), back)
+        circle = {*loop[places].tolist(), *loop[list(between)].tolist()}
+        if between and not (len(circle) == 1 and items[places[0]].kind == "scope"):
             continue  # others lie between its members: folded, it would hide which way things go
         pattern = f"[{ranges([n for n, _ in members])}]".join(name.rsplit("[]", 1))
         tail = "/" if items[places[0]].kind in ("scope", "block") else ""

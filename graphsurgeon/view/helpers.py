@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph, Ints, Mask
+from ..graph.traversal import joined_parts
 from ..graph.variables import ASKING_TYPES
 
 Counts = NDArray[np.intp]
 
 KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops",
-         "training ops", "hidden ops", "orphans")  # fmt: skip
+         "queue ops", "training ops", "hidden ops", "orphans")  # fmt: skip
 """What an op is hidden as; the number in `Helpers.kind` is the place in this list."""
-CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, TRAINING, HIDDEN, ORPHAN = range(1, 11)
+CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, QUEUE, TRAINING, HIDDEN, ORPHAN = range(1, 12)
 
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
 """Op types that hold a variable."""
@@ -36,12 +37,16 @@ _HANDLED = re.compile(
     r"(Assign\w*|Destroy)(Variable|Resource)Op|Resource(Apply|Gather|Scatter)\w*"
     r"|VarIsInitializedOp|VariableShape"
 )
+_QUEUES = re.compile(
+    r"((FIFO|PaddingFIFO|Priority|RandomShuffle)Queue|Queue(Close|Dequeue|Enqueue|IsClosed|Size)\w*)(V2)?"
+)
+_TOKENS = re.compile(r"Fill|Cast|Identity|Pack|Range|ReadVariableOp|Reshape|Assign(Add|Sub)?(VariableOp)?")
 _DT_RESOURCE = 20
 _MOST_INSIDE = 64  # a variable's scope of more ops than this is a scope of its own
 
 SERVES = re.compile(
     r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*|train(ing)?|save|restore"
-    r"|report_\w+|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
+    r"|report_\w+|sync_replicas|adam\w*|rmsprop|momentum|sgd|adagrad|adadelta|ftrl|gradientdescent|global_step|assert\w*"
     r"|exponentialmovingaverage|clip\w*|regulari[sz]\w+"
 )
 """Names of scopes that train, save or check a model."""
@@ -138,6 +143,8 @@ class Helpers:
         _savers(graph, graph.typed(_SAVERS), kind)
         _given(graph, graph.typed(["Assign", "AssignVariableOp"]), consumers, kind)
         _initialisers(kind, makers, readers, consumers, ~graph.typed(_NEVER))
+        _leftovers(graph, checks, kind)
+        _queues(graph, kind)
         return cls(kind, thing)
 
 
@@ -237,6 +244,34 @@ def _savers(graph: Graph, savers: Mask, kind: NDArray[np.int8]) -> None:
         if home > 0:
             inside = graph.scope_mask(scopes.names[home])
             kind[inside & (kind != VARIABLE)] = SAVING
+
+
+def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
+    """Hides queues that workers only wait at: no drawn op computes with the numbers in them."""
+    queues = graph.typed(k for k in graph.kinds[0] if _QUEUES.fullmatch(k))
+    if not queues.any():
+        return
+    makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
+    within = drawn[makers] & drawn[readers]
+    part = joined_parts(makers[within], readers[within], graph.size)
+    waited = np.zeros(graph.size, np.bool_)
+    waited[part[queues & drawn]] = True
+    waited[part[drawn & ~queues & ~graph.typed(k for k in graph.kinds[0] if _TOKENS.fullmatch(k))]] = False
+    kind[drawn & waited[part]] = QUEUE
+
+
+def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
+    """Hides the rest of a cond that initialises a variable: ops that nothing reads, and that read variables only."""
+    makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
+    within = (drawn | asking)[makers] & drawn[readers]  # all that depends on one question is one part
+    part = joined_parts(makers[within], readers[within], graph.size)
+    enters, leaves = drawn[readers] & ~drawn[makers], drawn[makers] & ~drawn[readers]
+    known = np.isin(kind, (CONSTANT, VARIABLE, INITIALISER))
+    serves = np.zeros(graph.size, np.bool_)
+    serves[part[makers[leaves & (kind[readers] == INITIALISER)]]] = True
+    serves[part[readers[enters & ~known[makers]]]] = False
+    serves[part[makers[leaves & ~known[readers]]]] = False
+    kind[drawn & serves[part]] = INITIALISER
 
 
 def _initialisers(kind: NDArray[np.int8], makers: Ints, readers: Ints, consumers: Counts, may: Mask) -> None:

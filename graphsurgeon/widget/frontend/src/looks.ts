@@ -20,7 +20,7 @@ const COLOURS: [ColourBy, string][] = [
   ["structure", "Repeated structure"],
 ];
 /** What Python knows as helpers: only these can be called back by kind. */
-const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops", "orphans"];
+const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops", "queue ops", "orphans"];
 const DEPTHS = [1, 2, 3],
   MOST = 400,
   USUAL = 200;
