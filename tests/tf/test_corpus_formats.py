@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from graphsurgeon.errors import PlanError
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_ids, one_of_a_kind
 from tests.fresh import process
 from tests.tf.test_corpus import has_golden, opened
 
@@ -146,10 +146,10 @@ LOST = {("tf_g2m_graph_gradient_def", "saved_model_tf2"): "of TF2 has no place f
 SMALL = corpus_ids(lambda item: has_golden(item) and (item["n_ops"] or 0) <= 60)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_small_graphs_in_all_formats(corpus, part, tmp_path):
-    """Half of them in one process; `make corpus` takes all graphs."""
-    wrong, refused = faults(corpus, SMALL[part::2], tmp_path)
+@pytest.mark.parametrize("ids", [one_of_a_kind(SMALL, 6), pytest.param(SMALL, marks=pytest.mark.deep)])
+def test_small_graphs_in_all_formats(corpus, ids, tmp_path):
+    """`make corpus` takes all graphs."""
+    wrong, refused = faults(corpus, ids, tmp_path)
     assert wrong == []
     texts = {(id, format): text for id, formats in refused.items() for format, text in formats.items()}
     found = {where: text for where, text in texts.items() if where in LOST or "what was written" in text}

@@ -44,6 +44,7 @@ def long():
     return chain("Tanh", "Neg")
 
 
+@pytest.mark.deep
 def test_a_chain_is_copied_from_its_end_and_runs(long):
     graph = long
     limit = sys.getrecursionlimit()
@@ -69,6 +70,7 @@ def test_the_2016_copier_has_no_recursion_limit(long):
     assert into.get_operation_by_name("deep/op0").type == "AddV2"
 
 
+@pytest.mark.deep
 def test_what_the_optimiser_would_crash_or_hang_on_is_said_before():
     for kinds, outcome in ((("Identity",), "would end the process"), (("Neg",), "may take minutes")):
         source, into = gs.open(chain(*kinds, depth=30_000)), gs.open(tf.Graph())

@@ -15,6 +15,7 @@ from tests.tf.fuzzing import results
 COUNT = 150
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("group", ["own", pytest.param("real", marks=pytest.mark.corpus), "zoo", "saved", "generated"])
 def test_no_spoilt_file_does_harm(group):
     if group == "real":

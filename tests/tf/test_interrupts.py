@@ -14,6 +14,7 @@ from graphsurgeon.tf.run import progress
 from graphsurgeon.tf.values import file_values as values
 from tests.graphs import KINDS, model, put
 from tests.stress.interrupts import WORKS, Bench, interrupted, signalled_at
+from tests.tiers import share
 
 tf1 = tf.compat.v1
 
@@ -77,7 +78,8 @@ def source():
     return block, calls[0]
 
 
-@pytest.mark.parametrize("percent", range(5, 100, 10))
+@pytest.mark.scaled
+@pytest.mark.parametrize("percent", share(range(5, 100, 10)))
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # objects of TensorFlow, half made
 def test_a_signal_in_the_middle_of_a_large_copy(source, percent):
     block, calls = source
