@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,19 +22,22 @@ from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.functions import BRANCHING, CALLS
 from .graph.graph import Graph, TensorInfo
-from .graph.names import op_name, outer_name, renamed_again, renamed_end, tensor_name
+from .graph.names import op_name, outer_name, placeholder_name, renamed_again, renamed_end, tensor_name
 from .graph.noted import Watch
 from .graph.opened import Opened
+from .graph.ordering import lost_writes
 from .graph.selection import Selection, select
 from .graph.trace import Trace
 from .graph.traversal import backward, forward
-from .graph.variables import FEED_TYPES, VARIABLE_TYPES
+from .graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES
 from .isolated import isolated_trace
 from .plan.plan import Plan
 from .plan.subject import Subject
 from .words import few
 
 _TABLE = "HashTable"
+#: Ops whose only output is fed: they are run. An op that computes a tensor which is fed is not run for it.
+_FED = PLACEHOLDER_TYPES | {"_Arg"}
 #: These hand on what they get; where they wait for nothing else, their numbers are those of what they get.
 _HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
 _BATCH_MOMENTS = 3  # The first output of FusedBatchNorm that only its gradient reads.
@@ -190,8 +193,10 @@ def _needed(editor: Subject, wanted: Sequence[str], fed: Iterable[str]) -> Selec
     graph = editor.snapshot
     start = graph.mask(graph.index[name.partition(":")[0]] for name in wanted)
     ends = [graph.tensor(name) for name in fed]
-    inside = frozenset(end for end in ends if graph.types[end[0]] not in FEED_TYPES)
+    inside = frozenset(end for end in ends if graph.types[end[0]] not in _FED)
     mask = backward(graph, start, inside)
+    if lost_writes(graph, mask):  # a session runs the op of a tensor that is fed if others wait for it
+        mask = backward(graph, start | graph.mask(op for op, _ in inside), inside)
     return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
 
 
@@ -243,11 +248,12 @@ def _run(
 
     within, whole = needed.graph, needed
     needed, wanted, lacking = _with_kernels(needed, wanted)
-    stand_ins = {name: _stand_in(name) for name in fed if not needed.mask[within.tensor(name)[0]]}
+    aside = [name for name in fed if not needed.mask[within.tensor(name)[0]]]
+    stand_ins = {name: _stand_in(name, within.index) for name in aside}
     scratch, base, shown = _copied(editor, needed, wanted, stand_ins, how)
     names = {name: scratch.outputs.get(name, name) for name in wanted}
-    fed = {stand_ins.get(name, name): value for name, value in fed.items()}
-    fed = {name: value for name, value in fed.items() if name.partition(":")[0] in base.index}
+    feeds = {name: value for name, value in fed.items() if op_name(stand_ins.get(name, name)) in base.index}
+    fed = {stand_ins.get(name, name): value for name, value in feeds.items()}
     same, untold = _unprobed(base)
     if how.ops is not None:
         _leave_out(how.ops, within, base, same, untold)
@@ -286,8 +292,9 @@ def _run(
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
     stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)
     untold |= ran.untold
+    same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
     shown = replace(shown, title=editor.snapshot.title)
-    return Trace(shown, notes, ran.costs, results, dict(fed), same, stopped, untold, _added(within, base))
+    return Trace(shown, notes, ran.costs, results, feeds, same, stopped, untold, _added(within, base))
 
 
 def _leave_out(chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], untold: dict[str, str]) -> None:
@@ -349,10 +356,10 @@ def _with_kernels(needed: Selection, wanted: Sequence[str]) -> tuple[Selection, 
     return needed - gone, left, said
 
 
-def _stand_in(tensor: str) -> str:
+def _stand_in(tensor: str, names: Container[str]) -> str:
     """The placeholder for a tensor that is fed, though an op computes it."""
     op, _, port = tensor.partition(":")
-    return f"{op}:0" if port == "0" else f"{op}_{port}:0"
+    return f"{op}:0" if port == "0" else f"{placeholder_name(op, int(port), names)}:0"
 
 
 def _scratch(

@@ -120,24 +120,41 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
     if not cuts:
         return ancestry
     rows = graph.data.rows
-    keep = kept_edges(graph, cuts)
-    assert keep is not None
-    first = np.zeros(graph.size, np.bool_)
     unused = []
     for op, port in inputs:
         readers = rows[(graph.data.node == op) & (graph.data.port == port)]
-        readers = readers[ancestry[readers]]
-        first[readers] = True
-        if not len(readers) and (op, port) not in through:
+        if not ancestry[readers].any() and (op, port) not in through:
             unused.append(f"{graph.names[op]}:{port}")
     _refuse_unconnected(graph, unused, outputs, asked)
-    core = forward(graph, first, control=False, within=ancestry)
-    fed_sources = ancestry & graph.typed(FEED_TYPES) & ~_held(graph)
-    fed = forward(graph, fed_sources, control=False, within=ancestry)
-    inside = ancestry & (core | ~fed)
-    # An output that stands on a leak alone is still wanted: keep it, its own inputs become the leaks.
+    core, fed = from_inputs(graph, cuts, ancestry), fed_from(graph, ancestry)
+    # An output that is computed from a leak alone is still wanted: keep it, its own inputs become the leaks.
     # What only a leak needs, as the weights of a layer above it, stays outside with it.
-    return backward(graph, core | wanted, cuts, within=inside | wanted, waits=waits)
+    return backward(graph, core | wanted, cuts, within=ancestry & (core | ~fed) | wanted, waits=waits)
+
+
+def from_inputs(graph: Graph, cuts: frozenset[Tensor], among: Mask) -> Mask:
+    """Returns the ops that compute something from tensors that are fed.
+
+    Args:
+        graph: the snapshot.
+        cuts: the tensors.
+        among: only these ops.
+    """
+    keep = kept_edges(graph, cuts)
+    first = graph.mask([]) if keep is None else graph.mask(graph.data.rows[~keep]) & among
+    return forward(graph, first, control=False, within=among)
+
+
+def fed_from(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
+    """Returns the ops that compute something from a feed that is among them, such as a placeholder or a queue.
+
+    Args:
+        graph: the snapshot.
+        among: only these ops.
+        feeds: count only feeds among these.
+    """
+    sources = among & graph.typed(FEED_TYPES) & ~_held(graph)
+    return forward(graph, sources if feeds is None else sources & feeds, control=False, within=among)
 
 
 def _held(graph: Graph) -> Mask:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from .frames import order
 from .graph import Graph
+from .names import op_name
 from .noted import Noted
 from .rewired import TURNING
 from .traversal import shortest
@@ -106,7 +107,7 @@ class _Search:
             self.at[self.graph.tensor(name)] = {note.rounds: note for note in held}
         for name, origin in handed_on.items():
             source = self.graph.tensor(origin)
-            if source in self.at:
+            if source in self.at and op_name(name) in self.graph.index:  # the op of a tensor that is fed may not run
                 self.at[self.graph.tensor(name)] = self.at[source]
 
     def found(self) -> FirstBad | None:

@@ -98,7 +98,7 @@ class Trace:
         """
         name = tensor_name(getattr(tensor, "name", tensor))
         asked = f"trace[{name!r}]"
-        if name not in self.untold:
+        if name not in self.untold and name not in self.same:
             self.graph.tensor(name, asked)
         source = self._source(name)
         if source in self.by_tensor:

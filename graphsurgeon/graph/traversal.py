@@ -63,7 +63,8 @@ def backward(
     Args:
         graph: the snapshot to walk.
         start: mask of the ops to start from.
-        cuts: tensors (op, output) at which the walk stops: edges that carry them are not followed.
+        cuts: tensors (op, output) at which the walk stops: edges that carry them are not followed. They are fed, so
+            an op that waits for the op of one waits for nothing.
         control: follow control inputs too.
         within: walk only through these ops.
         waits: follow only these control edges.
@@ -75,6 +76,9 @@ def backward(
     """
     if not cuts and within is None:
         return _walk(graph.needed if control else graph.data, start)
+    if cuts and control:
+        there = ~np.isin(graph.control.node, [op for op, _ in cuts])
+        waits = there if waits is None else waits & there
     row, col = followed(graph, kept_edges(graph, cuts), control, within, waits)
     return reached(row, col, start)
 

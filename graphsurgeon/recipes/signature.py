@@ -9,7 +9,7 @@ from typing import Any
 from ..editor import Editor
 from ..errors import PlanError
 from ..graph.names import tensor_name
-from ..graph.traversal import backward
+from ..graph.ordering import required
 from ..plan.plan import Plan
 from ..words import few
 from .parts import block, keys_of, part, placeholders
@@ -91,7 +91,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in wanted])
-    needed = backward(graph, last, frozenset(starts))
+    needed = required(graph, last, frozenset(starts))
     chosen = block(graph, needed, starts, wanted)
     lost = [graph.names[op] for op in chosen.numbers if graph.types[op] == "Placeholder"]
     lost = [name for name in lost if f"{name}:0" not in [*fed, *own]]

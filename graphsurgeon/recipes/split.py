@@ -10,8 +10,9 @@ import numpy as np
 from ..editor import Editor
 from ..graph.boundary import entering
 from ..graph.graph import Mask
+from ..graph.ordering import refuse_lost_writes, required
 from ..graph.selection import Selection
-from ..graph.traversal import backward, forward
+from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
 from ..words import few
 from .parts import Part, block, keys_of, part, placeholders
@@ -96,17 +97,18 @@ def _sides(
     graph = found.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed))
     behind = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
-    first = backward(graph, graph.mask([op for op, _ in at]), frozenset(ends))
+    first = required(graph, graph.mask([op for op, _ in at]), frozenset(ends))
     late = [name for name in wanted if behind[op := graph.tensor(name)[0]] and not first[op]]
     if not late:
         wrong = f"none of the outputs {few(map(repr, wanted))} is computed from {few(map(repr, cuts))}"
         raise found.refused(wrong, "Name a tensor between the inputs and the outputs")
     early = [name for name in wanted if name not in late]
-    first |= backward(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
+    first |= required(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
     fed_here = graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends])
     computed = first & ~graph.typed(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
     last = graph.mask([graph.tensor(name)[0] for name in late])
-    second = backward(graph, last, frozenset([*at, *ends]), within=~computed)
+    second = required(graph, last, frozenset([*at, *ends]), within=~computed)
+    refuse_lost_writes(graph, second, at, found.asked, key="at")
     read = entering(graph, second, frozenset(at))
     unused = [name for name, one in zip(cuts, at, strict=True) if one not in read]
     if unused:

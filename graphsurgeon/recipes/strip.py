@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import PlanError
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
+from ..graph.ordering import refuse_lost_writes, required
 from ..graph.traversal import backward, end_of, met_from
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.closure import variable_ops, variable_parts
@@ -221,21 +222,22 @@ def _needed(found: Subject, wanted: Iterable[str], fed: Iterable[str]) -> Mask:
     """A mask of the ops that some tensors need, from those that are fed on."""
     graph = found.graph
     ends = graph.mask(graph.index[name.partition(":")[0]] for name in wanted if name not in fed)
-    return backward(graph, ends, frozenset(map(graph.tensor, fed)))
+    return required(graph, ends, frozenset(map(graph.tensor, fed)))
 
 
 def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan:
     plan, graph = found.plan, found.graph
     needed = _needed(found, wanted, fed)
+    refuse_lost_writes(graph, needed, map(graph.tensor, fed), found.asked)
     for name in fed:
-        op, port = graph.tensor(name)
+        op, _ = graph.tensor(name)
         if graph.types[op] == "Placeholder":
             continue
         if needed[op]:
-            read = [at for reader, at in graph.consumers.ends(op) if needed[reader]]
-            other = next(f"{graph.names[op]}:{at}" for at in read if at != port)
+            read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed[reader]]
+            other = next(one for one in [*read, *wanted] if one.startswith(f"{graph.names[op]}:") and one not in fed)
             wrong = f"{name!r} is to be fed, and the outputs need {other!r} of the same op"
-            raise found.refused(wrong, f"Feed that too: inputs={[name, other]!r}")
+            raise found.refused(wrong, f"Feed that too: inputs={[*fed, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
     kept = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
     gone = ~_held(found, needed | graph.mask(sorted(kept)), fed)
@@ -263,7 +265,7 @@ def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
                 held[[graph.index[name] for name in names if name in graph.index]] = True
         for op, run in starts.items():  # what is run first, where it fills one of these tables
             held[op] |= bool((held & fills & run).any())
-        wider = backward(graph, held, cuts)
+        wider = required(graph, held, cuts)
         if (wider == needed).all():
             return wider
         held, needed = wider.copy(), wider

@@ -113,9 +113,12 @@ def test_what_changes_in_one_half_and_is_read_in_the_other_is_named():
             tf.multiply(seen, steps.read_value(), name="y")
     said = refusal(gs.PlanError, gs.recipes.split_at, gs.open(graph), "seen:0", "y:0")
     assert said == (
-        "split_at(): the halves give other numbers for 'y:0' than the whole; in both of them is 'steps'.\n"
-        "What changes while the model runs can be in one half only: split elsewhere."
+        "split_at(): 'Read/ReadVariableOp:0' reads 'steps' after 'AssignAddVariableOp' writes to it, "
+        "which would not run.\nType at=['seen:0', 'Read/ReadVariableOp:0']."
     )
+    ed = gs.open(graph)
+    halves = gs.recipes.split_at(ed, ["seen:0", "Read/ReadVariableOp:0"], "y:0")
+    assert "steps" not in halves.second.snapshot.index
 
 
 def test_a_loop_is_not_cut():

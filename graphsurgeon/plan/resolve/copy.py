@@ -11,6 +11,7 @@ from ...graph.boundary import Tensor, control_entering, entering
 from ...graph.contexts import constant_entry, entries_alone, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
+from ...graph.ordering import LostWrite, lost_writes
 from ...words import counted, few
 from ..check import (
     array_faults,
@@ -70,6 +71,7 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     ):
         if edges:
             said.append(f"{counted(len(edges), 'control inputs')} on {on} left out: {few(edges)}")
+    said += map(str, control.lost)
     return Delta(copies=[copied], joins=_joins(copied, chosen.mask), warnings=said)
 
 
@@ -225,6 +227,7 @@ class _Control:
         released: edges on what sets frozen or replaced variables, in words.
         looping: edges that hold an op in a loop that is not copied.
         faults: edges that must not be dropped.
+        lost: reads that are ordered after a write which does not run with the copy.
     """
 
     kept: dict[int, str]
@@ -232,12 +235,14 @@ class _Control:
     released: list[str]
     looping: list[str]
     faults: list[Fault]
+    lost: list[LostWrite]
 
 
 def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, same: bool) -> _Control:
     graph, closure = step.selection.graph, chosen.closure
     kept, dropped, released, looping = dict[int, str](), list[tuple[str, str]](), list[str](), list[str]()
-    loop = loops_of(graph)
+    original = list[tuple[int, int]]()
+    loop, lost = loops_of(graph), list[tuple[int, int]]()
     # What waits for an op waits for its replacement.
     follows = {op: name for (op, _), (name, _) in entry.external.items()}
     for inside, outside in control_entering(graph, chosen.mask):
@@ -250,13 +255,17 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
             looping.append(f"{graph.names[inside]} after {graph.names[outside]}")
         elif outside in follows and step.control != "drop":
             kept[outside] = follows[outside]
+            lost.append((inside, outside))
         elif step.control == "keep" and same:
             about, name = graph.unfolded, graph.names[outside]
             kept[outside] = bench.names[outside if about is None else about.graph.index[about.call_of(name)]]
+            original.append((inside, outside))
         else:
             dropped.append((graph.names[inside], graph.names[outside]))
-    refused = bool(dropped) and step.control != "drop"
-    return _Control(kept, dropped, released, looping, [control_fault(step, dropped)] if refused else [])
+            lost.append((inside, outside))
+    faults = [control_fault(step, dropped)] if dropped and step.control != "drop" else []
+    own = [one for one in lost_writes(graph, chosen.mask, original) if chosen.mask[graph.index[one.holder]]]
+    return _Control(kept, dropped, released, looping, faults, [*lost_writes(graph, chosen.mask, lost), *own])
 
 
 def _names(step: CopyStep, bench: Workbench, chosen: _Chosen) -> tuple[list[str], str]:

@@ -18,6 +18,7 @@ from ...graph.boundary import Tensor, region
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name, tensor_name
+from ...graph.ordering import refuse_lost_writes, required
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
@@ -309,15 +310,12 @@ def part_of(
     along = [base.find(op_name(op), asked) for op in (also if _several(also) else [also])]
     goals = base.mask([*(op for op, port in ends if (op, port) not in cuts), *along])
     within = ~base.mask(base.find(name, asked) for name in without)
-    mask = backward(base, goals, cuts, within=within)
+    mask = required(base, goals, cuts, within)
     variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
     tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
-    mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)}, within=within)
+    refuse_lost_writes(base, mask | ~within, list(map(base.tensor, inputs.values())), asked)
+    mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)}, within=mask)
     mask[[*variables, *tables]] = False
-    for op, port in cuts:
-        # An input that only an order of running asks for is there before the function starts.
-        if port == 0 and base.types[op] in FEED_TYPES:
-            mask[op] = False
     refuse_unknown(base, mask, asked)
     _refuse_live(base, mask, inputs, cuts, ends, asked)
     _refuse_assignments(base, mask, variables, asked)

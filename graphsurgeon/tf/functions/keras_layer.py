@@ -16,6 +16,7 @@ from ...errors import PlanError, warn
 from ...graph.graph import Graph, shape_text
 from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name, tensor_name
+from ...graph.ordering import required
 from ...graph.traversal import backward
 from ...graph.updates import ASSIGNING, updates
 from ...words import counted, few
@@ -246,7 +247,7 @@ class _Run:
         ends = [base.tensor(name, asked) for name in gives]
         cuts = frozenset(base.tensor(name, asked) for name in takes.values())
         goals = base.mask(op for op, port in ends if (op, port) not in cuts)
-        region = backward(base, goals, cuts)
+        region = required(base, goals, cuts)
         found = updates(base, region, cuts)
         shown = backward(base, goals, cuts, control=False)  # what an output shows always runs
         apart = [name for name in found.inside if not shown[base.index[name]]]

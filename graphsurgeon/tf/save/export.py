@@ -14,6 +14,7 @@ from ...errors import PlanError
 from ...graph.compatibility import Converted, Unconvertible
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
+from ...graph.ordering import refuse_lost_writes
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
@@ -108,6 +109,7 @@ def exported(
         gone = base.mask([base.index[name] for name in orphans if name in base.index])
         block = Selection(base, ~gone, Query("select"))
     refuse_unknown(base, block.mask, asked)
+    refuse_lost_writes(base, block.mask, map(base.tensor, inputs), asked)
     plan = Plan(Graph.of([], owner=object())).copy(
         block,
         to="",

@@ -1,0 +1,168 @@
+"""A part of a graph is the same everywhere: what its ops wait for, what they read after a write, and what is fed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from tests.graphs import tf1
+
+MID = np.float32([1.0, 2.0])
+
+
+def saved(ed: Any, path: Any, feeds: dict[str, Any], **how: Any) -> Any:
+    """Returns y of a part that is written and opened again."""
+    ed.save(path, inputs=list(feeds), outputs="y", **how)
+    part = gs.open(path)
+    names = {t.partition(":")[0]: t for t in [*part.inputs, *part.snapshot.names]}
+    fed = {part.inputs.get(names[name.partition(":")[0]], name): value for name, value in feeds.items()}
+    return part.session().run(next(iter(part.outputs.values()), "y:0"), fed)
+
+
+def served(ed: Any, path: Any, feeds: dict[str, Any], **how: Any) -> Any:
+    """Returns y of a part that is written as a folder and loaded by TensorFlow."""
+    ed.save(path, inputs={f"in{k}": name for k, name in enumerate(feeds)}, outputs={"y": "y"}, **how)
+    serve = tf.saved_model.load(str(path)).signatures["serving_default"]
+    return serve(**{f"in{k}": tf.constant(value) for k, value in enumerate(feeds.values())})["y"]
+
+
+def ran(part: Any, feeds: dict[str, Any]) -> Any:
+    return part.session().run("y:0", feeds)
+
+
+def applied(ed: Any, plan: Any, feeds: dict[str, Any]) -> Any:
+    ed.apply(plan)
+    return ran(ed, feeds)
+
+
+def copied(ed: Any, feeds: dict[str, Any]) -> Any:
+    dst = gs.open(tf.Graph())
+    block = ed.select(inputs=list(feeds), outputs="y")
+    return applied(dst, dst.plan().copy(block, unmapped="placeholder", control="drop", values=ed), feeds)
+
+
+#: Everything that cuts a part out of a graph, with what is fed: each returns y.
+CUTS: dict[str, Callable[[Any, Any, dict[str, Any]], Any]] = {
+    "save": lambda ed, path, feeds: saved(ed, path / "part.pb", feeds, freeze=True, values="initial"),
+    "save as a meta graph": lambda ed, path, feeds: saved(ed, path / "part.meta", feeds),
+    "save as a folder": lambda ed, path, feeds: served(ed, path / "one", feeds),
+    "save as a folder of TF2": lambda ed, path, feeds: served(ed, path / "two", feeds, format="saved_model_tf2"),
+    "function": lambda ed, path, feeds: ed.function(list(feeds), "y")(*feeds.values()),
+    "keras_layer": lambda ed, path, feeds: ed.keras_layer(list(feeds), "y")(list(feeds.values())),
+    "set_signature": lambda ed, path, feeds: ran(gs.recipes.set_signature(ed, "y", list(feeds)), feeds),
+    "split_at": lambda ed, path, feeds: ran(gs.recipes.split_at(ed, list(feeds), "y", verify=False)[1], feeds),
+    "strip_training": lambda ed, path, feeds: applied(ed, gs.recipes.strip_training(ed, "y", list(feeds)), feeds),
+    "for_inference": lambda ed, path, feeds: applied(ed, gs.recipes.for_inference(ed, "y", list(feeds)), feeds),
+}  # fmt: skip
+
+
+def session_of(build: Callable[[Any, Any, Any], Any]) -> Any:
+    """Returns a session of x -> mid, and of y, which is built from mid, a placeholder z and a variable v."""
+    with tf.Graph().as_default() as graph:
+        x, z = (tf1.placeholder(tf.float32, [2], name=name) for name in "xz")
+        v = tf1.get_variable("v", initializer=np.float32([5, 6]), use_resource=True)
+        build(x, z, v)
+        session = tf1.Session(graph=graph)
+        session.run(v.initializer)
+    return session
+
+
+def after(op: Any, make: Callable[[], Any]) -> Any:
+    with tf.control_dependencies([op]):
+        return make()
+
+
+def waits_for_mid(x, z, v):
+    mid = tf.multiply(x, 3.0, name="mid")
+    tf.add(mid, after(mid, lambda: tf.constant([10.0, 20.0])), name="y")
+
+
+def waits_above_mid(x, z, v):
+    mid = tf.multiply(x, 3.0, name="mid")
+    tf.add(mid, after(tf.exp(z), lambda: tf.constant([10.0, 20.0])), name="y")
+
+
+def comes_from_an_iterator(x, z, v):
+    pairs = tf.data.Dataset.from_tensors((tf.constant([1.0, 1.0]), tf.constant(2.0)))
+    mid, other = tf1.data.make_initializable_iterator(pairs).get_next(name="mid")
+    tf.add(mid, after(mid, lambda: tf.constant([10.0, 20.0])), name="y")
+    tf.identity(other, name="mid_1")
+
+
+def comes_second_from_an_iterator(x, z, v):
+    pairs = tf.data.Dataset.from_tensors((tf.constant(2.0), tf.constant([1.0, 1.0])))
+    other, mid = tf1.data.make_initializable_iterator(pairs).get_next(name="mid")
+    tf.add(mid, tf.constant([10.0, 20.0]), name="y")
+    tf.identity(other, name="mid_1")
+
+
+@pytest.mark.parametrize("how", [{}, {"memory": 1000}, {"isolated": True}, {"rounds": 1}])
+def test_what_is_fed_is_not_run_in_a_trace(how):
+    """The op has another output, and TensorFlow would stop at it: the iterator is not initialized."""
+    for build, name in ((comes_from_an_iterator, "mid:0"), (comes_second_from_an_iterator, "mid:1")):
+        ed = gs.open(session_of(build))
+        trace = ed.trace({name: MID}, "y", **how)
+        assert not trace.stopped
+        assert list(trace.feeds) == [name]
+        assert trace[name].sample.tolist() == [1.0, 2.0]
+        np.testing.assert_array_equal(trace.results["y:0"], [11.0, 22.0])
+        stopped = ed.trace({name: MID}, ["y", "mid_1"])
+        assert "has not been initialized" in stopped.stopped
+
+
+@pytest.mark.parametrize("door", CUTS)
+@pytest.mark.parametrize("build", [waits_for_mid, waits_above_mid, comes_from_an_iterator])
+def test_who_waits_for_what_is_not_in_the_part_waits_for_nothing(build, door, tmp_path):
+    np.testing.assert_array_equal(CUTS[door](gs.open(session_of(build)), tmp_path, {"mid:0": MID}), [11.0, 22.0])
+
+
+def writes_from_elsewhere(x, z, v):
+    mid = tf.multiply(x, 3.0, name="mid")
+    tf.add(mid, after(v.assign_add(z, name="write").op, lambda: v.read_value()), name="y")
+
+
+def writes_above_mid(x, z, v):
+    mid = after(v.assign_add(x, name="write").op, lambda: tf.multiply(x, 3.0, name="mid"))
+    tf.add(mid, after(mid, lambda: v.read_value()), name="y")
+
+
+@pytest.mark.parametrize("door", [door for door in CUTS if door != "save"])  # a frozen file holds no write
+@pytest.mark.parametrize("build", [writes_from_elsewhere, writes_above_mid])
+def test_no_part_reads_what_a_write_outside_of_it_would_have_set(build, door, tmp_path):
+    """A part is refused, and what the refusal proposes gives what the whole gives; or it has the write in it."""
+    session = session_of(build)
+    fed = {"mid:0": MID, "z:0": np.float32([100, 200]), "x:0": np.float32([3, 4])}
+    kept = ["y:0", "Read/ReadVariableOp:0"]
+    values = session.run(kept, fed)
+    fed |= dict(zip(kept, values, strict=True))
+    want = fed["y:0"]
+    with pytest.raises((gs.PlanError, tf.errors.InvalidArgumentError)) as caught:
+        CUTS[door](gs.open(session_of(build)), tmp_path, {"mid:0": MID})
+    if isinstance(caught.value, gs.PlanError):
+        more = ast.literal_eval(re.search(r"(?:inputs|at)=(\[.*?\])", caught.value.instead)[1])
+    else:
+        assert "must feed a value for placeholder tensor 'z'" in str(caught.value)
+        more = ["mid:0", "z:0"]
+    got = CUTS[door](gs.open(session_of(build)), tmp_path, {name: fed[name] for name in more})
+    np.testing.assert_array_equal(got, want)
+
+
+def test_a_copy_warns_of_a_read_without_its_write():
+    ed = gs.open(session_of(writes_from_elsewhere))
+    block = ed.select(inputs="mid", outputs="y")
+    for plan in (gs.open(tf.Graph()).plan().copy(block, control="drop", unmapped="placeholder", values=ed),
+                 ed.plan().copy(block, to="c", unmapped="keep", values=ed)):  # fmt: skip
+        assert plan.check() == ()
+        assert (
+            "Read/ReadVariableOp:0 reads v without what write writes to it before: that is left out"
+            in plan.effect.warnings
+        )
+    shared = ed.plan().copy(block, to="c", unmapped="keep", variables="share")
+    assert not any("left out" in one for one in shared.effect.warnings)
