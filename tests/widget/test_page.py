@@ -148,6 +148,63 @@ def test_zoomed_out_the_picture_fills_its_pane_and_a_frame_over_blank_canvas_sel
     assert selected(shown) == ["softmax2"]
 
 
+def test_a_frame_ends_at_the_edges_of_its_pane(widget_page):
+    shown = widget_page()
+    page, mouse = shown.page, shown.page.mouse
+    canvas = page.locator(".gs-pane-source .gs-canvas").bounding_box()
+    mouse.move(canvas["x"] + 4, canvas["y"] + canvas["height"] - 4)
+    mouse.down()
+    for x, y in [(2, 2), (canvas["x"] + canvas["width"] + 200, 2)]:  # over the outline; over the other pane
+        mouse.move(x, y, steps=3)
+        frame = page.locator(".gs-over-line").bounding_box()
+        for at, size in (("x", "width"), ("y", "height")):
+            assert canvas[at] - 4 <= frame[at]
+            assert frame[at] + frame[size] <= canvas[at] + canvas[size] + 4
+    mouse.up()
+
+
+def test_the_inspector_shows_the_name_of_an_op_whose_scopes_have_long_names(widget_page):
+    scope, name = "/".join(f"scope_{i}_{'s' * 60}" for i in range(3)), f"op_{'z' * 80}"
+    shown = widget_page(plain_screen([(f"{scope}/{name}", "Placeholder", [])], destination=None))
+    shown.page.set_viewport_size({"width": 1400, "height": 900})
+    shown.widget.simulate("select", names=[f"{scope}/{name}"])
+    leaf = shown.page.locator(".gs-inspect-title .gs-leaf")
+    leaf.wait_for()
+    assert leaf.text_content() == name
+    below = shown.page.locator(".gs-inspector button", has_text="Rename").bounding_box()
+    at = leaf.bounding_box()
+    assert leaf.evaluate("e => [e.scrollHeight - e.clientHeight, e.scrollWidth - e.clientWidth]") == [0, 0]
+    assert at["y"] + at["height"] <= below["y"] < 400
+    assert shown.page.locator(".gs-inspect-title").get_attribute("title") == f"{scope}/{name}"
+
+
+#: The controls whose ring of focus a part around them cuts off.
+CUT_RINGS = """() => [...document.querySelectorAll(".gs :is(button, input, select, [tabindex])")].filter(e => {
+  if (!e.checkVisibility() || e.closest("svg") || e.disabled) return false;
+  e.focus({preventScroll: true, focusVisible: true});
+  e.scrollIntoView({block: "nearest"});
+  const style = getComputedStyle(e), grow = parseFloat(style.outlineWidth) + parseFloat(style.outlineOffset);
+  const r = e.getBoundingClientRect();
+  for (let up = e.parentElement; style.outlineStyle !== "none" && up.tagName !== "MAIN"; up = up.parentElement) {
+    if (getComputedStyle(up).overflow === "visible" || r.height > up.clientHeight) continue;
+    const a = up.getBoundingClientRect(), x = a.x + up.clientLeft, y = a.y + up.clientTop;
+    const over = [x - r.left, y - r.top, r.right - x - up.clientWidth, r.bottom - y - up.clientHeight];
+    if (Math.max(...over) + grow > 0.5) return true;
+  }
+  return false;
+}).map(e => e.outerHTML.slice(0, 120))"""
+
+
+def test_no_ring_of_focus_is_cut_off(widget_page):
+    shown = widget_page(marked())
+    shown.item("images").click()
+    shown.settle()
+    shown.page.keyboard.press("Tab")
+    for tab in ("Boundary", "Mapping", "Steps", "Variables", "New ops"):
+        shown.page.get_by_role("tab", name=tab).click()
+        assert shown.page.evaluate(CUT_RINGS) == [], tab
+
+
 def camera(shown):
     """Where the source pane looks."""
     painted(shown.page)

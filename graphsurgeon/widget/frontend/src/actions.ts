@@ -128,7 +128,7 @@ export class Actions {
       now = new Set(this.p.model.get("selected"));
     this.p.store.select("source", now);
     if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
-    void this.inspect(this.p.panes.source);
+    void this.inspect(this.p.panes.source, true);
     // what Python selects is shown; its scene may come with the same message
     if (now.size && !this.p.cameras.returning) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
   }
@@ -178,7 +178,7 @@ export class Actions {
     void this.inspect(pane);
   }
 
-  /** Shows in the inspector what is selected; once more, after a change, what is gone is not missed. */
+  /** Shows the selection in the inspector. With `again`, no person selected it: a box that is gone is no error. */
   async inspect(pane: Pane, again = false): Promise<void> {
     const names = [...this.selected[pane.name]],
       name = names[0];
@@ -192,10 +192,12 @@ export class Actions {
     }
     this.p.inspector.marks = !this.unmarked(pane);
     this.p.inspector.waiting(name);
-    const args = { pane: pane.name, name },
-      details = again ? await this.p.api.call("details", args).catch(() => null) : await this.send("details", args);
-    if (again && !details && asked === this.#asked) this.p.inspector.nothing();
-    if (details && asked === this.#asked) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
+    const details = await this.p.api.call("details", { pane: pane.name, name }).catch((error: Refused) => error);
+    if (asked !== this.#asked) return;
+    if (details instanceof Error) {
+      this.p.inspector.nothing();
+      if (!again) this.p.status.say(details.message, "error");
+    } else if (details) this.p.inspector.show(name, details, !name.endsWith("/") && !name.startsWith("~"));
   }
 
   showEdge(pane: Pane, edge: Edge): void {

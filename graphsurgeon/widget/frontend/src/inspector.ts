@@ -82,7 +82,7 @@ export class Inspector {
     this.#shown = "";
     this.#scope = sharedScope(tensors.map(t => opOf(t.tensor)));
     this.#put(() => [
-      h("h3", { class: "gs-inspect-title" }, title),
+      h("h3", { class: "gs-inspect-title", title }, h("span", { class: "gs-leaf" }, title)),
       h("p", { class: "gs-doc gs-way" }, way),
       this.#list(
         "",
@@ -218,9 +218,9 @@ export class Inspector {
       { class: "gs-inspect-head" },
       h(
         "h3",
-        { class: "gs-inspect-title" },
+        { class: "gs-inspect-title", title: name },
         path && path !== name && !name.endsWith("/") ? h("span", { class: "gs-path" }, path) : null,
-        name.endsWith("/") ? name : leaf,
+        h("span", { class: "gs-leaf" }, name.endsWith("/") ? name : leaf),
       ),
       copy,
       this.events.editable() &&

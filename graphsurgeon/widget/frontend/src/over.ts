@@ -1,7 +1,7 @@
 // What is drawn over the whole widget while something is dragged: a line, a frame, and words at the pointer.
 import { fill, h, s } from "./dom";
 
-type Point = { clientX: number; clientY: number };
+export type Point = { clientX: number; clientY: number };
 
 export class Over {
   readonly #path = s("path", { class: "gs-over-line" });

@@ -1,6 +1,6 @@
 // The mouse on one pane: what a press, a drag and a click mean, by the tool in hand.
 import { focus, handled } from "./dom";
-import type { Over } from "./over";
+import type { Over, Point } from "./over";
 import { centre, opens, overlap } from "./places";
 import type { Drawing, Item } from "./scene";
 import type { Box, Edge, Group, Rect, Scene } from "./types";
@@ -118,7 +118,8 @@ export class Pointer {
   #frame(first: PointerEvent, mode: Mode, loop: boolean): Drag {
     const { pane, over } = this,
       points: [number, number][] = [[first.clientX, first.clientY]];
-    let last = first;
+    const { left, right, top, bottom } = pane.canvas.getBoundingClientRect();
+    let last: Point = first;
     const touched = (): Box[] => {
       const [a, b] = [pane.toScene(first.clientX, first.clientY), pane.toScene(last.clientX, last.clientY)];
       const r: Rect = { x: Math.min(a[0], b[0]), y: Math.min(a[1], b[1]), w: Math.abs(a[0] - b[0]), h: Math.abs(a[1] - b[1]) };
@@ -127,11 +128,12 @@ export class Pointer {
     };
     return {
       move: e => {
-        last = e;
+        // the frame ends at the edges of the pane: boxes out of sight are not selected
+        last = { clientX: Math.max(left, Math.min(right, e.clientX)), clientY: Math.max(top, Math.min(bottom, e.clientY)) };
         if (loop) {
-          points.push([e.clientX, e.clientY]);
+          points.push([last.clientX, last.clientY]);
           over.draw(points, "gs-loop", true);
-        } else over.frame(first, e);
+        } else over.frame(first, last);
         pane.drawing.touch(touched());
       },
       drop: () =>

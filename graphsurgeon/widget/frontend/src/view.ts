@@ -20,10 +20,17 @@ export class View {
   /** The first look: in the middle, so large that it fits across, between 65 % and full size. What would be smaller is seen
    * at full size, from its edge, or that of the largest scope, from which its beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
-    const all = around([...scene.boxes, ...scene.groups]) ?? whole(scene),
+    const edges = whole(scene),
+      all = around([...scene.boxes, ...scene.groups]) ?? edges,
       along = scene.direction === "LR",
-      k = Math.min(1, along ? (height - MARGIN) / all.h : (width - MARGIN) / all.w);
-    this.#centre(all, along, width, height, k < FIRST_LEAST ? 1 : k); // edges may swing far out at one side
+      fits = (r: Rect) => Math.min(1, along ? (height - MARGIN) / r.h : (width - MARGIN) / r.w),
+      // edges may swing far out at one side: they are in sight if the boxes can be read then
+      held = fits(edges) < FIRST_LEAST ? all : edges,
+      k = fits(held);
+    this.#centre(all, along, width, height, k < FIRST_LEAST ? 1 : k);
+    const [x, y] = this.toPane(held.x, held.y),
+      slide = (at: number, size: number, room: number) => Math.max(MARGIN / 2, Math.min(room - MARGIN / 2 - size * k, at)) - at;
+    if (k >= FIRST_LEAST) this.pan(along ? 0 : slide(x, held.w, width), along ? slide(y, held.h, height) : 0);
     const depth = (r: Rect) => centre(r)[along ? 0 : 1],
       least = Math.min(...scene.boxes.map(depth)),
       corner = (r: Rect) => ({ ...r, w: 0, h: 0 });

@@ -43,6 +43,26 @@ test("a selection that is refused is taken back and said", async () => {
   expect(host.querySelector(".gs-status-text")!.textContent).toBe("select: no. yes.");
 });
 
+test("details of what is not there any more are no error", async () => {
+  const text = () => host.querySelector(".gs-status-text")!.textContent;
+  model.put({ selected: ["a"] }); // an undo selects it, and the next one renames it
+  model.refuse("details", "there is nothing of that name");
+  await settled();
+  expect(text()).toBe("");
+  expect(host.querySelector(".gs-inspector")!.textContent).toContain("Select an op");
+  click(item("b"));
+  model.put({ selected: [] });
+  click(item("a"));
+  const asked = model.sent.filter(m => m.verb === "details");
+  const refused = { asked: "details", wrong: "there is nothing of that name", instead: "Select another" };
+  model.emit("msg:custom", { v: 1, id: asked.at(-2).id, ok: false, error: refused });
+  await settled();
+  expect(text()).toBe("");
+  model.emit("msg:custom", { v: 1, id: asked.at(-1).id, ok: false, error: refused });
+  await settled();
+  expect(text()).toBe("details: there is nothing of that name. Select another.");
+});
+
 test("i, o and Enter on what has the focus", () => {
   start({ scenes: { source: scene([box("a"), box("s/"), box("n", { outputs: 0 })]), destination: null } });
   item("a").focus();

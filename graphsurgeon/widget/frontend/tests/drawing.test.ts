@@ -153,7 +153,12 @@ test("the first view is full size, or as small as lets it fit across and be read
   expect([view.k, view.x]).toEqual([0.78, 10]);
   view.first({ ...s, w: 3000 }, 800, 600);
   expect(view.k).toBe(1);
-  view.first({ ...scene([box("x", { x: 100, w: 200 })]), w: 3000 }, 800, 600);
+  const swung = scene([box("x", { x: 100, w: 200 })]);
+  view.first({ ...swung, w: 1000 }, 800, 600);
+  expect([view.k, view.toPane(0, 0)[0], view.toPane(1000, 0)[0]], "edges at one side are in sight").toEqual([0.78, 10, 790]);
+  view.first({ ...swung, w: 700 }, 800, 600);
+  expect([view.k, view.toPane(700, 0)[0]], "boxes in the middle, as far as there is room").toEqual([1, 790]);
+  view.first({ ...swung, w: 3000 }, 800, 600);
   expect(view.toPane(100, 0)[0], "edges swing far out, the boxes stand in the middle").toBe(300);
 });
 
