@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-
 from ..errors import OpenError
+from .importing import tensorflow
 
 OLDEST = (2, 16)  # as in pyproject.toml: the first with Keras 3
 _MORE = (
@@ -21,7 +20,7 @@ def refuse_unsupported() -> None:
     """
     needed = f"tensorflow>={'.'.join(map(str, OLDEST))}"
     try:
-        version: str = importlib.import_module("tensorflow").__version__
+        version: str = tensorflow().__version__
     except ModuleNotFoundError as missing:
         if missing.name != "tensorflow":
             raise

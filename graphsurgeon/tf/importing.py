@@ -1,0 +1,116 @@
+"""Importing: the one import of TensorFlow, with a sign of life, and without the lines that it always writes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any
+
+STARTUP = "|".join((
+    r"^WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR$",
+    r"oneDNN custom operations are on\. You may see slightly different numerical results",
+    r"Could not find cuda drivers on your machine, GPU will not be used\.",
+    r"This TensorFlow binary is optimized to use available CPU instructions",
+    r"^To enable the following instructions: .* rebuild TensorFlow with the appropriate compiler flags\.$",
+    r"Unable to register cu(BLAS|DNN|FFT) factory: Attempting to register factory for plugin",
+    r"computation placer already registered\. Please check linkage",
+    r"TF-TRT Warning: Could not find TensorRT",
+))  # fmt: skip
+"""The lines that TensorFlow writes whenever it is imported, at every log level; a pattern of bytes and of text."""
+_FILTER = """
+import re, sys
+known, out = re.compile(sys.argv[1].encode()), sys.stdout.buffer
+for line in sys.stdin.buffer:
+    if not known.search(line.rstrip()):
+        out.write(line)
+        out.flush()
+"""
+_PATIENCE = 5.0  # seconds for the filter to end: a process that was started meanwhile may still write to it
+
+
+def tensorflow() -> ModuleType:
+    """Returns TensorFlow; the first call imports it, which takes some seconds.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    if "tensorflow" in sys.modules:
+        return importlib.import_module("tensorflow")
+    with shown("Importing TensorFlow …"), filtered():
+        return importlib.import_module("tensorflow")
+
+
+@contextmanager
+def shown(text: str) -> Iterator[None]:
+    """Shows a line in the output of the cell while a block runs; elsewhere than in a notebook, nothing.
+
+    The output stays, and is empty then: it counts for nothing where outputs are compared.
+
+    Args:
+        text: the line.
+    """
+    publish = _publisher()
+    if publish is None:
+        yield
+        return
+    where = {"display_id": f"graphsurgeon-{os.urandom(8).hex()}"}
+    # a reader of outputs that takes no updates sees an empty one from the first
+    publish(data={}, metadata={}, transient=where)
+    publish(data={"text/plain": text}, metadata={}, transient=where, update=True)
+    try:
+        yield
+    finally:
+        publish(data={}, metadata={}, transient=where, update=True)
+
+
+def _publisher() -> Any:
+    """Returns what publishes outputs of a cell; None if no cell of a notebook is run."""
+    ipython = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if ipython is not None else None
+    return shell.display_pub.publish if getattr(shell, "kernel", None) is not None else None
+
+
+@contextmanager
+def filtered() -> Iterator[None]:
+    """Takes the known start-up lines out of what a block writes to the standard error of the process.
+
+    A process of its own does it: it writes on while an import holds the interpreter, and if the interpreter dies.
+    With ``TF_CPP_MIN_LOG_LEVEL=0``, which asks for every line, all are written.
+    """
+    begun = _begun() if os.name == "posix" and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0" else None
+    if begun is None:
+        yield
+        return
+    process, saved = begun
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE)
+
+
+def _begun() -> tuple[subprocess.Popen[bytes], int] | None:
+    """Starts the filter in the place of standard error, and returns it with what that was; None if it cannot."""
+    try:
+        saved = os.dup(2)
+    except OSError:  # it is closed
+        return None
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _FILTER, STARTUP],
+            stdin=subprocess.PIPE, stdout=saved, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, ValueError):
+        os.close(saved)
+        return None
+    assert process.stdin is not None
+    with process.stdin as pipe:
+        os.dup2(pipe.fileno(), 2)
+    return process, saved
