@@ -16,6 +16,7 @@ class SurgeryError(Exception):
         asked: the request, with the names the caller typed in quotes.
         wrong: what is wrong with it.
         instead: what to type or do instead.
+        argument: the name of the argument that is wrong, so that a form can go to its field; empty: none, or several.
 
     A whole text alone makes an error too: what copies errors, as pickle and Keras do, makes them of their text.
 
@@ -24,8 +25,8 @@ class SurgeryError(Exception):
         "open('a.txt'): the file is empty.\nGive a GraphDef."
     """
 
-    def __init__(self, asked: str, wrong: str = "", instead: str = "") -> None:
-        self.asked, self.wrong, self.instead = asked, wrong, instead
+    def __init__(self, asked: str, wrong: str = "", instead: str = "", argument: str = "") -> None:
+        self.asked, self.wrong, self.instead, self.argument = asked, wrong, instead, argument
         super().__init__(f"{asked}: {_sentence(wrong)}\n{_sentence(instead)}" if wrong else asked)
 
 

@@ -138,8 +138,12 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
             constant_like(graph.info(*graph.tensor(tensor_name(tensor), f"set_input({tensor!r})")), value),
             "a constant",
         )
-    said = {"placeholder": "will be a placeholder", "keep": "will be read as it is"}.get(by, f"will be {by}")
-    return edited(stage, state, plan.with_input(step, tensor, value), f"{tensor_name(tensor)} {said}")
+    name = tensor_name(tensor)
+    said = {
+        "placeholder": f"a placeholder will feed the copy's {name}",
+        "keep": f"the copy will read {name} itself",
+    }.get(by, f"{by} will feed the copy's {name}")
+    return edited(stage, state, plan.with_input(step, tensor, value), said)
 
 
 def constant_like(info: TensorInfo | None, value: Any) -> Any:
@@ -196,7 +200,7 @@ def put_back(stage: Stage, state: State, made: str) -> State:
         raise PlanError("put_back()", "nothing is kept of this graph", "Plan it again")
     plan, (inputs, outputs, included), notes = stage.kept.read(made)
     parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
-    state = state.but(draft=plan, marks=Marks(inputs, outputs, included), applied="")
+    state = state.but(draft=plan, marks=Marks(inputs, outputs, included))
     state = told(stage, state, " · ".join([f"put back: {' and '.join(parts)}", *notes]))
     return state.saying(state.status.text, "warn") if notes and state.status.level == "info" else state
 
@@ -218,7 +222,7 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
     effect = stage.destination.apply(plan).effect
     shown = state.after or frozenset()
     said = receipt(effect)
-    state = _at_copies(stage, state.but(draft=None, past=(), undone=(), applied=said), effect, shown)
+    state = _at_copies(stage, state.but(draft=None, past=(), undone=()), effect, shown)
     return state.saying(said), {"applied": said}
 
 
@@ -245,7 +249,7 @@ def edited(stage: Stage, state: State, plan: Plan, text: str) -> State:
 
 def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan, and says what it will do."""
-    return told(stage, state.but(draft=plan, applied=""), text)
+    return told(stage, state.but(draft=plan), text)
 
 
 def told(stage: Stage, state: State, text: str, warn: bool = True) -> State:

@@ -237,12 +237,12 @@ def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str)
         kind = choice(*(one for one, _ in wish.choices if one)) if wish.choices else KINDS[wish.kind]
         if not text:
             if wish.needed:
-                raise PlanError(asked, f"{wish.label} is not given", f"Type {kind.words}")
+                raise PlanError(asked, f"{wish.label} is not given", f"Type {kind.words}", name)
             continue
         try:
             out[name] = kind.read(text)
         except ValueError:
-            raise PlanError(asked, f"{name}={text!r} is not {kind.words}", "Type it so") from None
+            raise PlanError(asked, f"{name}={text!r} is not {kind.words}", "Type it so", name) from None
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
     if found.table:
         out[found.table] = {**out.get(found.table, {}), **renamed}

@@ -30,7 +30,7 @@ from .pane import static_picture
 from .shown import boundary_shown, boundary_text, look_shown, outline_shown, plan_shown
 from .stage import Stage
 from .state import Place, State
-from .undo import history_shown, remembered, undo_shown
+from .undo import history_shown, last_applied, remembered, undo_shown
 from .verbs import VERBS
 
 
@@ -277,7 +277,7 @@ class Screen:
                     "swap": stage.turned(state),
                 },
                 "plan": {
-                    **plan_shown(draft, state.applied, self.source.snapshot),
+                    **plan_shown(draft, last_applied(stage), self.source.snapshot),
                     "same": self.same,
                     **kept_shown(stage, state),
                     "saved": dict(state.saved),
@@ -389,7 +389,7 @@ def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         if not arg.kind.fits(value):
             shown = reprlib.repr(out[arg.name])
             said = arg.kind.unfit(value) or (f"{shown} is not {arg.kind.words}", f"Call it as {verb.usage}")
-            raise (SelectionError if verb.looks else PlanError)(f"{verb.name}({arg.name}={shown})", *said)
+            raise (SelectionError if verb.looks else PlanError)(f"{verb.name}({arg.name}={shown})", *said, arg.name)
         out[arg.name] = value
     return out
 

@@ -103,7 +103,6 @@ class State:
         past: what was before each thing done here since the last plan was applied here, oldest first.
         undone: what was taken back here, oldest first: as `past` has it, and events of the history.
         restored: how often an earlier state was restored here: by undo, redo, back, forward, or a step of the history.
-        applied: what the last plan has done, in one line.
         status: the status line.
         direction: TB, LR or auto.
         filters, paint, faded: what is put away, the colours, entries of the legend that fade.
@@ -124,7 +123,6 @@ class State:
     past: tuple[Was, ...] = ()
     undone: tuple[Any, ...] = ()
     restored: int = 0
-    applied: str = ""
     status: Status = Status()
     direction: str = "auto"
     filters: Filters = field(default_factory=Filters)

@@ -216,7 +216,7 @@ def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[St
             value = field.kind.read(text.strip())
         except ValueError:
             wrong, how = f"{name}={text!r} is not {field.kind.words}", f"It is {known[name]!r} now"
-            raise PlanError(asked, *(field.kind.unfit(text.strip()) or (wrong, how))) from None
+            raise PlanError(asked, *(field.kind.unfit(text.strip()) or (wrong, how)), name) from None
         old = getattr(step, name)
         if isinstance(step, steps.RenameStep):
             made, value = (old[0][1], value), ((old[0][0], value),)

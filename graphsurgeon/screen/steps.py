@@ -106,7 +106,7 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
         there = replace(plan, steps=plan.steps[:step]).after().index
         later = later_steps(plan.steps[step + 1 :], made[0], scope_change(*made, there))
         plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
-    return told(stage, state.but(draft=plan, applied=""), f"edited: {step_text(new)}")
+    return told(stage, state.but(draft=plan), f"edited: {step_text(new)}")
 
 
 def _step(plan: Plan, step: int, asked: str) -> Step:

@@ -10,6 +10,7 @@ from ..plan.step_text import steps_text
 from ..plan.steps import Step
 from ..words import few
 from .drafts import told
+from .shown import receipt
 from .stage import Stage
 from .state import State, Was
 
@@ -39,7 +40,7 @@ def undo(stage: Stage, state: State) -> State:
     """Takes back what was done last: a step of the plan, a mark, a selection, or an applied plan."""
     if not state.past or _applied(stage) > state.past[-1].applied:
         event = stage.destination.undo()
-        return state.but(undone=(*undone(state), event), applied="").saying(f"undone: {event.text}")
+        return state.but(undone=(*undone(state), event)).saying(f"undone: {event.text}")
     now = _back(stage, state, state.past[-1]).but(past=state.past[:-1], undone=(*state.undone, _was(stage, state)))
     return told(stage, now, f"taken back: {_difference(now, state)}", warn=False)
 
@@ -74,7 +75,7 @@ def stand(stage: Stage, state: State, step: int) -> State:
         taken = (*taken, stage.destination.undo())
     while _applied(stage) < step:
         stage.destination.redo()
-    return state.but(undone=taken, applied="").saying(f"the graph {known[step]}")
+    return state.but(undone=taken).saying(f"the graph {known[step]}")
 
 
 def history_shown(stage: Stage) -> list[dict[str, Any]]:
@@ -88,6 +89,12 @@ def undo_shown(stage: Stage, state: State) -> dict[str, int]:
     gone, left = [event.undone for event in stage.destination.history], len(undone(state))
     again = int(gone[-1:] == [True] and not stage.draft(state).steps)
     return {"undo": len(state.past) + gone.count(False), "redo": left or again, "restored": state.restored}
+
+
+def last_applied(stage: Stage) -> str:
+    """Returns what the last plan that is applied and not undone has done, in one line; empty if there is none."""
+    done = [event for event in stage.destination.history if not event.undone]
+    return receipt(done[-1].applied.effect) if done and done[-1].applied is not None else ""
 
 
 def undone(state: State) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 A message of the page is `{"v": 1, "id": int, "verb": str, "args": {...}}`. It is always answered, with the same
 id, by `{"v": 1, "id": int, "ok": true, "result": ...}` or by `{"v": 1, "id": int, "ok": false, "error": {...}}`;
-the error has the three parts "asked", "wrong" and "instead".
+the error has the three parts "asked", "wrong" and "instead", and "argument" if one argument is wrong.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class ProtocolError(SurgeryError):
     """A message that is not in the protocol; nothing was done.
 
     Args:
-        asked, wrong, instead: the three parts of every error.
+        asked, wrong, instead, argument: the parts of every error.
         id: the number of the message, 0 where it has none.
     """
 
-    def __init__(self, asked: str, wrong: str, instead: str, id: int = 0) -> None:
-        super().__init__(asked, wrong, instead)
+    def __init__(self, asked: str, wrong: str, instead: str, id: int = 0, argument: str = "") -> None:
+        super().__init__(asked, wrong, instead, argument)
         self.id = id
 
 
@@ -99,7 +99,7 @@ def parse(message: object) -> Request:
             full[arg.name] = args[arg.name]
         else:
             wrong, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.words}"
-            raise ProtocolError(verb, *(arg.kind.unfit(args[arg.name]) or (wrong, how)), id)
+            raise ProtocolError(verb, *(arg.kind.unfit(args[arg.name]) or (wrong, how)), id, arg.name)
     return Request(id, verb, full)
 
 
@@ -125,9 +125,10 @@ def refusal(id: int, error: BaseException, asked: str = "") -> Json:
 
 
 def parts(error: BaseException, asked: str = "") -> dict[str, str]:
-    """Returns {"asked", "wrong", "instead"} of any exception."""
+    """Returns {"asked", "wrong", "instead"} of any exception, and "argument" if one argument is wrong."""
     if isinstance(error, SurgeryError):
-        return {"asked": error.asked, "wrong": error.wrong, "instead": error.instead}
+        argument = {"argument": error.argument} if error.argument else {}
+        return {"asked": error.asked, "wrong": error.wrong, "instead": error.instead, **argument}
     return {
         "asked": asked,
         "wrong": f"{type(error).__name__}: {error}",

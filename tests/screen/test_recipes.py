@@ -70,6 +70,16 @@ def test_an_entry_says_what_it_does_and_whether_it_adds_steps(ed):
     assert all("`" not in each["about"] and each["about"].endswith(".") for each in ed.screen.recipes())
 
 
+def test_a_value_that_cannot_be_read_names_its_argument(ed):
+    for values, argument in (({"tensor": "x:0", "shape": "abc"}, "shape"), ({"tensor": "", "shape": "[2]"}, "tensor")):
+        with pytest.raises(gs.PlanError) as caught:
+            ed.screen.recipe("set_input", values)
+        assert caught.value.argument == argument
+    with pytest.raises(gs.PlanError) as caught:
+        ed.screen.rename("x", to="b c")
+    assert caught.value.argument == "to"
+
+
 def test_a_recipe_is_steps_of_the_plan(ed):
     done = ed.screen.recipe("strip_dropout")
     assert ed.draft.to_code() == gs.recipes.strip_dropout(ed).to_code()

@@ -89,6 +89,29 @@ def test_one_can_stand_at_any_step_of_the_history_and_go_on_from_there():
     assert texts == [f"copy 1 op of graph to {to}/" for to in ("one", "three")]
 
 
+def test_what_the_last_applied_plan_did_is_shown_after_undo_redo_and_code_too():
+    ed = gs.open(tiny())
+    screen = ed.screen
+
+    def shown():
+        return traits(screen)["plan"]["applied"]
+
+    for to in ("one", "two"):
+        screen.select(["y"])
+        screen.copy(to)
+        screen.apply()
+    assert shown().startswith("applied: ")
+    assert "two/" in shown()
+    screen.undo()
+    assert "one/" in shown()
+    screen.redo()
+    assert "two/" in shown(), "it can be compared again"
+    screen.stand(0)
+    assert shown() == ""
+    ed.redo()
+    assert "one/" in shown()
+
+
 def test_marks_and_selections_are_taken_back_among_steps_one_by_one():
     screen = row_of_ops()
     screen.select(["d"])

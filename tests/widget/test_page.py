@@ -304,7 +304,7 @@ def test_keys_from_boundary_to_apply(widget_page):
     shown.settle("apply")
     verbs = [verb for verb, _ in shown.sent]
     assert verbs == ["mark_input", "mark_output", "copy", "undo", "redo", "apply"]
-    assert shown.widget._screen.state.applied.startswith("applied: ")
+    assert shown.widget._screen.traits()["plan"]["applied"].startswith("applied: ")
 
 
 def test_the_output_chosen_in_the_inspector_is_the_one_marked(widget_page):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...errors import SelectionError
 from ...graph.graph import Graph
 from ...graph.live import TFNodeDef, TFSession
@@ -78,13 +80,20 @@ def attribute_text(value: Any, most: int = 120) -> str:
         return f"function {value.func.name}"
     if kind == "list":
         return _cut(_list(value.list), most)
+    if kind == "f":
+        return _float(value.f)
     return _cut(str(getattr(value, kind)), most) if kind else "none"
+
+
+def _float(number: float) -> str:
+    """Returns a float32 in the fewest digits that mean it: its nearest double has more."""
+    return str(np.float32(number))
 
 
 def _list(items: Any) -> str:
     for field in ("i", "f", "b"):
         if getattr(items, field):
-            return "[" + ", ".join(f"{v:g}" if field == "f" else str(v) for v in getattr(items, field)) + "]"
+            return "[" + ", ".join(_float(v) if field == "f" else str(v) for v in getattr(items, field)) + "]"
     if items.s:
         return "[" + ", ".join(repr(bytes(v))[1:] for v in items.s[:8]) + "]"
     if items.type:

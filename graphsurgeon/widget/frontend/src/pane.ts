@@ -195,7 +195,8 @@ export class Pane {
     if (!this.#goal || !item) return;
     // what one goes to can be read there
     if (this.#goal.read && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
-    this.focus(item, true, this.#goal.focus);
+    this.focus(item, false, this.#goal.focus);
+    this.view.centre(headOf(item.of), ...this.size);
     this.#goal = null;
   }
 
@@ -295,9 +296,7 @@ export class Pane {
   focus(item: Item, show = true, keyboard = true): void {
     this.#rove(item.key, keyboard);
     if (show) {
-      const of = item.of,
-        r = "kind" in of ? of : { ...of, h: Math.min(of.h, 60) };
-      this.view.show(r, ...this.size);
+      this.view.show(headOf(item.of), ...this.size);
     }
   }
 
@@ -369,4 +368,9 @@ export class Pane {
     this.#goal = null;
     this.#sought = [];
   }
+}
+
+/** What must be seen of an item: all of a box, the upper part of a frame. */
+function headOf(of: Box | Group): Rect {
+  return "kind" in of ? of : { ...of, h: Math.min(of.h, 60) };
 }

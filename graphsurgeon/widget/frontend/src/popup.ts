@@ -154,7 +154,13 @@ export class Popup {
       ],
       yes,
       () => run(Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]))),
-      inputs[0],
+      argument =>
+        inputs[
+          Math.max(
+            0,
+            fields.findIndex(f => f.name === argument),
+          )
+        ],
     );
     inputs.forEach((input, i) =>
       (input as HTMLElement).addEventListener("keydown", async e => {
@@ -167,8 +173,16 @@ export class Popup {
     if (inputs[0] instanceof HTMLInputElement) inputs[0].select();
   }
 
-  /** Asks, and does `run` when the answer is `yes`; returns the button that says so, which is what keys mean if `first` is not. */
-  #dialog(role: string, title: string, body: Node[], yes: string, run: () => unknown, first?: HTMLElement): HTMLElement {
+  /** Asks, and does `run` when the answer is `yes`; returns the button for that. `field` is where the keyboard goes: first, and
+   * where an argument was wrong; without it, to the button. */
+  #dialog(
+    role: string,
+    title: string,
+    body: Node[],
+    yes: string,
+    run: () => unknown,
+    field: (argument?: string) => HTMLElement | undefined = () => undefined,
+  ): HTMLElement {
     const refused = h("p", { class: "gs-alert", role: "alert", hidden: true });
     const answer = button({
       text: yes,
@@ -182,7 +196,7 @@ export class Popup {
           if (this.open) return; // something else is asked by now
           fill(refused, error.message);
           refused.hidden = false;
-          this.#show(box, first ?? answer);
+          this.#show(box, field(error.parts.argument) ?? answer);
         }
       },
     });
@@ -194,7 +208,7 @@ export class Popup {
       refused,
       h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), answer),
     );
-    this.#show(box, first ?? answer);
+    this.#show(box, field() ?? answer);
     return answer;
   }
 

@@ -133,6 +133,8 @@ export interface ErrorParts {
   asked: string;
   wrong: string;
   instead: string;
+  /** The argument that is wrong, if it is one. */
+  argument?: string;
 }
 
 /** What enters a copy and what will feed it, or what leaves it. */

@@ -129,6 +129,15 @@ export class View {
     if (dx || dy) this.pan(dx, dy);
   }
 
+  /** Pans `r` into the middle, unless it is in sight already; as `show` does, where it is too large for that. */
+  centre(r: Rect, width: number, height: number): void {
+    if (this.holds(r, width, height)) return;
+    this.show(r, width, height);
+    if (!this.holds(r, width, height)) return;
+    const [x, y] = this.toPane(r.x + r.w / 2, r.y + r.h / 2);
+    this.pan(width / 2 - x, height / 2 - y);
+  }
+
   toPane(x: number, y: number): [number, number] {
     return [x * this.k + this.x, y * this.k + this.y];
   }

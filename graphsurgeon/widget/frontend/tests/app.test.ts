@@ -556,6 +556,16 @@ test("a form that is refused comes back with what was typed, and says why", asyn
   expect(fields()[0]!.value).toBe("b");
 });
 
+test("a form that is refused goes to the field of the argument that is wrong", async () => {
+  edit("a", "Insert op after it");
+  key(fields()[1]!, "Enter");
+  const { id } = model.sent.filter(m => m.verb === "insert").at(-1);
+  const error = { asked: "insert", wrong: "name is 'b c'", instead: "Give another", argument: "name" };
+  model.emit("msg:custom", { v: 1, id, ok: false, error });
+  await settled();
+  expect(document.activeElement).toBe(fields()[1]);
+});
+
 test("apply asks only where something is lost", () => {
   const ready = { ...NO_PLAN, steps: [{ text: "copy" }], ready: true },
     applied = () => model.verbs.filter(([verb]) => verb === "apply").length,

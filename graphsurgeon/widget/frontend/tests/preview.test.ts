@@ -37,6 +37,17 @@ test("a frame comes to the middle, between 75 % and full size", () => {
   expect([view.k, ...view.toPane(70, 30)]).toEqual([0.75, 20, 20]);
 });
 
+test("what one goes to comes to the middle, unless it is in sight already", () => {
+  const view = new View(() => {}),
+    near = { x: 40, y: 40, w: 100, h: 50 };
+  view.centre(near, 600, 400);
+  expect([view.x, view.y]).toEqual([0, 0]);
+  view.centre({ x: 1000, y: -300, w: 100, h: 50 }, 600, 400);
+  expect(view.toPane(1050, -275)).toEqual([300, 200]);
+  view.centre({ x: 0, y: 0, w: 9000, h: 9000 }, 600, 400);
+  expect(view.toPane(0, 0)).toEqual([20, 20]);
+});
+
 test("edges that join old and new stand out; quiet ones lie below the others", () => {
   const d = new Drawing();
   d.draw(
