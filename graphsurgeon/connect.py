@@ -17,6 +17,7 @@ from .graph.input_pipeline import unneeded
 from .graph.layers import ends as layer_ends
 from .graph.names import SINGLES, tensor_name, under, valid_name
 from .graph.opened import Opened
+from .graph.orphans import orphan_mask
 from .graph.reports import untrained_text
 from .graph.selection import Query, Selection
 from .open import open as open_graph
@@ -378,8 +379,7 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
     cuts = [snapshot.tensor(name) for name in model.replaced]
     needed = {snapshot.tensor(name)[0] for name in model.given if name not in model.replaced}
     out = unneeded(snapshot, cuts, needed)
-    orphans = snapshot.mask([snapshot.index[n] for n in model.editor.orphans if n in snapshot.index])
-    mask = ~(out.mask | orphans)
+    mask = ~(out.mask | orphan_mask(snapshot))
     block = Selection(snapshot, mask, Query("select"))
     if not mask.all():
         kept = Query("names", tuple(snapshot.names[i] for i in np.flatnonzero(~mask).tolist()))

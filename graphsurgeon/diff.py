@@ -14,6 +14,7 @@ from .errors import LayoutError, SelectionError
 from .graph.diff import Diff
 from .graph.diff import diff as core_diff
 from .graph.graph import Graph
+from .graph.orphans import orphan_mask
 from .graph.rewired import cut_out
 from .open import open
 from .plan.closure import needed
@@ -91,7 +92,7 @@ def _snapshot(thing: Any) -> Graph:
         return thing
     editor = thing if isinstance(thing, Editor) else open(thing)
     graph = editor.snapshot
-    orphans = graph.mask(graph.index[name] for name in editor.orphans if name in graph.index)
+    orphans = orphan_mask(graph)
     if not orphans.any():
         return graph
     gone = orphans & ~needed(graph, ~orphans)  # what was undone is not a difference, but where it is read

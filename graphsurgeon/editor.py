@@ -24,6 +24,7 @@ from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
 from .graph.names import op_name, renamed_end
 from .graph.opened import Opened
+from .graph.orphans import orphan_mask
 from .graph.packages import refused
 from .graph.pending import pending
 from .graph.provenance import Origin
@@ -351,8 +352,7 @@ class Editor:
         about: dict[str, Any] = {"inputs": given, "outputs": wanted, "layer": layer, "layers": layers}
         found = select(graph, scope=scope, op=op, name=name, **about)
         if name is None and wanted is None and self.orphans:
-            index = found.graph.index
-            found = replace(found, mask=found.mask & ~found.graph.mask(index[n] for n in self.orphans if n in index))
+            found = replace(found, mask=found.mask & ~orphan_mask(found.graph))
         return found if where is None else found.where(where)
 
     def _around(self, things: Iterable[Any]) -> Graph:
@@ -1027,7 +1027,7 @@ class Editor:
         """
         from .tf.copy.provenance import graph_def
 
-        return graph_def(self.snapshot, self.graph, self.orphans, provenance)
+        return graph_def(self.snapshot, self.graph, provenance)
 
     def function(
         self,

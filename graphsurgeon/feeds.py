@@ -15,6 +15,7 @@ from .graph.frames import ROOT, Frames
 from .graph.functions import BRANCHING, CALLS, called_by, reachable
 from .graph.graph import Graph, Mask, TensorInfo
 from .graph.names import tensor_name
+from .graph.orphans import orphan_mask
 from .graph.packages import unknown_words
 from .graph.selection import Selection
 from .graph.traversal import forward
@@ -204,7 +205,7 @@ def in_the_open(graph: Graph) -> Mask:
 def last_outputs(editor: Subject) -> list[str]:
     """Returns the tensors of a graph that nothing reads, but for those in a loop or in a branch."""
     graph = editor.snapshot
-    last = (graph.consumers.degrees == 0) & in_the_open(graph)
+    last = (graph.consumers.degrees == 0) & in_the_open(graph) & ~orphan_mask(graph)
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 

@@ -48,7 +48,7 @@ def restore(
             "Leave session= out, or give ed.session(session)",
         )
     left = [exclude] if isinstance(exclude, str) else list(exclude)
-    return restore(given, checkpoint, names=_renames(names), exclude=left, orphans=timeline.orphans, **more)
+    return restore(given, checkpoint, names=_renames(names), exclude=left, **more)
 
 
 def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: Any, **asked: Any) -> Saved:
@@ -80,7 +80,7 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
         request = replace(request, untrained=lacking)
     source = values.reader if own else values_of(given)
     uninitialized = values.uninitialized | _empty_locals(base, source, request)
-    saved = save(base, timeline.orphans, uninitialized, source, request)
+    saved = save(base, uninitialized, source, request)
     held = {n: why for n, why in request.untrained.items() if n in saved.variables}
     return replace(saved, untrained={**saved.untrained, **held})
 

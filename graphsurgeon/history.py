@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from .graph.layers import NO_LAYERS, Layers, copied, moved
 from .graph.live import TFGraph, TFOp
 from .graph.names import free_name, op_name, renamed_again
 from .graph.opened import Opened, OpenedFile
+from .graph.orphans import claim, leave, orphans_of
 from .graph.pending import made, pending
 from .graph.provenance import Origin
 from .plan.effect import Effect
@@ -45,7 +46,6 @@ class Event:
         when: seconds since 1970, when it was applied.
         text: the plan in words.
         counts: how many ops it added and removed, and how many variables it made.
-        carried: orphans of the old graph that a materialised plan has taken into the new one, with their steps.
         record: what the graph keeps of it, so that provenance is saved with it.
         names: the ops it made.
         layers: the Keras layers of the graph after it.
@@ -61,7 +61,6 @@ class Event:
     when: float = field(default_factory=time.time)
     text: str = ""
     counts: dict[str, int] = field(default_factory=dict)
-    carried: dict[str, int] = field(default_factory=dict)
     record: bytes = b""
     names: frozenset[str] = frozenset()
     layers: Layers = NO_LAYERS
@@ -357,7 +356,6 @@ class Timeline:
         self.log.editor, self.log.file = weakref.ref(self), opened.file
         self._snapshot = snapshot
         self._first_layers = opened.layers
-        self._left: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
         self.changes = Changes() if changes is None else changes
         if opened.code:
             _keep(self.log, self._graph)
@@ -394,19 +392,8 @@ class Timeline:
 
     @property
     def orphans(self) -> frozenset[str]:
-        """Names of ops left without a role."""
-        return frozenset(self.leftovers(self._graph))
-
-    def leftovers(self, graph: TFGraph) -> dict[str, int]:
-        """Returns the orphans of a graph, each with the step that made it."""
-        found = dict(self._left.get(graph, {}))
-        for event in self.events:
-            if event.applied is not None and event.applied.graph is graph:
-                if event.before is not None:
-                    found |= event.carried
-                elif event.undone:
-                    found |= dict.fromkeys(event.applied.made.ops, event.number)
-        return found
+        """Names of ops left without a role, by this editor or another one of the graph."""
+        return frozenset(orphans_of(self._graph))
 
     def origin(self, op: TFOp) -> Origin:
         """Returns where an op came from, as `Editor.provenance` does."""
@@ -416,7 +403,7 @@ class Timeline:
         graph = self.snapshot
         graph.find(name, f"provenance({name!r})")
         found = origin(graph, self._graph, name)
-        left = self.leftovers(self._graph)
+        left = orphans_of(self._graph)
         if found is None and name in left:
             return Origin(name, "orphan", left[name])
         return found or Origin(name)
@@ -459,8 +446,10 @@ class Timeline:
                 kept = noted(effect, before, result.graph, number) if record else b""
                 about: dict[str, Any] = {"record": kept}
                 if result.graph is not before:
-                    left = self.leftovers(before).items()
-                    about |= {"before": before, "carried": {op: n for op, n in left if op in effect.after.index}}
+                    about["before"] = before
+                    gone = {effect.base.names[i] for i in effect.removed}
+                    for op, step in orphans_of(before).items():
+                        leave(result.graph, [] if op in gone else [effect.renamed.get(op, op)], step)
                 event = Event.of(number, applied, time.perf_counter() - start, **about)
                 event.layers = _layers_after(event, *known, self.snapshot)
                 if result.graph is not before:
@@ -475,7 +464,7 @@ class Timeline:
             orphans = held.put_back(effect.copies)
             if not orphans:
                 raise
-            self._leave(before, orphans, next_step(before, self.events))
+            leave(before, orphans, next_step(before, self.events))
             late = late_failure(error, plan, orphans)
             if isinstance(error, Exception):
                 raise late from error
@@ -512,6 +501,11 @@ class Timeline:
             if self._snapshot is not None:
                 self._snapshot = replace(self._snapshot)  # its variables and collections are read again
             change(event.applied.made, event.record)
+            graph, names = event.applied.graph, event.applied.made.ops
+            if event.undone:
+                claim(graph, names)
+            else:
+                leave(graph, names, event.number)
         event.undone, event.turns = not event.undone, turns
         self.changes.tell()
         return event
@@ -519,14 +513,8 @@ class Timeline:
     def _add(self, event: Event) -> None:
         """Enters an applied plan; what was undone before can then no longer be done again."""
         for old in [e for e in self.events if e.undone and not e.dropped]:
-            if old.before is None:
-                self._leave(old.applied.graph, old.applied.made.ops, old.number)
             old.drop()
         self.events.append(event)
-
-    def _leave(self, graph: TFGraph, names: Iterable[str], step: int) -> None:
-        """Notes ops that stay in a graph as orphans."""
-        self._left[graph] = {**self._left.get(graph, {}), **dict.fromkeys(names, step)}
 
     def _read_back(self, plan: Plan, made: Made) -> list[str]:
         """Reads what was made, and returns where it is not what the plan predicted."""

@@ -15,6 +15,7 @@ from .graph.graph import Graph
 from .graph.live import TFGraph, TFSession
 from .graph.names import op_name
 from .graph.opened import Opened
+from .graph.orphans import orphans_of
 from .graph.reports import untrained_text
 from .graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
 from .history import Event, Timeline
@@ -526,7 +527,7 @@ class Values:
         self._ever |= numbers
 
     def _gone(self, graph: TFGraph) -> frozenset[str]:
-        return frozenset(self._timeline.leftovers(graph))
+        return frozenset(orphans_of(graph))
 
     def _id(self, graph: Any, name: str) -> int:
         """The number of a variable: the same in all graphs in which it is."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..editor import Editor
 from ..graph.names import starred
+from ..graph.orphans import orphan_mask
 from ..plan.plan import Plan
 from .subject import Subject, ends_now, subject, unread
 
@@ -61,4 +62,7 @@ def rows(editor: Editor) -> list[str]:
     fed = [graph.names[op] for op in found.typed("Placeholder", "PlaceholderV2")]
     scopes = [name for name in graph.scopes.index if name and "/" not in name]
     named = [*(end.partition(":")[0] for end in ends), *fed, *scopes, *graph.state.variables]
-    return [name for name in dict.fromkeys(named) if name in graph.index or name in graph.scopes.index]
+    living = ~orphan_mask(graph)
+    known = {name for name in named if name in graph.index and living[graph.index[name]]}
+    known |= {name for name in named if name in graph.scopes.index and (graph.scope_mask(name) & living).any()}
+    return [name for name in dict.fromkeys(named) if name in known]

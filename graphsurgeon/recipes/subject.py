@@ -14,6 +14,7 @@ from ..errors import PlanError, TrustError
 from ..graph.functions import called_by, reachable
 from ..graph.graph import Graph
 from ..graph.names import free_name, renamed_end, tensor_name
+from ..graph.orphans import orphan_mask
 from ..graph.selection import select
 from ..graph.trace import Trace
 from ..plan.plan import Plan
@@ -61,8 +62,8 @@ class Subject:
         return next((f"{graph.names[r]}:0" for r, _ in self.readers(variable) if graph.types[r] in kinds), "")
 
     def typed(self, *types: str) -> list[int]:
-        """Returns the numbers of the ops of some types, in graph order."""
-        return np.flatnonzero(self.graph.typed(types)).tolist()
+        """Returns the numbers of the ops of some types, in graph order, without orphans."""
+        return np.flatnonzero(self.graph.typed(types) & ~orphan_mask(self.graph)).tolist()
 
     def inside(self, op: int) -> set[str]:
         """Returns the op types in the functions that an op calls, at any depth."""
@@ -210,7 +211,7 @@ def results(thing: Any, outputs: Any, found: Subject) -> list[str]:
 
 def unread(graph: Graph) -> list[str]:
     """Returns the tensors that nothing reads, and that somebody may want."""
-    last = np.flatnonzero((graph.consumers.degrees == 0) & ~graph.typed(_NO_RESULTS)).tolist()
+    last = np.flatnonzero((graph.consumers.degrees == 0) & ~graph.typed(_NO_RESULTS) & ~orphan_mask(graph)).tolist()
     return [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
 
 

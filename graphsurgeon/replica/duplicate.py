@@ -123,8 +123,7 @@ def _source(source: Any) -> tuple[Editor | None, Selection]:
     if isinstance(source, Selection):
         return None, source
     editor = source if isinstance(source, Editor) else open(source)
-    gone = editor.orphans
-    return editor, editor.select().where(lambda op: op.name not in gone) if gone else editor.select()
+    return editor, editor.select()
 
 
 def _again(replica: Replica) -> str:

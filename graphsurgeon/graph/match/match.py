@@ -13,6 +13,7 @@ from ...errors import SelectionError, one_of
 from ...words import counted
 from ..boundary import Tensor
 from ..graph import Graph
+from ..orphans import orphan_mask
 from ..selection import OpView, Selection, listed
 from .backtracking import Found, Search, Stop
 from .pattern import Pattern
@@ -259,7 +260,7 @@ def match(
         pattern: what to look for. Inputs of ops as Add and Mul may stand in any order. A control edge of the pattern
             must be there; others are reported, and so are readers of inner tensors.
         overlapping: one op may be part of several matches. Constants always may.
-        within: look among these ops only.
+        within: look among these ops only; default: all but orphans.
         steps: the search from one op is given up after so many steps; `Matches.undecided` counts these.
         read: reads the array that a constant holds, for `Match.value`.
 
@@ -281,6 +282,8 @@ def match(
         title = within.graph.title
         raise SelectionError("match(within=...)", f"it is of another graph, {title}", f"Select from {graph.title}")
     mask = None if within is None else within.on(graph).mask
+    if within is None and (orphans := orphan_mask(graph)).any():
+        mask = ~orphans
     search = Search(graph, pattern, mask)
     root = search.best_root()
     found: list[Match] = []

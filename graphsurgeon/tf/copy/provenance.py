@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
+from ...graph.orphans import orphan_mask
 from ...graph.pending import pending
 from ...graph.provenance import ATTRIBUTE, COLLECTION, Origin, attribute, from_attribute, origins, step_of
 from ...plan.effect import Effect
@@ -85,13 +86,12 @@ def _marked(snapshot: Graph) -> list[int]:
     return found
 
 
-def graph_def(snapshot: Graph, graph: TFGraph, orphans: frozenset[str], provenance: bool) -> Any:
+def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
     """Returns the GraphDef of a graph without its orphans, but for those that something reads."""
     from ...plan.closure import needed
 
     whole = graph.as_graph_def()
-    gone = snapshot.mask(snapshot.index[name] for name in orphans if name in snapshot.index)
-    stay = needed(snapshot, ~gone)
+    stay = needed(snapshot, ~orphan_mask(snapshot))
     out = type(whole)()
     out.versions.CopyFrom(whole.versions)
     if whole.HasField("library"):

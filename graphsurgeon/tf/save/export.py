@@ -15,6 +15,7 @@ from ...graph.compatibility import Converted, Unconvertible
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
 from ...graph.ordering import refuse_lost_writes
+from ...graph.orphans import orphan_mask, orphans_of
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward
@@ -61,22 +62,21 @@ class Exported:
         known = {op.name for op in self.graph.get_operations()}
         return [name for name in ops if name in known]
 
-    def left(self, base: Graph, orphans: frozenset[str]) -> int:
+    def left(self, base: Graph) -> int:
         """Returns how many ops of the old graph stayed behind: not those that are here, or fed here as they were there.
 
         Args:
             base: snapshot of the old graph.
-            orphans: ops of it that count for nothing.
         """
         here = {op.name for op in self.graph.get_operations()}
         cut = {name.partition(":")[0] for name in self.tensors}
         cut = {name for name in cut if base.types[base.index[name]] not in PLACEHOLDER_TYPES}
+        orphans = orphans_of(base.owner)
         return sum(name not in orphans and (name not in here or name in cut) for name in base.names)
 
 
 def exported(
     base: Graph,
-    orphans: frozenset[str],
     inputs: list[str],
     outputs: list[str],
     frozen: Any,
@@ -88,7 +88,6 @@ def exported(
 
     Args:
         base: the snapshot.
-        orphans: ops that are left out.
         inputs, outputs: tensors that bound the part; no outputs: everything.
         frozen: where the values of variables come from that become constants; None: they stay variables.
         device: as in `Plan.copy`.
@@ -106,8 +105,7 @@ def exported(
         if goals:
             block = replace(block, mask=block.mask | backward(base, base.mask(goals)))
     else:
-        gone = base.mask([base.index[name] for name in orphans if name in base.index])
-        block = Selection(base, ~gone, Query("select"))
+        block = Selection(base, ~orphan_mask(base), Query("select"))
     refuse_unknown(base, block.mask, asked)
     refuse_lost_writes(base, block.mask, map(base.tensor, inputs), asked)
     plan = Plan(Graph.of([], owner=object())).copy(
@@ -123,7 +121,7 @@ def exported(
     )
     faults = plan.effect.faults
     if faults and frozen is not None and all("needs a variable there" in fault.wrong for fault in faults):
-        kept = exported(base, orphans, inputs, outputs, None, device, asked, also)
+        kept = exported(base, inputs, outputs, None, device, asked, also)
         ends = [kept.tensor(name).op.name for name in outputs]
         if not ends:  # of a whole graph everything stays but what only makes the variables
             _, gone = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))

@@ -22,6 +22,7 @@ from ...errors import PlanError
 from ...graph.graph import Graph
 from ...graph.hazards import hazards
 from ...graph.live import TFSession, TFTensor
+from ...graph.orphans import orphan_mask
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, PLACEHOLDER_TYPES, READING_TYPES, TABLE_TYPES, VARIABLE_TYPES
 from ...plan.policies import writes
@@ -197,7 +198,7 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     return Part(outputs, list(fed), variables, tables, random, kept)
 
 
-def sinks(base: Graph, orphans: frozenset[str]) -> dict[str, str]:
+def sinks(base: Graph) -> dict[str, str]:
     """Returns the last tensors of a graph that can be run without any effect, at most some; each under its own name."""
     acts = _acting(base)
     acting = base.mask([i for i in range(base.size) if acts(i)])
@@ -206,7 +207,7 @@ def sinks(base: Graph, orphans: frozenset[str]) -> dict[str, str]:
     turning = forward(base, np.isin(kinds, ["Enter", "RefEnter", "Switch", "RefSwitch"]), within=~leaves)
     fed = forward(base, base.typed(PLACEHOLDER_TYPES))
     free = fed & ~forward(base, acting) & ~turning
-    free &= ~base.mask([base.index[name] for name in orphans if name in base.index])
+    free &= ~orphan_mask(base)
     found: list[str] = []
     for i in np.flatnonzero(free).tolist()[::-1]:
         readers = base.consumers.row(i)

@@ -25,6 +25,7 @@ from ...graph.collector import gc_paused
 from ...graph.compatibility import Unconvertible, blockers
 from ...graph.graph import Graph
 from ...graph.names import named
+from ...graph.orphans import orphans_of
 from ...graph.reports import Saved, untrained_text
 from ...graph.selection import select
 from ...graph.sizes import variable_bytes
@@ -163,12 +164,11 @@ class Request:
 
 
 @gc_paused()
-def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], values: Any, request: Request) -> Saved:
+def save(base: Graph, uninitialized: frozenset[str], values: Any, request: Request) -> Saved:
     """Writes what a request asks for.
 
     Args:
         base: snapshot of the graph; it stays as it is.
-        orphans: ops without a role.
         uninitialized: variables that nothing gives a value.
         values: a session, a mapping of variable name to array, or a call that gives a session; it is called only
             where values are needed.
@@ -182,7 +182,7 @@ def save(base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], va
     request.refuse(kind)
     refuse_taken(path, kind, request.overwrite, request.asked)
     with naming_memory(request.asked):
-        saved = _written(settled(base), orphans, uninitialized, values, request, path)
+        saved = _written(settled(base), uninitialized, values, request, path)
     claim_saved(path, kind)
     return saved
 
@@ -283,9 +283,7 @@ class _Job:
         return Saved(path, self.request.kind, nodes, tuple(self.held), self.left, notes, proof.said)
 
 
-def _written(
-    base: Graph, orphans: frozenset[str], uninitialized: frozenset[str], values: Any, request: Request, path: str
-) -> Saved:
+def _written(base: Graph, uninitialized: frozenset[str], values: Any, request: Request, path: str) -> Saved:
     kind, asked = request.kind, request.asked
     signatures = request.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
     ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
@@ -293,7 +291,7 @@ def _written(
     for name in (*request.feeds, *starts, *ends):
         base.tensor(name, asked)
     if kind == "checkpoint":
-        return _checkpoint(base, path, values, request, uninitialized | orphans)
+        return _checkpoint(base, path, values, request, uninitialized | orphans_of(base.owner).keys())
     if kind == "saved_model_tf2":
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
         return _module(_Job(base, Exported(base.live, {}), request, path, values, called, 0, uninitialized))
@@ -305,12 +303,12 @@ def _written(
     if kind in ("saved_model", "tflite") and not signatures:
         what = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
         raise PlanError(asked, what, "Name its tensors: inputs=..., outputs=...")
-    inside = _frozen_untrained(base, orphans, starts, ends, request) if request.constant else {}
+    inside = _frozen_untrained(base, starts, ends, request) if request.constant else {}
     values = _live(values) if request.constant else values
     also = request.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
-    made = exported(base, orphans, starts, ends, values if request.constant else None, request.device, asked, also)
-    calls = _calls(base, orphans, request, signatures)
-    job = _Job(base, made, request, path, values, calls, made.left(base, orphans), uninitialized)
+    made = exported(base, starts, ends, values if request.constant else None, request.device, asked, also)
+    calls = _calls(base, request, signatures)
+    job = _Job(base, made, request, path, values, calls, made.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
@@ -321,22 +319,20 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
 
 
-def _frozen_untrained(
-    base: Graph, orphans: frozenset[str], starts: list[str], ends: list[str], request: Request
-) -> dict[str, str]:
+def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], request: Request) -> dict[str, str]:
     """Which variables are frozen at initial values, and why; refuses it where nobody has asked for that."""
     if not request.untrained:
         return {}
     inputs = list(dict.fromkeys(starts)) or None
     block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
-    bad = {name: why for name, why in request.untrained.items() if name in block and name not in orphans}
+    bad = {name: why for name, why in request.untrained.items() if name in block and name not in orphans_of(base.owner)}
     if bad and not request.initial:
         how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
         raise PlanError(request.asked, "; ".join(untrained_text(bad)), how)
     return bad
 
 
-def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: Any) -> Any:
+def _calls(base: Graph, request: Request, signatures: Any) -> Any:
     """What is run to prove a file: its signatures, or what was asked for, or the last of all that has no effects."""
     if signatures:
         return signatures
@@ -344,7 +340,7 @@ def _calls(base: Graph, orphans: frozenset[str], request: Request, signatures: A
     if not outputs:
         own = request.own_outputs.values()
         outputs = named(list(own)) if own and all(t.partition(":")[0] in base.index for t in own) else {}
-        outputs, inputs = outputs or sinks(base, orphans), {}
+        outputs, inputs = outputs or sinks(base), {}
     return {"": (inputs, outputs)} if outputs else {}
 
 

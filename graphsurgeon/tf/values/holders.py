@@ -14,6 +14,7 @@ from ...errors import PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFSession
 from ...graph.names import free_name
+from ...graph.orphans import orphans_of
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ..private.eager import eager, keras_layers
@@ -202,6 +203,7 @@ def giving_side(thing: Any, asked: str) -> Side:
 
 
 def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Held]:
+    infos = {op: info for op, info in infos.items() if op not in orphans_of(graph)}
     layers = _layers(infos.values())
     shapes = {op: dims_of(shape_of(graph, info)) for op, info in infos.items()}
     return [Held(op, info.dtype, shapes[op], layers.get(op, "")) for op, info in infos.items()]

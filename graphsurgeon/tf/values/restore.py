@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import PlanError, nearest, one_of
 from ...graph.live import TFGraph, TFSession
+from ...graph.orphans import orphans_of
 from ...graph.reports import Restored
 from ...graph.variables import VariableInfo
 from ...words import counted, few
@@ -27,7 +28,6 @@ def restore(
     exclude: Iterable[str] = (),
     partial: bool = False,
     fresh: bool = False,
-    orphans: Iterable[str] = (),
 ) -> Restored:
     """Sets the variables of a session from a checkpoint, each through its own initialiser; adds no op.
 
@@ -37,7 +37,6 @@ def restore(
         scope, names: see `saved_names`.
         exclude: names or patterns of variables that stay as they are.
         partial: variables that the checkpoint does not have stay as they are; without it they are a fault.
-        orphans: ops without a role; a variable among them is none of those to restore.
         fresh: nobody uses the session yet, so that a failure may leave it half set.
 
     Raises:
@@ -46,7 +45,7 @@ def restore(
     """
     asked = f"restore({str(place)!r}" + (f", scope={scope!r})" if scope else ")")
     graph, checkpoint = session.graph, Checkpoint(place, asked)
-    gone = frozenset(orphans)
+    gone = orphans_of(graph)
     infos = {op: info for op, info in variable_infos(graph).items() if op not in gone}
     held = {op: info for op, info in infos.items() if not any(fnmatchcase(op, rule) for rule in exclude)}
     if scope.strip("/") and not any(op.startswith(scope.strip("/") + "/") for op in held):
