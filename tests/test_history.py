@@ -206,7 +206,8 @@ def test_the_table_of_the_history():
     ed.apply(ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep"))
     ed.undo()
     ed.apply(ed.plan().remove(ed.select(name=["loss", "Const", "SquaredDifference", "target"])))
-    ed.apply(ed.plan().copy(ed.select(name="net/y"), to="<b>", unmapped="keep", names={"net/y": "late"}))
+    block = gs.open(tiny(), title="<b>").select(name="y")
+    ed.apply(ed.plan().copy(block, to="late", inputs={"x:0": "x:0"}))
     ed.undo()
     history = ed.history
     assert isinstance(history, History)
