@@ -20,7 +20,7 @@ def test_before_and_after_stay_aligned_and_move_as_one(page: Any) -> None:
     screen = row_of_ops()
     screen.connect("e:0", to="d")
     page.set_viewport_size({"width": 1500, "height": 900})
-    WidgetPage(page, screen)
+    shown = WidgetPage(page, screen)
     painted(page)
     stages = page.locator(".gs-pane-tabs button")
     assert stages.all_inner_texts() == ["Before", "After", "Both"]
@@ -46,6 +46,7 @@ def test_before_and_after_stay_aligned_and_move_as_one(page: Any) -> None:
     page.keyboard.press("d")
     shot(page, "stages-after")
     assert page.evaluate(WHERE, "a") == [None, stood]
+    shown.settle("set_stage")
     assert screen.state.stage == "after"
 
 
