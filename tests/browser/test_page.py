@@ -196,11 +196,63 @@ def test_back_forward_views_producers_and_consumers_by_keys(shows):
     page.wait_for_selector('.gs-box[data-name="net/"]')
 
 
-def test_what_needs_a_kernel_is_refused_with_a_way_out(shows):
+#: Keys of actions that need a kernel.
+EDITS = ("i", "o", "b", "c", "m", "r", "y", "a", "e", "x", "t", "g", "d", "z", "j", "u", "k", "Delete", "Shift+Delete",
+         "Shift+B", "Shift+S", "Shift+R", "Control+z", "Control+y", "Control+c", "Control+x", "Control+v", "Control+d",
+         "Control+Enter")  # fmt: skip
+
+
+def test_it_offers_what_it_can_do_and_nothing_else(shows):
     page = shows(small().to_html(unfolded=["head/"]))
-    box(page, "head/opa").focus()
-    page.keyboard.press("i")
-    until_said(page, "this is a saved page, with no kernel behind it. Open the graph in a notebook with gs.open(...)")
+    menu = page.locator(".gs-choice")
+    controls = page.locator(".gs :is(button, input, select):visible").evaluate_all(
+        "all => all.map(e => e.ariaLabel || e.textContent)"
+    )
+    for word in ("Run", "Recipes", "Save,", "Apply", "Colours", "Plan", "Undo", "Boundary", "Rename"):
+        assert not [name for name in controls if name.startswith(word)], word
+    box(page, "head/opa").click()
+    until_said(page, "1 selected")
+    page.wait_for_selector(".gs-inspector .gs-facts")
+    assert page.locator(".gs-inspector :is(.gs-set, .gs-mark-in, [data-focus=rename]):visible").count() == 0
+    for key in EDITS:
+        page.keyboard.press(key)
+    assert page.locator(".gs-popup").count() == 0
+    assert page.locator(".gs-status-text").inner_text() == "1 selected"
+    offered = {}
+    for place in ('[data-name="head/opa"]', '[data-name="net/"]', ".gs-pane-source .gs-canvas", ".gs-edge-hit"):
+        page.locator(place).first.dispatch_event("contextmenu", {"bubbles": True, "cancelable": True})
+        offered[place] = menu.evaluate_all("all => all.map(e => e.firstChild.lastChild.textContent)")
+        page.keyboard.press("Escape")
+    assert list(offered.values()) == [
+        ["Select", "Only what is near it"],
+        ["Unfold", "Select", "Only what is near it"],
+        ["First picture", "Fold all scopes", *(f"Unfold to depth {n}" for n in (1, 2, 3)), "Map of the whole picture"],
+        ["Go to its producer", "Go to its consumer"],
+    ]
+    for place, choices in offered.items():
+        for i, choice in enumerate(choices):
+            page.locator(place).first.dispatch_event("contextmenu", {"bubbles": True, "cancelable": True})
+            menu.nth(i).click()
+            page.wait_for_function("() => !document.querySelector('.gs[data-waits]')")
+            assert "no kernel" not in page.locator(".gs-status-text").inner_text(), choice
+            page.get_by_role("button", name="Fold all scopes").click()
+            page.wait_for_function("() => document.querySelectorAll('.gs-group').length === 0")
+            if place == '[data-name="head/opa"]':
+                box(page, "head/").dblclick()
+                page.wait_for_selector('[data-name="head/opa"]')
+    page.locator(".gs-item").first.focus()
+    page.keyboard.press("?")
+    keys = page.locator(".gs-help .gs-keys").first.inner_text()
+    assert "fit the picture" in keys
+    assert not [word for word in ("boundary", "plan", "copy", "undo") if word in keys.lower()]
+
+
+def test_a_verb_that_needs_a_kernel_is_refused_with_a_way_out(shows):
+    page = shows(small().to_html())
+    page.evaluate("() => graphsurgeon.on('msg:custom', m => { window.answer = m; })")
+    page.evaluate("() => graphsurgeon.send({v: 1, id: 1, verb: 'undo', args: {}})")
+    page.wait_for_function("() => window.answer")
+    assert page.evaluate("answer.error.instead") == "Open the graph in a notebook with gs.open(...) to change it"
 
 
 def test_a_layout_past_its_limit_is_ended_and_degrades_in_steps(shows):

@@ -822,3 +822,28 @@ def test_a_step_is_edited_and_muted_in_the_plan_bar(widget_page):
     assert shown.page.locator(".gs-steps s").count() == 1
     assert shown.page.get_by_role("button", name="Mute: copy").get_attribute("aria-pressed") == "true"
     assert shown.widget._screen.draft.awake().steps == ()
+
+
+def test_without_a_kernel_what_needs_one_is_grey(widget_page):
+    shown = widget_page(marked())
+    page = shown.page
+    names = ("Run", "Recipes (Shift+R)", "Save", "Apply", "Undo (Ctrl+Z)", "Copy", "Clear the boundary", "Search ops")
+    controls = [
+        page.locator(".gs")
+        .get_by_label(n, exact=True)
+        .or_(page.locator(".gs").get_by_role("button", name=n, exact=True))
+        .first
+        for n in names
+    ]
+    assert [one.is_enabled() for one in controls] == [True] * len(names)
+    page.evaluate("model.emit('comm:close')")
+    page.locator(".gs-status-text", has_text="The kernel behind this picture is gone").wait_for()
+    assert [one.is_disabled() for one in controls] == [True] * len(names)
+    page.get_by_role("tab", name="Steps").click()  # what is drawn later is grey too
+    assert page.locator(".gs-panel button:enabled").count() == 0
+    page.get_by_role("tab", name="Code").click()
+    assert page.get_by_role("button", name="Copy code").is_enabled()
+    page.get_by_role("button", name="Zoom in").click()
+    shown.item("images").focus()
+    page.keyboard.press("x")
+    assert shown.sent == []

@@ -186,6 +186,7 @@ export class Actions {
     if (name === undefined) return this.p.inspector.nothing();
     if (names.length > 1) {
       this.p.inspector.several(names);
+      if (!this.p.api.answers("attributes")) return;
       const about = await this.p.api.call("attributes", { names, pane: pane.name }).catch(() => null);
       if (about && asked === this.#asked) this.p.inspector.several(names, about);
       return;

@@ -17,6 +17,9 @@ const NOBODY = {
   instead: "Run the cell again for one that answers",
 };
 
+/** What a person reads of it. */
+export const GONE_TEXT = `${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`;
+
 /** A verb that Python refused; the message has all three parts. */
 export class Refused extends Error {
   constructor(readonly parts: ErrorParts) {
@@ -50,10 +53,20 @@ export class Api {
   constructor(
     private readonly model: Model,
     private readonly changed: () => void = () => {},
-    private readonly lost: (text: string) => void = () => {},
+    private readonly lost: () => void = () => {},
   ) {
     model.on("msg:custom", this.#receive);
     for (const event of GONE) model.on(event, this.#leave);
+  }
+
+  /** Whether the kernel is gone. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** Whether a verb is answered: a saved page answers some, a kernel that is gone none. */
+  answers(verb: keyof Verbs): boolean {
+    return !this.#gone && (this.model.get("answers")?.includes(verb) ?? true);
   }
 
   /** Asks Python for `verb`; rejects with Refused. */
@@ -90,7 +103,7 @@ export class Api {
     for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));
     this.#waiting.clear();
     this.changed();
-    this.lost(`${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`);
+    this.lost();
   };
 
   #receive = (message: any): void => {

@@ -1,5 +1,5 @@
 // Puts the parts of the screen together and keeps them in step with the model.
-import { Api, type Ask } from "./api";
+import { Api, type Ask, GONE_TEXT } from "./api";
 import { type Camera, CameraHistory } from "./cameras";
 import { Changes } from "./changes";
 import { count, counted, h, handled, hasFocus } from "./dom";
@@ -18,7 +18,7 @@ import { StatusBar } from "./statusbar";
 import { Store, type ViewState } from "./store";
 import { followTheme } from "./theme";
 import { TopBar } from "./topbar";
-import type { PaneName, StageName } from "./verbs";
+import type { PaneName, StageName, Verbs } from "./verbs";
 import type { Model, State } from "./types";
 
 const NARROW = 900,
@@ -68,12 +68,14 @@ export function mount(model: Model, host: HTMLElement): () => void {
       root.toggleAttribute("data-waits", n > 0);
       status.pending(n);
     },
-    text => {
-      status.say(text, "warn");
+    () => {
+      status.say(GONE_TEXT, "warn");
       plan.lost();
+      watch();
+      if (root.querySelector(":disabled:focus")) focusPane();
     },
   );
-  const popup = new Popup(root, id);
+  const popup = new Popup(root, id, api);
   const events: PaneEvents = {
     selected: (pane, names, mode) => acts.select(pane, names, mode),
     opened: (pane, item) => acts.open(pane, item),
@@ -103,7 +105,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     asked: name => acts.send("value", { name }),
     fetched: tensor => acts.send("fetch", { tensor }),
     said: text => status.say(text),
-    editable: () => !acts.refusal(acts.pane),
+    editable: () => api.answers("set_attr") && !acts.refusal(acts.pane),
     set: (names, a, at) => hands.edits.attrs.set(names, a, at),
     placed: (names, device) => hands.edits.attrs.place(names, device),
     typed: () => hands.do("type"),
@@ -207,6 +209,22 @@ export function mount(model: Model, host: HTMLElement): () => void {
     right,
   );
   root.append(top.element, main, plan.element, status.element, space.grip, over.element, popup.layer);
+
+  /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
+   * are grey. */
+  function offer(): void {
+    root.classList.toggle("gs-no-edits", !api.answers("connect"));
+    for (const e of root.querySelectorAll<HTMLButtonElement>("[data-verb]")) {
+      const on = api.answers(e.dataset.verb as keyof Verbs);
+      if (!api.gone) e.classList.toggle("gs-unanswered", !on);
+      else if (!e.disabled) e.disabled = true;
+    }
+  }
+  const controls = new MutationObserver(offer);
+  function watch(): void {
+    controls.observe(root, { childList: true, subtree: true, attributeFilter: ["disabled"] });
+    offer();
+  }
 
   function activate(name: PaneName): void {
     if (store.now.active === name) return;
@@ -312,7 +330,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** The kernel, and other views of this widget, hear of a stage that was chosen. */
   function tellStage(): void {
-    if (!acts.staged || model.get("still")) return;
+    if (!acts.staged || !api.answers("set_stage")) return;
     told = shownStage();
     ask("set_stage", { show: told });
   }
@@ -515,6 +533,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
       ["open", "select", "toggle", "up", "down", "left", "right", "first", "last", "menu", "hold", "cut", "paste"].includes(action)
     )
       return;
+    if (!hands.offers(action)) {
+      if (!api.gone) return; // a saved page has no such key
+      handled(e);
+      return status.say(GONE_TEXT, "warn");
+    }
     handled(e);
     if (e.key === " " && panes[store.now.active].pointer.hold()) return; // it selects when it is let go, unless it has panned
     if (typing && action === "escape") focusPane();
@@ -559,8 +582,11 @@ export function mount(model: Model, host: HTMLElement): () => void {
   // what another editor of this kernel has made is not left behind
   if (left && left.by !== model.get("plan").by && !had && !model.get("still")) plan.offer(left);
 
+  if (model.get("answers")) watch();
+
   return () => {
     clearTimeout(soon);
+    controls.disconnect();
     for (const [name, call] of Object.entries(changed)) model.off(`change:${name}`, call);
     size?.disconnect();
     space.stop();

@@ -1,4 +1,5 @@
 // Makes elements. Text only ever becomes text: nothing here parses markup.
+import type { Verbs } from "./verbs";
 
 const SVG = "http://www.w3.org/2000/svg";
 const FOCUSABLE = new Set(["button", "input", "select", "textarea", "summary"]);
@@ -61,6 +62,7 @@ export interface ButtonProps extends Props {
   text?: string;
   label?: string | undefined;
   kind?: string;
+  /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs;
 }
 
 /** A line of text to fill in. */
@@ -70,13 +72,14 @@ export function field(props: Props): HTMLInputElement {
 
 /** A button with an icon, a text, or both; `label` is its name where it shows only an icon. */
 export function button(props: ButtonProps & { press: () => void }): HTMLButtonElement {
-  const { icon, text, label, kind, press, class: cls, ...rest } = props;
+  const { icon, text, label, kind, press, verb, class: cls, ...rest } = props;
   return h(
     "button",
     {
       class: ["gs-button", kind && `gs-${kind}`, !text && "gs-icon-only", cls].filter(Boolean).join(" "),
       "aria-label": text ? undefined : label,
       title: label,
+      "data-verb": verb,
       on: { click: press },
       ...rest,
     },
@@ -86,7 +89,7 @@ export function button(props: ButtonProps & { press: () => void }): HTMLButtonEl
 }
 
 /** A small button of a row; `name` is what it is called where its text does not say what it is for. */
-export function small(text: string, press: () => void, name?: string, more: Props = {}): HTMLButtonElement {
+export function small(text: string, press: () => void, name?: string, more: ButtonProps = {}): HTMLButtonElement {
   return button({ text, kind: "small", "aria-label": name, label: name, press, ...more });
 }
 

@@ -33,28 +33,29 @@ export class EdgeMenu {
   #tensor(pane: Pane, edge: Edge, tensor: string, at: At): void {
     const { acts, edits } = this,
       { popup } = acts.p,
-      still = !!acts.p.model.get("still"),
       to = this.#end(pane, edge.to),
       only = [to.name],
-      off = still || !!acts.refusal(pane),
-      unmarked = still || !!acts.unmarked(pane),
+      off = !!acts.refusal(pane),
+      unmarked = !!acts.unmarked(pane),
       name = to.label.slice(0, 40);
     popup.choose(
       tensor,
       [
-        { text: `Insert op before ${name} \u2026`, off, run: () => edits.insert(tensor, only) },
+        { text: `Insert op before ${name} \u2026`, off, verb: "insert", run: () => edits.insert(tensor, only) },
         {
           text: `Reroute: feed ${name} from another tensor \u2026`,
           off,
+          verb: "reroute",
           run: () => acts.arm(pane, "reroute", { tensor, box: this.#end(pane, edge.from).name, only }),
         },
         {
           text: "Cut: placeholders feed its consumers",
           off,
+          verb: "detach",
           run: () => acts.ask("detach", { names: [opOf(tensor)], side: "outputs" }),
         },
-        { text: "Mark as boundary input", key: "i", off: unmarked, run: () => acts.ask("mark_input", { tensor }) },
-        { text: "Mark as boundary output", key: "o", off: unmarked, run: () => acts.ask("mark_output", { tensor }) },
+        { text: "Mark as boundary input", key: "i", off: unmarked, verb: "mark_input", run: () => acts.ask("mark_input", { tensor }) },
+        { text: "Mark as boundary output", key: "o", off: unmarked, verb: "mark_output", run: () => acts.ask("mark_output", { tensor }) },
         ...this.#ends(pane, opOf(tensor), to.name),
       ],
       at,
@@ -65,9 +66,14 @@ export class EdgeMenu {
     const { acts } = this,
       to = this.#end(pane, edge.to),
       [after] = edge.tensors.map(opOf),
-      off = !!acts.p.model.get("still") || !!acts.refusal(pane) || isFold(to) || edge.n > 1;
+      off = !!acts.refusal(pane) || isFold(to) || edge.n > 1;
     return [
-      { text: `Remove: ${to.label} no longer waits`, off, run: () => acts.ask("remove_control", { op: to.name, after: after! }) },
+      {
+        text: `Remove: ${to.label} no longer waits`,
+        off,
+        verb: "remove_control",
+        run: () => acts.ask("remove_control", { op: to.name, after: after! }),
+      },
       ...this.#ends(pane, after!, to.name),
     ];
   }
@@ -75,8 +81,8 @@ export class EdgeMenu {
   #ends(pane: Pane, from: string, to: string): Choice[] {
     const { acts } = this;
     return [
-      { text: "Go to its producer", run: () => acts.reveal(pane.name, from) },
-      { text: "Go to its consumer", run: () => acts.reveal(pane.name, to) },
+      { text: "Go to its producer", verb: "reveal", run: () => acts.reveal(pane.name, from) },
+      { text: "Go to its consumer", verb: "reveal", run: () => acts.reveal(pane.name, to) },
     ];
   }
 

@@ -58,9 +58,10 @@ export class Going {
     const saved = this.acts.p.model.get("views")?.saved ?? [];
     const choices: Choice[] = saved
       .slice(0, MOST)
-      .map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, run: () => void this.show(pane, name) }));
+      .map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, verb: "show_view", run: () => void this.show(pane, name) }));
     choices.push({
       text: "Save this view \u2026",
+      verb: "save_view",
       run: () =>
         this.acts.p.popup.ask(
           "Save this view",
@@ -72,6 +73,7 @@ export class Going {
     if (saved.length)
       choices.push({
         text: "Forget a view \u2026",
+        verb: "forget_view",
         run: () =>
           this.acts.p.popup.choose(
             "Forget which view?",

@@ -13,10 +13,11 @@ import { Leave } from "./leave";
 import { Looks } from "./looks";
 import { Recipes } from "./recipes";
 import { Runs } from "./runs";
+import type { Choice } from "./popup";
 import type { Item } from "./scene";
 import { stroke } from "./stroke";
 import type { Box, Group } from "./types";
-import type { Mode } from "./verbs";
+import type { Mode, Verbs } from "./verbs";
 import { Wires } from "./wire";
 
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
@@ -26,6 +27,46 @@ const TOOLS: Record<Tool, string> = {
   lasso: "A drag on the canvas draws a loop around what is selected; l lays the lasso down.",
   pan: "A drag pans; h lays the hand down.",
 };
+
+/** The verbs that actions send; an action that is not here sends none, or looks around. */
+const SENDS: Partial<Record<Action, keyof Verbs>> = {
+  input: "mark_input",
+  output: "mark_output",
+  boundary: "mark_input",
+  around: "boundary_of_selection",
+  between: "select_between",
+  why: "why",
+  near: "suggest_boundaries",
+  copy: "copy",
+  hold: "hold",
+  cut: "cut",
+  paste: "paste",
+  paste_kept: "paste",
+  duplicate: "duplicate",
+  connect: "connect",
+  reroute: "reroute",
+  stitch: "remove",
+  remove: "remove",
+  type: "replace",
+  attribute: "set_attr",
+  edit: "rename",
+  undo: "undo",
+  redo: "redo",
+  apply: "apply",
+  save: "save",
+  recipes: "recipes",
+  seen: "set_depth",
+  train: "set_training",
+  run: "run",
+  try: "run",
+  producer: "reveal",
+  consumer: "reveal",
+  back: "back",
+  forward: "forward",
+  search: "find",
+};
+/** Actions that are about a plan, and send nothing that must be answered. */
+const OF_PLANS: Action[] = ["stages", "change", "change_before"];
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "shiftKey" | "altKey">;
 
@@ -69,6 +110,13 @@ export class Hands {
     this.lens = new Lens(this.acts);
     this.carry = new Carry(this.acts);
     this.#does = this.#table();
+  }
+
+  /** Whether an action is offered: a saved page answers few verbs, and a kernel that is gone none. */
+  offers(action: Action): boolean {
+    const { api, model } = this.acts.p,
+      verb = SENDS[action];
+    return (!verb || api.answers(verb)) && !(model.get("still") && OF_PLANS.includes(action));
   }
 
   /** Does the action of a key. */
@@ -202,7 +250,7 @@ export class Hands {
         for (const { map } of Object.values(p.panes)) map.want(!map.wanted);
       },
       escape: pane => acts.escape(pane),
-      help: () => p.popup.help(),
+      help: () => p.popup.help(action => p.api.gone || this.offers(action)),
     };
   }
 
@@ -234,7 +282,7 @@ export class Hands {
 
   /** What a drag on the canvas means that begins here: on a port or an edge a tensor is taken. */
   dragged(pane: Pane, e: PointerEvent): Drag | null {
-    if (this.acts.p.model.get("still")) return null;
+    if (!this.acts.p.api.answers("connect")) return null;
     if (e.altKey) return stroke(this.acts, pane, e);
     const found = pane.drawing.outputAt(e.target) ?? pane.drawing.at(e.target);
     if (!found) return null;
@@ -248,14 +296,20 @@ export class Hands {
       { armed } = store.now,
       act = (action: Action) => () => void this.do(action),
       off = !!acts.refusal(pane);
-    const choices = [
-      opens(of) && { text: "kind" in of ? "Unfold" : "Fold", key: "Enter", run: () => acts.open(pane, of) },
-      { text: "Select", key: "Space", run: act("select") },
-      !fold && { text: "Mark as boundary input", key: "i", run: act("input"), off: !!acts.unmarked(pane) },
-      !fold && { text: "Mark as boundary output", key: "o", run: act("output"), off: !!acts.unmarked(pane) },
+    const choices: (Choice | false)[] = [
+      opens(of) && {
+        text: "kind" in of ? "Unfold" : "Fold",
+        key: "Enter",
+        verb: "kind" in of ? "unfold" : "fold",
+        run: () => acts.open(pane, of),
+      },
+      { text: "Select", key: "Space", verb: "select", run: act("select") },
+      !fold && { text: "Mark as boundary input", key: "i", verb: "mark_input", run: act("input"), off: !!acts.unmarked(pane) },
+      !fold && { text: "Mark as boundary output", key: "o", verb: "mark_output", run: act("output"), off: !!acts.unmarked(pane) },
       pane.name === "source" && {
         text: "Boundary of what is selected",
         key: "Shift+B",
+        verb: "boundary_of_selection",
         run: () => {
           if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
           this.do("around");
@@ -264,28 +318,29 @@ export class Hands {
       pane.name === "source" && {
         text: "Boundaries near it \u2026",
         key: "k",
+        verb: "suggest_boundaries",
         run: () => {
           if (!acts.selected.source.size) acts.select(pane, [of.name], "set");
           void this.#near(at);
         },
       },
-      pane.name === "source" && { text: model.get("boundary").ops ? "Copy the region" : "Copy", key: "c", run: act("copy") },
+      pane.name === "source" && { text: model.get("boundary").ops ? "Copy the region" : "Copy", key: "c", verb: "copy", run: act("copy") },
       !fold &&
         (armed && armed.verb !== "connect"
-          ? { text: "Take this op", key: "Enter", run: act("open") }
-          : { text: armed ? "Connect to this op" : "Connect from here", key: "m", run: act("connect") }),
-      pane.name === "source" && { text: "Find all like this", run: () => void this.edits.like(pane, of) },
-      { text: "Take it out and stitch", key: "Del", run: act("stitch"), off },
-      { text: "Replace all like this by \u2026", key: "y", run: act("type"), off },
-      { text: "Hold, to paste it", key: "Ctrl+C", run: act("hold") },
-      { text: "Paste a copy of what is held", key: "Ctrl+V", run: act("paste") },
-      { text: "Copy it in place", key: "Ctrl+D", run: act("duplicate"), off: !!acts.refusal(pane) },
+          ? { text: "Take this op", key: "Enter", verb: armed.verb, run: act("open") }
+          : { text: armed ? "Connect to this op" : "Connect from here", key: "m", verb: "connect", run: act("connect") }),
+      pane.name === "source" && { text: "Find all like this", verb: "find_like", run: () => void this.edits.like(pane, of) },
+      { text: "Take it out and stitch", key: "Del", verb: "remove", run: act("stitch"), off },
+      { text: "Replace all like this by \u2026", key: "y", verb: "replace", run: act("type"), off },
+      { text: "Hold, to paste it", key: "Ctrl+C", verb: "hold", run: act("hold") },
+      { text: "Paste a copy of what is held", key: "Ctrl+V", verb: "paste", run: act("paste") },
+      { text: "Copy it in place", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!acts.refusal(pane) },
       { text: "Only what is near it", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
       acts.selected[pane.name].size === 2 &&
-        pane.name === "source" && { text: "Select all between the two", key: "j", run: act("between") },
-      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", run: act("why") },
+        pane.name === "source" && { text: "Select all between the two", key: "j", verb: "select_between", run: act("between") },
+      acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", verb: "why", run: act("why") },
       ...this.looks.of(of),
-      { text: "Edit \u2026", key: "e", run: () => this.edits.menu(pane, of, at), off },
+      { text: "Edit \u2026", key: "e", verb: "rename", run: () => this.edits.menu(pane, of, at), off },
     ];
     popup.choose(
       of.label || of.name,

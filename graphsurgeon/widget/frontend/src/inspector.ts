@@ -68,7 +68,12 @@ export class Inspector {
       h(
         "div",
         { class: "gs-row" },
-        button({ text: "Boundary of these", press: () => this.ask("boundary_of_selection", {}), title: "Shift+B" }),
+        button({
+          text: "Boundary of these",
+          verb: "boundary_of_selection",
+          press: () => this.ask("boundary_of_selection", {}),
+          title: "Shift+B",
+        }),
       ),
       about && this.#facts(names, [["types", about.types.map(([t, n]) => `${figure(n)} ${t}`).join(", ")]], about),
       this.#list(
@@ -140,10 +145,15 @@ export class Inspector {
     const shown = held(of, title);
     if (of.more)
       shown.append(
-        small("Fetch its picture", async () => {
-          const found = await this.events.fetched(of.tensor);
-          if (found) shown.replaceWith(held(found, title));
-        }),
+        small(
+          "Fetch its picture",
+          async () => {
+            const found = await this.events.fetched(of.tensor);
+            if (found) shown.replaceWith(held(found, title));
+          },
+          undefined,
+          { verb: "fetch" },
+        ),
       );
     return shown;
   }
@@ -167,6 +177,7 @@ export class Inspector {
         {
           class: "gs-link gs-set",
           "data-focus": `set ${key}`,
+          "data-verb": "set_attr",
           "aria-label": `${key}: ${value}, change it`,
           on: {
             click: () => {
@@ -187,12 +198,17 @@ export class Inspector {
   #valueOf(name: string): HTMLElement {
     const place = h("div", { class: "gs-value", tabindex: -1 });
     place.append(
-      small("Fetch the value", async () => {
-        const found = await this.events.asked(name);
-        if (!found) return;
-        fill(place, facts(found.rows), histogram(found.histogram));
-        focus(place);
-      }),
+      small(
+        "Fetch the value",
+        async () => {
+          const found = await this.events.asked(name);
+          if (!found) return;
+          fill(place, facts(found.rows), histogram(found.histogram));
+          focus(place);
+        },
+        undefined,
+        { verb: "value" },
+      ),
     );
     return place;
   }
@@ -225,7 +241,7 @@ export class Inspector {
       copy,
       this.events.editable() &&
         !key.startsWith("~") &&
-        small("Rename", () => this.events.renamed(key), undefined, { "data-focus": "rename" }),
+        small("Rename", () => this.events.renamed(key), undefined, { "data-focus": "rename", verb: "rename" }),
       title && title !== name.replace(/\/$/, "") && h("div", { class: "gs-type" }, title),
     );
   }
@@ -299,6 +315,7 @@ export class Inspector {
     return button({
       icon: icon(as),
       kind: as === "input" ? "mark-in" : "mark-out",
+      verb: `mark_${as}`,
       label: `Boundary ${as} ${tensor}`,
       "aria-pressed": String(on),
       "data-focus": `${as} ${tensor}`,

@@ -38,12 +38,17 @@ export class Looks {
     const look = this.look,
       hidden = this.#scene?.stats.hidden ?? {};
     const choices: Choice[] = [
-      { text: "First picture", run: () => this.acts.ask("fold_all", { pane }) },
-      { text: "Fold all scopes", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
-      ...DEPTHS.map(depth => ({ text: `Unfold to depth ${depth}`, run: () => this.acts.ask("set_depth", { depth, pane }) })),
+      { text: "First picture", verb: "fold_all", run: () => this.acts.ask("fold_all", { pane }) },
+      { text: "Fold all scopes", verb: "set_depth", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
+      ...DEPTHS.map(depth => ({
+        text: `Unfold to depth ${depth}`,
+        verb: "set_depth" as const,
+        run: () => this.acts.ask("set_depth", { depth, pane }),
+      })),
       ...TRAINING.map(([how, text]) => ({
         text,
         key: how === "away" ? "g" : undefined,
+        verb: "set_training" as const,
         on: look.training === how,
         run: () => this.train(how),
       })),
@@ -52,6 +57,7 @@ export class Looks {
         return {
           text: `Draw ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
           on,
+          verb: "show_helpers" as const,
           run: () => this.acts.ask("show_helpers", { kind, on: !on }),
         };
       }),
@@ -65,11 +71,13 @@ export class Looks {
       },
       ...look.hidden.map(kind => ({
         text: `Show ${kind} again`,
+        verb: "hide_ops" as const,
         run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
       })),
       {
         text: `Allow ${MOST} boxes`,
         on: look.budget > USUAL,
+        verb: "set_budget",
         run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
       },
     ];
@@ -83,10 +91,11 @@ export class Looks {
     this.acts.p.popup.choose(
       "Colour by",
       [
-        ...COLOURS.map(([way, text]) => ({ text, on: by === way, run: () => this.acts.ask("paint", { by: way }) })),
+        ...COLOURS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
         ...told.map(([way, text]) => ({
           text: `${text}, of the run`,
           on: by === "values" && name === way,
+          verb: "paint" as const,
           run: () => this.acts.ask("paint", { by: way }),
         })),
         ...((by === "values" || by === "words") && !told.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
@@ -104,7 +113,13 @@ export class Looks {
   of(of: Box | Group): Choice[] {
     if (opens(of) || !("kind" in of)) return [];
     const type = of.sub.split(" \u00b7 ")[0]!;
-    return [{ text: `Hide all ops of type ${type}`, run: () => this.acts.ask("hide_ops", { types: [...this.look.hidden, type] }) }];
+    return [
+      {
+        text: `Hide all ops of type ${type}`,
+        verb: "hide_ops",
+        run: () => this.acts.ask("hide_ops", { types: [...this.look.hidden, type] }),
+      },
+    ];
   }
 
   get #scene(): Scene | null {

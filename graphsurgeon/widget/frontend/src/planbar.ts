@@ -40,10 +40,11 @@ export class PlanBar {
     class: "gs-copy-to",
     placeholder: "new scope",
     "aria-label": "Scope to copy to",
+    "data-verb": "copy",
   });
   readonly #unmapped = h(
     "select",
-    { class: "gs-select", "aria-label": "Inputs of the region that nothing is mapped to" },
+    { class: "gs-select", "aria-label": "Inputs of the region that nothing is mapped to", "data-verb": "copy" },
     ...(
       [
         ["placeholder", "become placeholders"],
@@ -53,25 +54,38 @@ export class PlanBar {
       ] as const
     ).map(([value, text]) => h("option", { value }, text)),
   );
-  readonly #copyButton = button({ text: "Copy", label: "Copy the region (c)", press: () => this.copy() });
+  readonly #copyButton = button({ text: "Copy", label: "Copy the region (c)", verb: "copy", press: () => this.copy() });
   readonly #tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
-  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", press: () => this.ask("undo", {}) });
-  readonly #redo = button({ icon: icon("redo"), label: "Redo (Ctrl+Shift+Z)", kind: "quiet", press: () => this.ask("redo", {}) });
+  readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", verb: "undo", press: () => this.ask("undo", {}) });
+  readonly #redo = button({
+    icon: icon("redo"),
+    label: "Redo (Ctrl+Shift+Z)",
+    kind: "quiet",
+    verb: "redo",
+    press: () => this.ask("redo", {}),
+  });
   readonly #applyButton = button({
     text: "Apply",
     kind: "primary",
     label: "Apply the plan (Ctrl+Enter)",
+    verb: "apply",
     press: () => this.events.applied(),
   });
   readonly #saveButton = button({
     text: "Save",
     label: "Save, export: a model, a picture, a page (Shift+S)",
-    class: "gs-live",
+    verb: "save",
     press: () => this.events.saves(),
   });
-  readonly #tryButton = button({ text: "Try", label: "Run what the plan would make, in a copy (t)", press: () => this.events.tried() });
+  readonly #tryButton = button({
+    text: "Try",
+    label: "Run what the plan would make, in a copy (t)",
+    verb: "run",
+    press: () => this.events.tried(),
+  });
   readonly #compareButton = button({
     text: "Compare",
+    verb: "run",
     label: "Run what was before the last plan and what is now, and say where they part",
     press: () => this.events.compared(),
   });
@@ -136,12 +150,11 @@ export class PlanBar {
     const empty = !plan.steps.length;
     this.#copying.hidden = !boundary.ops && !selected;
     this.#again = () => this.update(boundary, plan, views, run, by, selected);
-    this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready || this.#lost;
-    this.#copyButton.disabled = this.#compareButton.disabled = this.#lost;
+    this.#applyButton.disabled = this.#tryButton.disabled = !plan.ready;
     this.#compareButton.hidden = !empty || !plan.applied;
     this.#tryButton.hidden = empty;
-    this.#undo.disabled = !views?.undo || this.#lost;
-    this.#redo.disabled = !views?.redo || this.#lost;
+    this.#undo.disabled = !views?.undo;
+    this.#redo.disabled = !views?.redo;
     const past = plan.history ?? [],
       done = past.filter(one => !one.ahead).length;
     const faults = plan.faults.length,
@@ -196,7 +209,7 @@ export class PlanBar {
         warn: true,
         body: () =>
           this.#code(left.code, 0, `${left.of === plan.of ? "" : OTHER}${LEFT}${left.code && RUN}or forget it.`, [
-            !!left.made && small("Put it back", () => this.ask("put_back", { made: left.made })),
+            !!left.made && small("Put it back", () => this.ask("put_back", { made: left.made }), undefined, { verb: "put_back" }),
             small("Forget it", () => this.offer()),
           ]),
       });
@@ -262,8 +275,18 @@ export class PlanBar {
         leaks > 0 &&
           h("button", { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(leaks, "leak")}`),
         b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
-        b.swap && small("Swap", () => this.ask("swap_boundary", {}), undefined, { title: "Let inputs and outputs change places" }),
-        button({ icon: icon("close"), label: "Clear the boundary", kind: "quiet", press: () => this.ask("clear_boundary", {}) }),
+        b.swap &&
+          small("Swap", () => this.ask("swap_boundary", {}), undefined, {
+            title: "Let inputs and outputs change places",
+            verb: "swap_boundary",
+          }),
+        button({
+          icon: icon("close"),
+          label: "Clear the boundary",
+          kind: "quiet",
+          verb: "clear_boundary",
+          press: () => this.ask("clear_boundary", {}),
+        }),
       );
     if (had) this.#summary.focus();
   }
@@ -354,6 +377,7 @@ export class PlanBar {
               code === text &&
               button({
                 text: `Code of ${count(applied, "applied plan")}`,
+                verb: "history_code",
                 press: async () => {
                   const all = await this.events.history();
                   if (all) show(all);

@@ -3,7 +3,7 @@ import { button, count, field, figure, h, link, muted, small } from "./dom";
 import { kindsOf } from "./places";
 import type { Ask } from "./api";
 import { icon } from "./icons";
-import type { PaneName, Policy, Waits } from "./verbs";
+import type { PaneName, Policy, Verbs, Waits } from "./verbs";
 import type { Boundary, Plan, TensorText } from "./types";
 
 const POLICIES: Record<Policy, string> = {
@@ -35,20 +35,21 @@ export const tables = {
           act?.(t.tensor),
         ),
       );
-    const drop = (t: string) => small("Unmark", () => ask("unmark", { tensor: t }), `Unmark ${t}`);
+    const drop = (t: string) => small("Unmark", () => ask("unmark", { tensor: t }), `Unmark ${t}`, { verb: "unmark" });
     const add = (t: string) =>
       h(
         "span",
         { class: "gs-row" },
-        small("Add as input", () => ask("add_leak", { tensor: t }), `Add as input ${t}`),
-        small("Copy what computes it", () => ask("include", { tensor: t }), `Copy what computes it: ${t}`),
+        small("Add as input", () => ask("add_leak", { tensor: t }), `Add as input ${t}`, { verb: "add_leak" }),
+        small("Copy what computes it", () => ask("include", { tensor: t }), `Copy what computes it: ${t}`, { verb: "include" }),
       );
-    const wait = (op: string) => small("Copy it too", () => ask("include", { tensor: `^${op}` }), `Copy it too: ${op}`);
+    const wait = (op: string) =>
+      small("Copy it too", () => ask("include", { tensor: `^${op}` }), `Copy it too: ${op}`, { verb: "include" });
     const waits: [Waits, string][] = [
       ["keep", "Copy it, waiting for the originals"],
       ["drop", "Copy it, waiting for nothing"],
     ];
-    const held = waits.slice(same ? 0 : 1).map(([control, text]) => small(text, () => copy(control)));
+    const held = waits.slice(same ? 0 : 1).map(([control, text]) => small(text, () => copy(control), undefined, { verb: "copy" }));
     return h(
       "ul",
       { class: "gs-rows" },
@@ -72,7 +73,7 @@ export const tables = {
   /** What feeds each input of the copies, and who reads what leaves them. */
   mapping(plan: Plan, ask: Ask, pick: (ask: string, take: (tensor: string) => void) => void): HTMLElement {
     const scopes = Object.entries(plan.scopes ?? {}).map(([step, to]) => {
-      const scope = entered(to, `Scope of the copy ${to}`, "top level", now => ask("set_scope", { step: +step, to: now }));
+      const scope = entered(to, `Scope of the copy ${to}`, "top level", "set_scope", now => ask("set_scope", { step: +step, to: now }));
       return h("label", { class: "gs-row" }, h("span", { class: "gs-muted" }, "Copied to"), scope);
     });
     const rows = (plan.inputs ?? []).map(t => {
@@ -90,7 +91,7 @@ export const tables = {
               "Use it in place of \u2026",
               () => pick(`Which tensor should ${t.by} take the place of`, old => ask("reroute", { old, to: t.by, only: [] })),
               undefined,
-              { title: `Choose a tensor: what reads it will read ${t.by}` },
+              { title: `Choose a tensor: what reads it will read ${t.by}`, verb: "reroute" },
             ),
           ),
         ];
@@ -109,14 +110,18 @@ export const tables = {
             {
               class: "gs-select",
               "aria-label": `What feeds ${t.tensor}`,
+              "data-verb": "set_input",
               on: { change: (e: Event) => set((e.target as HTMLSelectElement).value) },
             },
             ...choices.map(([value, text]) =>
               h("option", { value, selected: value === t.kind, disabled: value === t.kind && named }, text),
             ),
           ),
-          entered(named ? t.by : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", set),
-          small("Pick", () => pick(`What should feed ${t.tensor}`, set), undefined, { title: `Pick the tensor that feeds ${t.tensor}` }),
+          entered(named ? t.by : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", "set_input", set),
+          small("Pick", () => pick(`What should feed ${t.tensor}`, set), undefined, {
+            title: `Pick the tensor that feeds ${t.tensor}`,
+            verb: "set_input",
+          }),
         ),
       ];
     });
@@ -136,14 +141,21 @@ export const tables = {
           h(
             "div",
             { class: "gs-row" },
-            small("Edit", () => edit(i), `Edit: ${text}`),
+            small("Edit", () => edit(i), `Edit: ${text}`, { verb: "step_form" }),
             small("Mute", () => ask("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
+              verb: "mute_step",
               "aria-pressed": String(off),
               title: off ? "Let it be done again" : "Let it do nothing, in its place",
             }),
-            i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`),
-            i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`),
-            button({ icon: icon("close"), label: `Take out: ${text}`, kind: "small", press: () => ask("drop_step", { step: i }) }),
+            i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`, { verb: "move_step" }),
+            i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`, { verb: "move_step" }),
+            button({
+              icon: icon("close"),
+              label: `Take out: ${text}`,
+              kind: "small",
+              verb: "drop_step",
+              press: () => ask("drop_step", { step: i }),
+            }),
           ),
         ),
       );
@@ -209,6 +221,7 @@ export const tables = {
     const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0,
       at = ({ step, text, ahead }: (typeof steps)[number]) =>
         small(text, () => ask("stand", { step }), undefined, {
+          verb: "stand",
           title: ahead ? `${text}, taken back` : text,
           class: ahead ? "gs-ahead" : "",
           "aria-pressed": String(step === now),
@@ -229,8 +242,8 @@ export const tables = {
 };
 
 /** A text that is given when Enter ends it. */
-function entered(value: string, label: string, hint: string, done: (text: string) => void): HTMLInputElement {
-  const input = field({ class: "gs-field gs-entered", value, placeholder: hint, "aria-label": label });
+function entered(value: string, label: string, hint: string, verb: keyof Verbs, done: (text: string) => void): HTMLInputElement {
+  const input = field({ class: "gs-field gs-entered", value, placeholder: hint, "aria-label": label, "data-verb": verb });
   input.addEventListener("keydown", e => {
     if (e.key !== "Enter" || e.ctrlKey || e.metaKey) return;
     e.preventDefault();
@@ -241,7 +254,7 @@ function entered(value: string, label: string, hint: string, done: (text: string
 
 /** The name of what the plan makes, which can be another. */
 function named(name: string, ask: Ask): HTMLInputElement {
-  const input = entered(name, `Name of ${name}`, "name", to => ask("rename", { old: name, to }));
+  const input = entered(name, `Name of ${name}`, "name", "rename", to => ask("rename", { old: name, to }));
   input.classList.add("gs-as-text");
   input.title = name;
   return input;
@@ -260,6 +273,7 @@ function choice(now: string, label: string, chosen: (policy: Policy) => void, he
     {
       class: "gs-select",
       "aria-label": label,
+      "data-verb": "set_policy",
       on: { change: (e: Event) => chosen((e.target as HTMLSelectElement).value as Policy) },
     },
     ...other,
@@ -296,14 +310,16 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
             { class: "gs-row", role: "group", "aria-label": "What would make it fit" },
             ...f.cures
               .slice(0, CURES)
-              .map((c, cure) => small(kindsOf(c), () => ask("cure", { fault: i, cure }), undefined, { title: `${kindsOf(c)}: ${c.text}` })),
+              .map((c, cure) =>
+                small(kindsOf(c), () => ask("cure", { fault: i, cure }), undefined, { title: `${kindsOf(c)}: ${c.text}`, verb: "cure" }),
+              ),
           ),
         f.step != null &&
           h(
             "span",
             { class: "gs-row", role: "group", "aria-label": "The step that has it" },
-            small("Edit this step", () => edit(f.step!)),
-            small("Take this step out", () => ask("drop_step", { step: f.step! })),
+            small("Edit this step", () => edit(f.step!), undefined, { verb: "step_form" }),
+            small("Take this step out", () => ask("drop_step", { step: f.step! }), undefined, { verb: "drop_step" }),
           ),
       ),
     ),

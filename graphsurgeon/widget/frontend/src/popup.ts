@@ -1,8 +1,9 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
-import { Refused } from "./api";
+import { type Api, Refused } from "./api";
 import { bring, button, field, fill, focus, h, hasFocus, muted } from "./dom";
-import { KEYS } from "./keys";
+import { type Action, KEYS } from "./keys";
 import { SIGN } from "./signs";
+import type { Verbs } from "./verbs";
 
 export interface Field {
   name: string;
@@ -28,6 +29,7 @@ export interface Choice {
   /** why it cannot be chosen */ why?: string;
   /** ticked or not, where that can be said */ on?: boolean;
   /** what it stands under */ group?: string;
+  /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs;
   /** shows what it would do, while it is pointed at */ shows?: () => void;
 }
 
@@ -40,6 +42,7 @@ export class Popup {
   constructor(
     private readonly host: HTMLElement,
     private readonly id: string,
+    private readonly api: Pick<Api, "answers" | "gone">,
   ) {
     host.addEventListener(
       "pointerdown",
@@ -64,8 +67,12 @@ export class Popup {
     shut?.();
   }
 
-  /** A list of choices at a point of the window, or in the middle; `shut` is called when it is gone, before what was chosen. */
-  choose(title: string, choices: Choice[], at?: { x: number; y: number }, shut: (() => void) | null = null): void {
+  /** A list of choices at a point of the window, or in the middle; `shut` is called when it is gone, before what was chosen.
+   * A saved page leaves out what it cannot do; without a kernel it is grey. */
+  choose(title: string, all: Choice[], at?: { x: number; y: number }, shut: (() => void) | null = null): void {
+    const unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
+      choices = all.filter(c => this.api.gone || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
+    if (all.length && !choices.length) return;
     const items = choices.map(c =>
       h(
         "button",
@@ -212,8 +219,8 @@ export class Popup {
     return answer;
   }
 
-  /** The keys. */
-  help(): void {
+  /** The keys of actions that are offered. */
+  help(offers: (action: Action) => boolean): void {
     const close = button({ text: "Close", press: () => this.close() });
     const list = (rows: (readonly [Node, string])[]) =>
       h("dl", { class: "gs-keys" }, ...rows.flatMap(([sign, text]) => [h("dt", {}, sign), h("dd", {}, text)]));
@@ -235,9 +242,9 @@ export class Popup {
     const scroll = h(
       "div",
       { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of keys and signs" },
-      list(KEYS.flatMap(([, , show, text]) => (show ? [[kbd(show), text!] as const] : []))),
+      list(KEYS.flatMap(([action, , show, text]) => (show && offers(action) ? [[kbd(show), text!] as const] : []))),
       h("div", { class: "gs-popup-title" }, "Signs"),
-      list([...signs]),
+      list(signs.filter(([sign]) => sign.textContent === SIGN.orphan || offers("apply"))),
     );
     this.#show(
       h(

@@ -28,10 +28,13 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
       "div",
       { class: "gs-row gs-measures", role: "group", "aria-label": "Colour by" },
       ...measures(run).map(([key, text]) =>
-        small(text, () => ask("paint", { by: by === key ? "family" : key }), undefined, { "aria-pressed": String(by === key) }),
+        small(text, () => ask("paint", { by: by === key ? "family" : key }), undefined, {
+          "aria-pressed": String(by === key),
+          verb: "paint",
+        }),
       ),
       copyButton({ text: "Copy as Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
-      small("Forget the run", () => ask("forget_run", {})),
+      small("Forget the run", () => ask("forget_run", {}), undefined, { verb: "forget_run" }),
     ),
     bad &&
       h(

@@ -32,6 +32,7 @@ export class Search {
     "aria-label": "Search ops",
     "aria-expanded": "false",
     "aria-autocomplete": "list",
+    "data-verb": "find",
   });
   readonly #list = h("div", { class: "gs-hits", role: "listbox", "aria-label": "Search results", hidden: true });
   readonly #note = h("div", { class: "gs-hits-note", hidden: true });

@@ -10,7 +10,7 @@ const LATER = "The kernel has not answered for 10 s: it runs a cell, or it is go
 
 export class StatusBar {
   readonly #text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
-  readonly #stop = small("Cancel", () => this.cancel(), undefined, { hidden: true });
+  readonly #stop = small("Cancel", () => this.cancel(), undefined, { hidden: true, verb: "cancel" });
   readonly #legend = h("ul", { class: "gs-legend", "aria-label": "Colours" });
   readonly element = h("div", { class: "gs-status" }, this.#text, this.#stop, this.#legend);
   #said: Status | null = null;
@@ -70,6 +70,7 @@ export class StatusBar {
             {
               class: "gs-legend-entry",
               "data-key": key,
+              "data-verb": "fade",
               "aria-pressed": String(!faded.has(key)),
               title: faded.has(key) ? `Show ${text}` : `Let ${text} fade`,
               on: {

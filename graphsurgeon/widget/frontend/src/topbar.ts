@@ -57,14 +57,20 @@ export class TopBar {
       );
       return made;
     };
-    this.#serves = menu("down", SIGNATURES, events.served, "gs-serves", { text: "\u25be", "aria-label": SIGNATURES });
+    this.#serves = menu("down", SIGNATURES, events.served, "gs-serves", {
+      text: "\u25be",
+      "aria-label": SIGNATURES,
+      verb: "show_signature",
+    });
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
-    this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-live" });
+    this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-plan-switch" });
     this.#full = does("full", "Full window (Shift+F)", "full", { "aria-pressed": "false" });
-    this.#back = does("back", "Back ( , )", "back");
-    this.#forward = does("forward", "Forward ( . )", "forward");
-    this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }));
+    this.#back = does("back", "Back ( , )", "back", { verb: "back" });
+    this.#forward = does("forward", "Forward ( . )", "forward", { verb: "forward" });
+    this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }), {
+      verb: "set_direction",
+    });
     this.#scale = button({ text: "100%", label: "Full size (0)", kind: "quiet", class: "gs-scale", press: () => events.does("actual") });
     const kept = { "aria-pressed": "false", class: "gs-tool" };
     this.#tools = { lasso: does("lasso", "Lasso (l)", "lasso", kept), pan: does("hand", "Drag pans (h, or hold Space)", "hand", kept) };
@@ -80,14 +86,14 @@ export class TopBar {
         { class: "gs-tools", role: "toolbar", "aria-label": "View" },
         this.#back,
         this.#forward,
-        menu("views", "Views (v)", events.views),
+        menu("views", "Views (v)", events.views, "", { verb: "save_view" }),
         h("span", { class: "gs-rule" }),
         ...Object.values(this.#tools),
         h("span", { class: "gs-rule" }),
-        tool("fold", "Fold all scopes", foldAll),
+        tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
         this.#turn,
-        menu("eye", "What is shown (s)", events.seen, "gs-live"),
-        menu("colours", "Colours", events.colours, "gs-live"),
+        menu("eye", "What is shown (s)", events.seen, "", { verb: "set_depth" }),
+        menu("colours", "Colours", events.colours, "", { verb: "paint" }),
         h("span", { class: "gs-rule" }),
         does("fit", "Fit the picture (f)", "fit"),
         does("minus", "Zoom out (-)", "out"),
@@ -97,12 +103,13 @@ export class TopBar {
       h(
         "div",
         { class: "gs-top-end" },
-        menu("recipes", RECIPES, events.recipes, "gs-live gs-recipes", { text: "Recipes", "aria-label": RECIPES }),
+        menu("recipes", RECIPES, events.recipes, "gs-recipes", { text: "Recipes", "aria-label": RECIPES, verb: "recipes" }),
         button({
           icon: icon("run"),
           text: "Run",
           label: "Run the graph on a feed (x)",
-          class: "gs-live gs-run-button",
+          class: "gs-run-button",
+          verb: "run",
           press: () => events.does("run"),
         }),
         search,

@@ -1,5 +1,5 @@
 // What Python sends: the traits of the widget and the results of verbs. verbs.ts has the verbs.
-import type { PaneName, StageName, Training } from "./verbs";
+import type { PaneName, StageName, Training, Verbs } from "./verbs";
 
 /** How a picture is drawn, once it is. */
 export type Direction = "LR" | "TB";
@@ -250,8 +250,10 @@ export interface State {
   theme: "auto" | "light" | "dark";
   /** Whether the shapes are there that TensorFlow can infer; they are asked for, by whoever looks. */
   inferred?: boolean;
-  /** Whether nothing can be changed: a page without a kernel. */
+  /** Whether this is a saved page: it changes nothing. */
   still?: boolean;
+  /** The verbs that are answered; all of them if it is not given. */
+  answers?: readonly (keyof Verbs)[];
 }
 
 /** What can be typed of ops: its value (empty where ops differ), what it was before the plan, all that it may be. */

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import refusals from "../../../../tests/widget/protocol_examples.json";
-import { Api, Refused } from "../src/api";
+import { Api, GONE_TEXT, Refused } from "../src/api";
 import { EXAMPLES } from "./examples";
 import { FakeModel } from "./fake";
 
@@ -78,7 +78,8 @@ test("when the kernel is gone, who waits is told, and so is who asks later", asy
   expect(await asked).toBe(
     "undo: the kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.",
   );
-  expect(lost).toHaveBeenCalledWith(
+  expect([lost.mock.calls.length, api.gone, api.answers("select")]).toEqual([1, true, false]);
+  expect(GONE_TEXT).toBe(
     "The kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.",
   );
   expect(

@@ -93,6 +93,63 @@ test("keys act on the widget only while the focus is inside it, wherever the poi
   expect(heard).toEqual(["g", "Delete", "c", "x", "Enter", "z"]);
 });
 
+test("without a kernel, what asks it is grey, and what looks around works", async () => {
+  start({
+    boundary: { ...NO_BOUNDARY, inputs: [{ tensor: "a:0", text: "" }], ops: 1, leaks: [{ tensor: "b:0", text: "" }] },
+    plan: { ...NO_PLAN, steps: [{ text: "copy of a" }], ready: true, code: "plan", scopes: { 0: "copy" } },
+    views: { back: 1, forward: 1, undo: 1, redo: 1, saved: ["head"] },
+  });
+  model.put({ selected: ["a"] });
+  const none = { inputs: [], control_inputs: [], consumers: [], doc: "", attributes: [] };
+  model.answer("details", { ...none, title: "a", rows: [["type", "Relu"]], outputs: [{ tensor: "a:0", text: "" }], device: "" });
+  await settled();
+  const named = (b: Element, name: string) =>
+    [b.getAttribute("aria-label"), b.getAttribute("title"), b.textContent].some(n => n?.startsWith(name));
+  const button = (name: string) => [...host.querySelectorAll("button")].find(b => named(b, name))!;
+  const grey = [
+    "Run",
+    "Recipes",
+    "Save",
+    "Apply",
+    "Try",
+    "Undo",
+    "Redo",
+    "Copy the region",
+    "Rename",
+    "Boundary input a:0",
+    "Views",
+    "Back",
+    "Fold all",
+  ];
+  expect(grey.filter(name => button(name).disabled)).toEqual([]);
+  model.emit("comm:close");
+  await settled();
+  expect(grey.filter(name => !button(name)?.disabled)).toEqual([]);
+  const text = () => host.querySelector(".gs-status-text")!.textContent!;
+  for (const tab of ["boundary", "mapping", "steps", "variables", "names", "code"]) {
+    const at = host.querySelector<HTMLElement>(`[data-tab="${tab}"]`);
+    if (at?.getAttribute("aria-selected") === "false") click(at);
+    await settled();
+    const controls = host.querySelectorAll<HTMLInputElement>(
+      ":is(.gs-top, .gs-panel, .gs-plan, .gs-inspector, .gs-status) :is(button, input, select)",
+    );
+    for (const one of [...controls].filter(e => !e.disabled && !e.matches(".gs-link, [data-tab]") && e.isConnected)) {
+      click(one);
+      await settled();
+      expect(text().includes(": the kernel behind") ? one.title + text() : "").toBe("");
+    }
+  }
+  item("b").focus();
+  const asked = model.sent.length;
+  key(item("b"), "x");
+  expect(text()).toBe("The kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.");
+  item("b").dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
+  const choices = [...host.querySelectorAll<HTMLButtonElement>(".gs-choice")];
+  expect(choices.filter(c => !c.disabled).map(c => c.textContent)).toEqual(["Only what is near itq"]);
+  key(host.querySelector(".gs-menu")!, "Escape");
+  expect(model.sent.length).toBe(asked);
+});
+
 test("typing in a field is not a command", () => {
   const field = host.querySelector<HTMLInputElement>(".gs-copy-to")!;
   field.focus();

@@ -87,7 +87,7 @@ test("where nothing can be edited, the menu goes to the ends of the edge", () =>
   ]);
   click(on().at(-1)!);
   expect(model.verbs.at(-1)).toEqual(["reveal", { pane: "source", name: "s/" }]);
-  open({ still: true });
+  open({ still: true, answers: ["reveal"] });
   menu();
   expect(on().map(c => c.textContent)).toEqual(["Go to its producer", "Go to its consumer"]);
 });

@@ -1,5 +1,6 @@
 // What Python does for a widget, as far as a page can: it folds, finds, shows; it changes nothing.
 import type { Details, Direction, ErrorParts, Row, Scene, State, TensorText } from "../types";
+import type { Verbs } from "../verbs";
 import { figure } from "../dom";
 import { type Engine, Stopped } from "./engine";
 import { find, hitsOf } from "./find";
@@ -30,6 +31,28 @@ class No extends Error {
 
 const SHOWN = 200;
 
+/** What a page answers: it looks around, and changes nothing. */
+const ANSWERS: readonly (keyof Verbs)[] = [
+  "select",
+  "unfold",
+  "fold",
+  "fold_all",
+  "set_depth",
+  "back",
+  "forward",
+  "save_view",
+  "show_view",
+  "forget_view",
+  "reveal",
+  "details",
+  "find",
+  "outline_open",
+  "outline_close",
+  "fade",
+  "set_direction",
+  "cancel",
+];
+
 /** A model for the screen, answered in the page itself. */
 export class PageModel extends LocalModel {
   readonly graph: PageGraph;
@@ -59,6 +82,7 @@ export class PageModel extends LocalModel {
       outline: { rows: [] },
       theme: data.theme,
       still: true,
+      answers: ANSWERS,
     });
     this.graph = new PageGraph(data.packed);
     this.#direction = data.direction;
@@ -102,6 +126,8 @@ export class PageModel extends LocalModel {
         return this.#fold(args.name);
       case "fold_all":
         return this.#go(new Set(this.#opening));
+      case "set_depth":
+        return this.#go(this.#opened(args.depth));
       case "back":
       case "forward": {
         const to = this.#places.step(verb, this.#here());
@@ -197,6 +223,12 @@ export class PageModel extends LocalModel {
       else next.add(name);
     this.put({ selected: [...next] });
     this.#say(next.size ? `${next.size} selected` : "nothing selected");
+  }
+
+  /** The scopes that are open if all are, down to a depth; calls stay closed. */
+  #opened(depth: number): Set<number> {
+    const rows = this.data.packed.rows.map((_, i) => i);
+    return new Set(rows.filter(i => this.graph.opens(i) && this.graph.row(i)[1] !== "call" && this.graph.above(i).length < depth));
   }
 
   #unfold(name: string): Promise<void> {
