@@ -127,6 +127,10 @@ def test_ops_that_a_plan_leaves_without_use_are_marked_with_what_only_they_need(
 
     assert marked(Plan(g).connect("x", to="y")) == {"y": "changed", "old/b": "orphan", "old/w": "orphan"}
     assert marked(Plan(g).reroute("old/b", to="x"))["old/b"] == "orphan"
+    # what only a removed op has read is of no use, if others read on past it
+    assert marked(Plan(g).remove(["old/b"], stitch=True)) == {"y": "changed", "old/w": "orphan"}
+    both = Plan(g).remove(["old/a", "old/b"], stitch=True)
+    assert {name for name, state in marked(both).items() if state == "orphan"} == {"old/w"}
     # an op whose consumers are removed is the new end of the graph
     assert "orphan" not in marked(Plan(g).remove(["z", "y"])).values()
 

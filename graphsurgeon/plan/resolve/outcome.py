@@ -116,6 +116,20 @@ def _spare(effect: Effect) -> list[str]:
     return [name for name in spare if name.partition(":")[0] not in held]
 
 
+def _beside(effect: Effect) -> list[int]:
+    """Returns the ops that fed removed ops, if the consumers of those read on: nothing reads these ops any more."""
+    base, after, new = effect.base, effect.after, renaming(effect.renamed)
+    gone = base.mask(effect.removed)
+    lost = (base.index.get(join.was.partition(":")[0], -1) for join in effect.connections if join.was)
+    stitched = base.mask(op for op in lost if op >= 0 and gone[op])
+    if effect.faults or not stitched.any():
+        return []
+    removed = np.flatnonzero(backward(base, stitched, within=gone)).astype(np.int32)
+    makers = np.unique(base.data.node[base.data.within(removed)[1]])
+    places = [after.index.get(new(base.names[op]), -1) for op in makers[~gone[makers]].tolist()]
+    return [at for at in places if at >= 0 and not len(after.consumers.row(at))]
+
+
 def _held(graph: Graph) -> set[str]:
     """Returns the names of the ops in collections."""
     return {entry.name.partition(":")[0] for items in graph.state.collections.values() for entry in items}
@@ -128,7 +142,7 @@ def unused(effect: Effect) -> list[int]:
         effect: the effect of the plan.
     """
     after = effect.after
-    ends = [after.index[name.partition(":")[0]] for name in _spare(effect)]
+    ends = [after.index[name.partition(":")[0]] for name in _spare(effect)] + _beside(effect)
     if not ends:
         return []
     above = backward(after, after.mask(ends))
