@@ -228,11 +228,12 @@ class Applied:
     @property
     def warnings(self) -> list[str]:
         """What the copy could not be given, in sentences: loops and conds that were taken in part have no gradient,
-        tables and queues that are filled while a session runs start empty.
+        tables and queues that are filled while a session runs start empty. And the warnings of the recipe.
         """
         lost = [f"gradients cannot go through {name!r}, of which the copy has only a part" for name in self.made.missed]
         initial = untrained_text(self.untrained)
-        return [*self.notes, *initial, *lost, *(sentence for copied in self.copies for sentence in copied.emptied)]
+        empty = [sentence for copied in self.copies for sentence in copied.emptied]
+        return [*self.notes, *self.plan.notes, *initial, *lost, *empty]
 
     def _holds(self, name: str) -> bool:
         return not self.scope or name.startswith(f"{self.scope}/")

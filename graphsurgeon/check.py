@@ -12,6 +12,7 @@ import numpy as np
 from .errors import PlanError, SurgeryError
 from .graph.compatibility import (
     TARGETS,
+    VARIABLE,
     Blocker,
     Compatibility,
     Converted,
@@ -20,16 +21,18 @@ from .graph.compatibility import (
     blockers,
     cut,
 )
+from .graph.conditions import skipping
 from .graph.functions import CALLS
 from .graph.graph import Graph
-from .graph.names import op_name, tensor_name
+from .graph.names import named, op_name, tensor_name
 from .graph.selection import select
-from .graph.traversal import backward
-from .graph.variables import PLACEHOLDER_TYPES
+from .graph.traversal import backward, forward
+from .graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from .plan.menu import offered
+from .plan.step_code import asked as code_of
 from .plan.subject import Subject
 from .run import asked_for
-from .words import counted, one_or_all
+from .words import counted, few, one_or_all
 
 
 def check(
@@ -85,6 +88,31 @@ def _unfrozen(editor: Subject, target: str, made: Converted, fed: list[str], wan
     return Compatibility(editor.title, target, "", found, int(part.sum()), taken, tuple(wanted))
 
 
+def explained(editor: Subject, error: Unconvertible, outputs: Any) -> Unconvertible:
+    """Returns the error that a graph cannot be frozen, with the plans that take out the ops in the way; they are tried.
+
+    Args:
+        editor: the editor of the graph.
+        error: the error.
+        outputs: the tensors that were asked for, as `Editor.save` takes them.
+    """
+    if not any(one.code == VARIABLE for one in error.made.errors):
+        return error
+    wanted = list((named(outputs) or editor.outputs).values())
+    keep = error.instead[:1].lower() + error.instead[1:]
+    if not wanted:
+        instead = f"Name the outputs, outputs=[...], so that only what they need is frozen; or {keep}"
+        return Unconvertible(error.asked, error.wrong, instead, error.made)
+    found = blockers(editor.snapshot, error.made)
+    ways = _ways(editor, found, wanted)
+    lines = [f"{how} takes out {few(list(map(repr, gone)))}" for how, gone in ways.items()]
+    left = [one.op for one in found if not any(one.op in gone for gone in ways.values())]
+    if not lines:
+        return error
+    more = f"nothing known takes out {few(list(map(repr, left)))}: " if left else "or "
+    return Unconvertible(error.asked, error.wrong, "; ".join([*lines, more + keep]), error.made)
+
+
 def _advised(
     editor: Subject, found: tuple[Blocker, ...], taken: tuple[str, ...], fed: list[str], wanted: list[str]
 ) -> tuple[Blocker, ...]:
@@ -126,8 +154,41 @@ def _ways(editor: Subject, found: tuple[Blocker, ...], wanted: list[str]) -> dic
         more = f", {one_or_all(wanted)!r}" if any(wish.name == "outputs" for wish in recipe.wishes) else ""
         if gone:
             ways[f"gs.recipes.{recipe.name}(ed{more})"] = gone
+    for one in found:
+        if one.op and one.kind == VARIABLE and one.op not in {op for gone in ways.values() for op in gone}:
+            ways |= {f"ed.plan().{code}": [one.op] for code in _avoided(editor, one, wanted)}
     calls = _calls(editor, found)
     return ways | ({f"ed.plan().inline({one_or_all(calls)!r})": calls} if calls else {})
+
+
+def _avoided(editor: Subject, one: Blocker, wanted: list[str]) -> list[str]:
+    """The steps after which the outputs do not need an op that assigns, each as code, where there are such.
+
+    A condition is decided so that its other branch stays, or an op no longer waits for the assignment.
+    """
+    graph = editor.snapshot
+    op = graph.index[one.op]
+    plan = editor.plan()
+    plans = [plan.resolve_condition(*known) for known in skipping(graph, op, one.type)]
+    plans += [plan.remove_control(*edge) for edge in _waiting(graph, op, wanted)]
+    fine = (made for made in plans if not made.check() and not _needs(made.after(), one.op, wanted))
+    return [code_of(made.steps[0]) for made in fine][:1]
+
+
+def _needs(graph: Graph, op: str, wanted: list[str]) -> bool:
+    ends = graph.mask(graph.index[op_name(name)] for name in wanted)
+    return op in graph.index and bool(backward(graph, ends)[graph.index[op]])
+
+
+def _waiting(graph: Graph, assigns: int, wanted: list[str]) -> list[tuple[str, str]]:
+    """(op, the op it waits for) where the outputs only wait for an assignment; none if a read comes after it."""
+    read = backward(graph, graph.mask(graph.index[op_name(name)] for name in wanted), control=False)
+    after = forward(graph, graph.mask([assigns]))
+    if read[assigns] or (read & after & graph.typed((*READING_TYPES, *VARIABLE_TYPES))).any():
+        return []
+    ways = [(op, one) for op in np.flatnonzero(read & after).tolist() for one in graph.control.row(op).tolist()
+            if after[one] and not read[one]]  # fmt: skip
+    return [(graph.names[op], graph.names[one]) for op, one in ways] if len(ways) == 1 else []
 
 
 def _calls(editor: Subject, found: tuple[Blocker, ...]) -> list[str]:

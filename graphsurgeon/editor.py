@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
 from .before import before
-from .check import check
+from .check import check, explained
 from .errors import OpenError, PlanError, SelectionError, did_you_mean
 from .exports import Picture, fold_keys, page_of, svg_of
 from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
-from .graph.compatibility import TARGETS, Compatibility
+from .graph.compatibility import TARGETS, Compatibility, Unconvertible
 from .graph.explain import Path, WhyNot, explain
 from .graph.graph import Graph, TensorInfo
 from .graph.layers import Layer, Layers, ends, fitting, made_by
@@ -997,11 +997,14 @@ class Editor:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
-        saved = save(
-            self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
-            signatures=signatures, format=format, freeze=freeze, scope=scope, names=names, device=device, tags=tags,
-            feeds=feeds, verify=verify, timeout=timeout, overwrite=overwrite,
-        )  # fmt: skip
+        try:
+            saved = save(
+                self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
+                signatures=signatures, format=format, freeze=freeze, scope=scope, names=names, device=device, tags=tags,
+                feeds=feeds, verify=verify, timeout=timeout, overwrite=overwrite,
+            )  # fmt: skip
+        except Unconvertible as error:
+            raise explained(self, error, outputs) from error
         if self.journal is not None and saved.format != "checkpoint":
             self.journal.saved(os.path.abspath(path))
         return saved

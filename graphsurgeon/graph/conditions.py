@@ -11,8 +11,10 @@ import numpy as np
 
 from .boundary import Tensor
 from .contexts import MERGES, constant_entry
+from .functions import reachable
 from .graph import Graph, Mask
 from .rewired import TURNING
+from .traversal import backward
 
 SWITCHES = ("Switch", "RefSwitch")
 BRANCHES, CASES = ("If", "StatelessIf"), ("Case", "StatelessCase")
@@ -61,6 +63,50 @@ def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
                 known |= dict.fromkeys(fresh, new)
                 todo += fresh
     return known
+
+
+def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
+    """Returns (predicate, its value) with which an op, or the ops of a type that it calls, do not run.
+
+    Args:
+        graph: the graph.
+        op: an op in a cond of TF1; or an ``If``.
+        kind: the type of the op, or of the ops in the branches of the ``If``.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+        ...               ("a", "Neg", ["s:0"]), ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"])])
+        >>> skipping(g, 3, "Neg"), skipping(g, 0, "Placeholder")
+        ([('p:0', True)], [])
+    """
+    if graph.types[op] in BRANCHES:
+        node = graph.nodes[op]
+        inside = {key: _types_of(graph, node.attr[key].func.name) for key in ("then_branch", "else_branch")}
+        asked = graph.name(graph.data.ends(op)[0])
+        return [(asked, value) for value in (False, True)
+                if kind not in inside["then_branch" if value else "else_branch"]]  # fmt: skip
+    above = backward(graph, graph.mask([op]))
+    roots = {
+        _root(graph, graph.data.ends(one)[1]): None for one in np.flatnonzero(above & graph.typed(SWITCHES)).tolist()
+    }
+    return [(graph.name(root), value) for root in roots for value in (False, True)
+            if decided(graph, root, value).dead[op]]  # fmt: skip
+
+
+def _types_of(graph: Graph, function: str) -> set[str]:
+    known = graph.functions
+    return (
+        {node.op for name in reachable([function], known) for node in known[name].node_def}
+        if function in known
+        else set()
+    )
+
+
+def _root(graph: Graph, tensor: Tensor) -> Tensor:
+    """The tensor that a predicate is a copy of."""
+    while graph.types[tensor[0]] == "Identity":
+        tensor = graph.data.ends(tensor[0])[0]
+    return tensor
 
 
 def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:

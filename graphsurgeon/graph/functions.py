@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from ..words import few
 from .live import TFNodeDef
 
 T = TypeVar("T")
@@ -62,6 +63,31 @@ def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Called]:
         elif kind == "list":
             found += [Called(f.name, f"{key}_{i}") for i, f in enumerate(attributes[key].list.func)]
     return found
+
+
+def types_inside(node: TFNodeDef | None, functions: Mapping[str, Any]) -> set[str]:
+    """Returns the op types in the functions that an op calls, at any depth.
+
+    Args:
+        node: its NodeDef; None where nobody knows it.
+        functions: the functions there are, by name.
+    """
+    called = [one.function for one in called_by(node, functions) if one.function in functions] if node else []
+    return {inner.op for name in reachable(called, functions) for inner in functions[name].node_def}
+
+
+def where_inside(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[str, Any], kind: str) -> str:
+    """Returns how to reach the ops of a type that are inside calls, as a suggestion; empty if no call holds one.
+
+    Args:
+        names, nodes: the ops of a graph.
+        functions: the functions there are, by name.
+        kind: the op type.
+    """
+    opened = CALLS | BRANCHING | functions.keys() if functions else ()
+    calls = [name for name, node in zip(names, nodes, strict=True) if node is not None and node.op in opened
+             and kind in types_inside(node, functions)]  # fmt: skip
+    return f"It is inside {few(list(map(repr, calls)), 3)}: ed.inlined() opens what is called" if calls else ""
 
 
 def gives_way(node: TFNodeDef, functions: Container[str] = ()) -> bool:

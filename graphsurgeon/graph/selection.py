@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import SelectionError, did_you_mean
 from ..words import counted, few, one_or_all
 from .boundary import Boundary, Tensor, control_entering, entering, leaks, leaving, region
+from .functions import where_inside
 from .graph import Graph, Mask, TensorInfo
 from .layers import NO_LAYERS, Layer, Layers, made_by
 from .traversal import backward, forward
@@ -408,8 +409,9 @@ def _types(graph: Graph, kinds: Sequence[str], asked: str, notes: list[str]) -> 
         hit = graph.type_array == kind
         if not hit.any():
             there = sorted(set(graph.types))
-            hint = did_you_mean(kind, there, "")
-            notes.append(f"no op of type {kind!r}" + (f" (d{hint[1:]})" if hint else ""))
+            inside = where_inside(graph.names, graph.nodes, graph.functions, kind)
+            hint = inside or did_you_mean(kind, there, "")
+            notes.append(f"no op of type {kind!r}" + (f" ({hint[:1].lower()}{hint[1:]})" if hint else ""))
             if len(notes) == len(kinds):
                 which = repr(kind) if len(kinds) == 1 else " or ".join(map(repr, kinds))
                 wrong = f"{graph.title} has no op of type {which}"

@@ -50,6 +50,7 @@ class Plan:
         base: snapshot of the destination.
         steps: what to do, in order.
         backend: what planning needs of TensorFlow, and of the picture.
+        notes: warnings of the recipe that made the plan.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -64,6 +65,7 @@ class Plan:
     base: Graph
     steps: tuple[Step, ...] = ()
     backend: Backend = field(default_factory=Backend, repr=False)
+    notes: tuple[str, ...] = ()
 
     def _with(self, step: Step) -> Plan:
         """Returns the plan with one step more, and with the calls inlined in which it names something.
@@ -786,7 +788,8 @@ class Plan:
     def effect(self) -> Effect:
         """All that applying this plan would do, worked out once."""
         with self._naming_memory():
-            return resolve(self.base, self.steps, self.backend)
+            found = resolve(self.base, self.steps, self.backend)
+        return replace(found, warnings=(*found.warnings, *self.notes)) if self.notes else found
 
     @property
     def mode(self) -> str:

@@ -14,9 +14,9 @@ from ..plan.plan import Plan
 from ..words import few
 from .constants import constant, unknowns
 from .moments import Averages, averaged, averages_read, settle_moments
-from .subject import Subject, below, loosened, subject
+from .subject import Subject, Tensor, below, loosened, subject
 
-_NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 #: Ops with weights as their second input -> the axis of these that is the channel of the result.
 _WEIGHTED = {"Conv2D": 3, "Conv2DBackpropInput": 2, "Conv3D": 4, "DepthwiseConv2dNative": 3, "MatMul": 1}
 _SCALING = ("Mul", "RealDiv")
@@ -69,7 +69,7 @@ def settle(found: Subject, needed: Mask) -> Plan:
         PlanError: nothing keeps averages of one.
     """
     graph, plan = found.graph, found.plan
-    norms = [op for op in found.typed(*_NORMS) if needed[op] and _training(found, op)]
+    norms = [op for op in found.typed(*NORMS) if needed[op] and _training(found, op)]
     averages = averaged(found)
     if not norms:
         return settle_moments(found, plan, needed, averages)
@@ -168,7 +168,7 @@ _FREEZE = "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
 def _why(found: Subject) -> tuple[str, str]:
     """Why nothing is folded, and what to do."""
     graph = found.graph
-    norms = found.typed(*_NORMS)
+    norms = found.typed(*NORMS)
     if not norms:
         for op in found.typed(*_WEIGHTED):
             if variables := _waits_for(found, op):
@@ -176,18 +176,35 @@ def _why(found: Subject) -> tuple[str, str]:
                 wrong = f"what follows {graph.names[op]!r} could be folded, but {names} {are}, not constant"
                 return wrong, _FREEZE
         return "nothing multiplies a weighted result by one constant per channel", "There is nothing to fold"
-    op = norms[0]
-    name, before = graph.names[op], found.reads(op)[0][0]
-    if _training(found, op):
+    return why_unfolded(found, norms[0], found.reads(norms[0])[0])
+
+
+def why_unfolded(found: Subject, op: int, data: Tensor) -> tuple[str, str]:
+    """Returns why a batch normalization is not folded, and what to do.
+
+    Args:
+        found: the graph.
+        op: the op that normalizes: a fused op, or the product with a scale.
+        data: the tensor that it normalizes.
+    """
+    graph = found.graph
+    name, before = graph.names[op], data[0]
+    if graph.types[op] in NORMS and _training(found, op):
         instead = "gs.recipes.settle_batch_norm(ed) lets it read its moving averages"
         return f"{name!r} normalises by the statistics of the batch", instead
-    for tensor in [*found.reads(op)[1:], *found.reads(before)[1:2]]:
-        if constant(found, tensor) is None:
+    while graph.types[before] in _AFFINE and graph.types[op] not in NORMS:
+        before = next(one for one, port in found.reads(before) if constant(found, (one, port)) is None)
+    reads = found.reads(op)[1:] if graph.types[op] in NORMS else []
+    for tensor in [*reads, *found.reads(before)[1:2]]:
+        if graph.types[before] in _WEIGHTED and constant(found, tensor) is None:
             wrong = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is not a constant"
             return wrong, _FREEZE
+    held = f"{graph.names[before]!r} ({graph.types[before]})"
+    if not found.inside(before).isdisjoint(_WEIGHTED):
+        instead = f"Open the call, ed = ed.inlined({graph.names[before]!r}), and do it again"
+        return f"the weights before it are inside the call {held}", instead
     if graph.types[before] not in _WEIGHTED:
-        wrong = f"{name!r} reads {graph.names[before]!r} ({graph.types[before]}), which has no weights"
-        return wrong, "Leave it as it is"
+        return f"{name!r} reads {held}, which has no weights", "Leave it as it is"
     return f"others read {graph.names[before]!r} too, or an inner result of {name!r}", "Leave it as it is"
 
 
@@ -277,7 +294,7 @@ def _affine(found: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[A
     kind, held = graph.types[op], graph.nodes[op].attr
     if len(graph.control.row(op)):
         return None
-    if kind in _NORMS:
+    if kind in NORMS:
         parts = [constant(found, tensor) for tensor in reads[1:]]
         wrong = at or _training(found, op) or any(part is None or part.size != shape[0] for part in parts)
         if wrong or any(port for _, port in graph.consumers.ends(op)) or _first(held) != (len(shape) > 1):

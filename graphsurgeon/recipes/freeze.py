@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..editor import Editor
+from ..errors import PlanError
 from ..open import open
 from .subject import run_first
 
@@ -43,7 +44,10 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
     wanted = outputs if outputs is not None else dict(ed.outputs) or None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "frozen.pb")
-        ed.save(path, outputs=wanted, inputs=inputs, freeze=True, values=values, verify=False)
+        try:
+            ed.save(path, outputs=wanted, inputs=inputs, freeze=True, values=values, verify=False)
+        except PlanError as error:
+            raise type(error)("frozen()", error.wrong, error.instead) from error
         made = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
         graph = made.graph  # the file goes
     for name in run_first(ed, made.snapshot):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,8 @@ def set_input(
     stay: a dense layer behind a flattened image needs the old size, and the message says so.
 
     An editor's plan is proved by running it beside the graph as it is, as far as the op types allow it: at the old size
-    it gives the same numbers; of a larger batch, each part gives what it gives alone; any other new size runs.
+    it gives the same numbers; of a larger batch, each part gives what it gives alone; any other new size runs, and no
+    result leaves out rows.
 
     Args:
         thing: an editor; or a plan, to go on with, which is not run.
@@ -281,9 +282,10 @@ def _ends_there(found: Subject, op: int, was: Shape, now: Shape, numbers: list[i
         starts = [0] * len(numbers) if begin is None else begin.ravel().tolist()
         return any(starts[axis] + numbers[axis] == was[axis] for axis in axes)
     attr = graph.nodes[op].attr
-    if attr["ellipsis_mask"].i or attr["new_axis_mask"].i:
-        return True
+    added = attr["ellipsis_mask"].i | attr["new_axis_mask"].i
     free = attr["end_mask"].i | attr["shrink_axis_mask"].i
+    if added:
+        return any(not (added | free) >> place & 1 for place in range(len(numbers)))
     return any(numbers[axis] == was[axis] and not free >> axis & 1 for axis in axes)
 
 
@@ -366,6 +368,36 @@ def _misfit(found: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
 # -- the proof --------------------------------------------------------------------------------------
 
 
+class _Parts(NamedTuple):
+    """A batch, and what its parts give.
+
+    Args:
+        before, after: the rows of a part and of the batch.
+        first: the feeds of the first part.
+        joined: the feeds of the batch.
+        plan: the plan with which the parts were run; None for the graph as it is.
+        alone: the results of each part.
+        together: the results of the batch.
+    """
+
+    before: int
+    after: int
+    first: Mapping[str, Any]
+    joined: Mapping[str, Any]
+    plan: Plan | None
+    alone: list[Mapping[str, Any]]
+    together: Mapping[str, Any]
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes that the batch was fed with."""
+        return {name: array.shape for name, array in self.joined.items()}
+
+
+#: What a run is fed, and the plan with which it is run.
+_Run = tuple[Mapping[str, Any], Plan | None]
+
+
 @dataclass(frozen=True)
 class _Proof:
     """Runs of a graph, and of what a plan makes of it, side by side.
@@ -398,50 +430,158 @@ class _Proof:
             proof.compare(whole.results)
 
     def compare(self, whole: Mapping[str, Any]) -> None:
-        """Refuses a plan whose runs differ from those of the graph, where they can be compared."""
+        """Refuses a plan whose runs differ from those of the graph, in their numbers or in their form."""
         old = self._fed(0)
         if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
             self._refuse_other(whole, self._ran(old, self.plan).results, "at the old size")
-        reshaped = [wish for wish in self.ends.values() if wish.reshaped]
-        if not reshaped:
+        if not any(wish.reshaped for wish in self.ends.values()):
             return
-        tried = self._fed(1, new=True)
-        rows = {name: (len(old[name]), len(tried[name])) for name in old if old[name].ndim and tried[name].ndim}
-        more = {after // before for before, after in rows.values() if after > before and after % before == 0}
-        same = all(old[name].shape[1:] == tried[name].shape[1:] for name in old)
-        if len(rows) < len(old) or len(more) != 1 or len(set(rows.values())) != 1 or not same or self._mixes():
-            self._ran(tried, self.plan)  # it runs; there is nothing to compare it with
-            return
-        parts = [self._fed(seed) for seed in range(more.pop())]
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
-        alone = [self._ran(part, None).results for part in parts]
-        together = self._ran(joined, self.plan).results
-        ((before, after),) = set(rows.values())
-        for name, other in together.items():
-            each = [np.asarray(results[name]) for results in alone]
-            if np.shape(other)[:1] == (after,) and all(one.shape[:1] == (before,) for one in each):
-                self._refuse_other({name: np.concatenate(each)}, {name: other}, f"in a batch of {after}")
+        tried = self._fed(1, {name: wish.tried(_TRIED[0]) for name, wish in self.ends.items()})
+        rows = {(len(old[name]), len(tried[name])) if old[name].ndim and tried[name].ndim else () for name in old}
+        before, after = (*rows.pop(), 0, 0)[:2] if len(rows) == 1 else (0, 0)
+        parts = self._parts(old, tried, before, after)
+        if parts is not None:
+            self._refuse_mixed(parts)
+        if parts is None or parts.sizes != {name: array.shape for name, array in tried.items()}:
+            results = self._ran(tried, self.plan).results
+            if parts is None and before != after:
+                self._refuse_fewer(whole, old, results, tried, before, after)
 
-    def _fed(self, seed: int, new: bool = False) -> dict[str, Any]:
-        """Numbers for the placeholders that change: those given, or random ones."""
+    def _parts(self, old: Mapping[str, Any], tried: Mapping[str, Any], before: int, after: int) -> _Parts | None:
+        """Runs a larger batch, and each part of it alone; None if a larger batch has no such parts.
+
+        The graph as it is answers the parts if they have the old sizes, else the plan does.
+        """
+        if not before < after or after % before or self._mixes():
+            return None
+        for sizes, plan in ((old, None), (tried, self.plan)):
+            shapes = {name: (before, *array.shape[1:]) for name, array in sizes.items()}
+            parts = [self._fed(seed, shapes) for seed in range(after // before)]
+            joined = {name: np.concatenate([part[name] for part in parts]) for name in old}
+            fed = [joined] if plan is None else [joined, *parts]
+            if all(_fits(array, self.ends[name].shape) for one in fed for name, array in one.items()):
+                alone = [self._ran(part, plan).results for part in parts]
+                return _Parts(before, after, parts[0], joined, plan, alone, self._ran(joined, self.plan).results)
+        return None
+
+    def _refuse_mixed(self, parts: _Parts) -> None:
+        """Refuses a plan that gives a batch other numbers, or fewer rows, than its parts get alone."""
+        for name, other in parts.together.items():
+            each, shape = [np.asarray(results[name]) for results in parts.alone], np.shape(other)
+            if len({one.shape for one in each}) > 1:
+                continue  # the number of results depends on the values
+            (form,) = {one.shape for one in each}
+            grown = [k for k, size in enumerate(form) if shape == (*form[:k], size * len(each), *form[k + 1 :])]
+            batch_axis = next((axis for axis in grown if form[axis] == parts.before), None)
+            if batch_axis is not None:
+                whole = {name: np.concatenate(each, batch_axis)}
+                self._refuse_other(whole, {name: other}, f"in a batch of {parts.after}")
+            elif shape == form:
+                if not all(_same(one, each[0]) for one in each) and any(_same(one, other) for one in each):
+                    runs = ((parts.first, parts.plan), (parts.joined, self.plan))
+                    raise self._fewer(name, form, parts.before, parts.after, *runs)
+            elif not grown:
+                one, many = (
+                    f"{_text(dims)} for {rows} rows" for dims, rows in ((form, parts.before), (shape, parts.after))
+                )
+                wrong = f"{name!r} has the shape {one}, and {many}, which are not the rows one after the other"
+                raise self.found.refused(wrong, "Keep the number of rows, or type verify=False to leave the proof out")
+
+    def _refuse_fewer(
+        self,
+        whole: Mapping[str, Any],
+        old: Mapping[str, Any],
+        results: Mapping[str, Any],
+        tried: Mapping[str, Any],
+        before: int,
+        after: int,
+    ) -> None:
+        """Refuses a result that has as many rows as before, and that some of the rows that are fed do not change."""
+        graph = self.found.graph
+        below = forward(graph, graph.mask([graph.tensor(end)[0] for end in self.ends]), control=False)
+        as_before = [
+            name
+            for name, one in results.items()
+            if below[graph.tensor(name)[0]] and np.shape(one)[:1] == np.shape(whole[name])[:1] == (before,)
+        ]
+        tested = bool(as_before) and before < after and not self._mixes()
+        wrong = set() if tested else set(as_before)
+        other = self._fed(2, {name: array.shape for name, array in tried.items()})
+        for rows in (slice(before, None), slice(None, after - before)) if tested else ():
+            changed = {name: array.copy() for name, array in tried.items()}
+            for name, array in changed.items():
+                array[rows] = other[name][rows]
+            now = self._ran(changed, self.plan).results
+            wrong |= {name for name in as_before if _same(results[name], now[name])}
+        for name in as_before:
+            if name in wrong:
+                raise self._fewer(name, np.shape(results[name]), before, after, (old, None), (tried, self.plan))
+
+    def _fewer(self, name: str, form: Shape, before: int, after: int, one: _Run, many: _Run) -> PlanError:
+        """The error that a result does not follow the number of rows, with the ops that two runs show as the cause."""
+        named = self._narrow(name, one, many)
+        how = f"Change {few(named, 3)}, which takes no more rows than before, or keep" if named else "Keep"
+        return self.found.refused(
+            f"{name!r} has the shape {_text(form)} for {after} rows as for {before}: it does not follow them",
+            f"{how} the number of rows; or type verify=False to leave the proof out",
+        )
+
+    def _narrow(self, name: str, one: _Run, many: _Run) -> list[str]:
+        """The ops on the way to a result that give as many rows for a batch as for a part of it, but read more."""
+        graph = self.found.graph
+        starts, end = [graph.tensor(start)[0] for start in self.ends], graph.tensor(name)[0]
+        way = forward(graph, graph.mask(starts), control=False) & backward(graph, graph.mask([end]), control=False)
+        few_rows, all_rows = (
+            self.ed.trace(self._cast_feeds(fed, plan), [name], random=0, plan=plan) for fed, plan in (one, many)
+        )
+
+        def grows(tensor: str) -> bool | None:
+            known = tensor in few_rows and tensor in all_rows
+            return few_rows[tensor].shape[:1] != all_rows[tensor].shape[:1] if known else None
+
+        found = []
+        for op in np.flatnonzero(way).tolist():
+            read = [grows(graph.name(tensor)) is not False for tensor in self.found.reads(op) if way[tensor[0]]]
+            given = [grows(f"{graph.names[op]}:{port}") for port in range(len(graph.outputs(op) or ()))]
+            if any(read) and given and all(grown is False for grown in given):
+                found.append(f"{graph.names[op]!r} ({graph.types[op]})")
+        return found
+
+    def _fed(self, seed: int, shapes: Mapping[str, Shape | None] | None = None) -> dict[str, Any]:
+        """Numbers for the placeholders that change: those given, turned by the seed, or random ones.
+
+        Args:
+            seed: others for each.
+            shapes: the shapes to feed; None for those that the graph has.
+        """
         out = {}
         for name, wish in self.ends.items():
-            shape = wish.tried(_TRIED[0]) if new else wish.old.shape
+            shape = wish.old.shape if shapes is None else shapes[name]
             sizes = tuple(1 if size is None else size for size in shape or ())
             if name not in self.known:
                 out[name] = _numbers(wish, sizes, seed)
-            elif new:  # rows that are given are given again
-                out[name] = np.resize(self.known[name], sizes)
             else:
-                out[name] = np.roll(self.known[name], seed)
+                turned = np.roll(self.known[name], seed)
+                out[name] = turned if shapes is None else np.resize(turned, sizes)
         return out
 
-    def _ran(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
+    def _cast_feeds(self, fed: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        """Returns what a run is fed, in the dtypes that the graph has then, with what was given for other inputs."""
         held = {name: array for name, array in self.known.items() if name not in self.ends}
         if plan is not None:
             ends = self.ends
             fed = {n: a if ends[n].dtype == ends[n].old.dtype else a.astype(ends[n].dtype) for n, a in fed.items()}
-        return answers(self.ed, {**held, **fed}, self.wanted, plan)
+        return {**held, **fed}
+
+    def _ran(self, fed: Mapping[str, Any], plan: Plan | None) -> Any:
+        try:
+            return answers(self.ed, self._cast_feeds(fed, plan), self.wanted, plan)
+        except PlanError as error:
+            if plan is None:
+                raise
+            sizes = ", ".join(f"{name!r} of shape {_text(array.shape)}" for name, array in fed.items())
+            how = "Its weights or its numbers are made for the old size: keep the size, or change the op first"
+            raise self.found.refused(f"it does not run with {sizes}: {error.wrong}", how) from error
 
     def _mixes(self) -> bool:
         """Whether rows of a batch are not computed each by itself, by random numbers or by averages of the batch."""
@@ -455,16 +595,19 @@ class _Proof:
 
     def _refuse_other(self, some: Mapping[str, Any], others: Mapping[str, Any], when: str) -> None:
         for name, one in some.items():
-            a, b = np.asarray(one), np.asarray(others[name])
-            if a.dtype.kind in "fc":
-                same = a.shape == b.shape and np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True)
-            else:
-                same = np.array_equal(a, b)
-            if not same:
+            if not _same(one, others[name]):
                 wrong = f"{name!r} holds other numbers {when} than the graph gives now"
                 raise self.found.refused(
                     wrong, "It mixes what is fed; say sizes={...}, or verify=False where that is meant"
                 )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two results hold the same numbers, but for rounding."""
+    a, b = np.asarray(one), np.asarray(other)
+    if a.dtype.kind not in "fc":
+        return bool(np.array_equal(a, b))
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True))
 
 
 def _fits(array: Any, shape: Sequence[int | None] | None) -> bool:

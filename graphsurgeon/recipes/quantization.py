@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import did_you_mean
+from ..graph.functions import where_inside
 from ..graph.graph import Mask
 from ..graph.match.match import Match, Matches
 from ..graph.names import free_name
@@ -129,7 +130,8 @@ def _results(found: Subject, pattern: Any) -> list[str]:
     if not tensors:
         there = sorted(set(graph.types))
         wrong = f"{graph.title} has no op of type {' or '.join(map(repr, types))}" if types else "nothing is like that"
-        raise found.refused(wrong, did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}"))
+        inside = where_inside(graph.names, graph.nodes, graph.functions, types[0]) if types else ""
+        raise found.refused(wrong, inside or did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}"))
     for tensor in tensors:
         graph.tensor(tensor, found.asked)
     return list(dict.fromkeys(tensors))

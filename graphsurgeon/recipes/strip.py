@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .batch_norm import fold, settle
 from .constants import constant, unknowns
 from .cut import named_anew
 from .quantization import settle_ranges
+from .remains import remaining
 from .subject import Subject, loosened, replaced, results, subject, tensors
 
 #: Ops that hand on what they read, and look at it.
@@ -42,7 +44,9 @@ def for_inference(
     identities; batch normalisation reads its moving averages, and is folded into the weights where these are constants;
     FakeQuant, which stays, reads the ranges that training has kept.
 
-    Each part is a recipe of its own; what is not there is passed over. Shapes and dtypes of the outputs stay.
+    Each part is a recipe of its own; what is not there is passed over. Shapes and dtypes of the outputs stay. The
+    warnings of the plan name what still works as in training: ops that draw random numbers and are no dropout, and
+    batch normalization that is not folded, with the reason.
 
     Args:
         thing: an editor; or a plan, to go on with.
@@ -55,8 +59,8 @@ def for_inference(
             been applied, as what keeps the averages goes with the variables.
 
     Raises:
-        PlanError: nobody says which outputs are wanted; it is in inference form already; a part is refused: the message
-            names the op and why.
+        PlanError: no outputs are given; no rule takes anything out: it is in inference form already, or the message
+            names what is left; a part is refused: the message names the op and why.
         SelectionError: a tensor is not there.
 
     Example:
@@ -86,10 +90,16 @@ def for_inference(
     if fold_batch_norm is None:
         fold_batch_norm = not variables
     made = fold(found) if fold_batch_norm else found.plan
+    found = found.after(made)
+    left = remaining(found, _needed(found, wanted, fed), bool(fold_batch_norm))
+    if made is not start.plan:
+        return replace(made, notes=(*made.notes, *(f"{one.text}. {one.instead}" for one in left)))
+    if left:
+        raise found.refused(f"no rule takes out more: {few([one.text for one in left], 3)}", left[0].instead)
     instead = "There is nothing to take out"
     if variables:
         instead += f"; gs.recipes.frozen(ed, {wanted!r}) makes its variables constants"
-    return _some(start, made, "it is in inference form already", instead)
+    raise found.refused("it is in inference form already", instead)
 
 
 def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:

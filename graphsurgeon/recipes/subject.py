@@ -11,7 +11,7 @@ import numpy as np
 
 from ..editor import Editor
 from ..errors import PlanError, TrustError
-from ..graph.functions import called_by, reachable
+from ..graph.functions import types_inside
 from ..graph.graph import Graph
 from ..graph.names import free_name, renamed_end, tensor_name
 from ..graph.orphans import orphan_mask
@@ -20,6 +20,9 @@ from ..graph.trace import Trace
 from ..plan.plan import Plan
 from ..plan.resolve.remove import protected
 from ..words import few
+
+#: An output of an op: their numbers.
+Tensor = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +70,7 @@ class Subject:
 
     def inside(self, op: int) -> set[str]:
         """Returns the op types in the functions that an op calls, at any depth."""
-        node, known = self.graph.nodes[op], self.graph.functions
-        called = [one.function for one in called_by(node, known) if one.function in known] if node is not None else []
-        return {inner.op for name in reachable(called, known) for inner in known[name].node_def}
+        return types_inside(self.graph.nodes[op], self.graph.functions)
 
     def refused(self, wrong: str, instead: str) -> PlanError:
         """Returns the error that a precondition does not hold."""

@@ -200,3 +200,88 @@ def test_a_proof_that_needs_a_feed_says_so():
         "set_input('x:0'): the proof cannot run: 'x:0' (string) needs a feed.\n"
         "Give it: feeds={'x:0': array}; or verify=False."
     )
+
+
+def one_row(kind):
+    """A graph that takes one picture, and reads the first row of what it is fed."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [1, 4, 4, 3], name="x")
+        if kind == "map":
+            rows = tf.map_fn(lambda one: one * 2.0, x)
+        elif kind == "loop":
+            kept = tf.TensorArray(tf.float32, size=1, element_shape=[4, 4, 3])
+            step = lambda i, held: (i + 1, held.write(i, x[i]))  # noqa: E731
+            rows = tf.while_loop(lambda i, held: i < 1, step, [tf.constant(0), kept])[1].stack()
+        elif kind == "index":
+            rows = x[0][None]
+        elif kind == "crop":
+            rows = tf.image.crop_and_resize(x, [[0.0, 0.0, 1.0, 1.0]], [0], [4, 4])
+        else:
+            rows = tf.gather(x, [0] if kind == "gather" else tf.range(1))
+        if kind == "range of noise":
+            rows += tf.random.normal([1])
+        tf.reduce_mean(rows, [1, 2], name="y")
+    return gs.open(graph)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        *((kind, [None, 4, 4, 3]) for kind in ("map", "loop", "index", "crop", "gather", "range", "range of noise")),
+        ("gather", [3, 4, 4, 3]),
+        ("index", [None, None, 4, 3]),
+    ],
+)
+def test_a_result_that_leaves_out_rows_is_refused_and_the_op_named(kind, shape):
+    said = refusal(gs.PlanError, lambda: gs.recipes.set_input(one_row(kind), "x:0", shape, outputs="y:0"))
+    rows = shape[0] or 2
+    assert said.startswith(f"set_input('x:0'): 'y:0' has the shape (1, 3) for {rows} rows as for 1: it does"), said
+    cause = {"index": "strided_slice", "crop": "CropAndResize", "gather": "GatherV2", "range": "GatherV2"}
+    assert f"\nChange '{cause.get(kind, '')}" in said
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_rows_are_counted_where_each_picture_has_another_size_too(size):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [1, 4, 4, 3], name="x")
+        tf.reduce_mean(x, [1, 2], name="all")
+        tf.reduce_mean(tf.gather(x, [0]), [1, 2], name="first")
+        tf.reduce_mean(x, name="mean")
+        tf.reduce_mean(x, [0, 1, 2], keepdims=True, name="kept")
+        tf.zeros([1, 3], name="constant")
+    for batch in (None, 3):
+        shape, ed = [batch, size, size, 3], gs.open(graph)
+        assert not gs.recipes.set_input(ed, "x:0", shape, outputs=["all:0", "mean:0", "kept:0", "constant:0"]).check()
+        said = refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "x:0", shape, outputs="first:0"))  # noqa: B023
+        assert "'first:0' has the shape (1, 3)" in said
+        assert "Change 'GatherV2' (GatherV2)" in said
+
+
+def test_what_is_suggested_about_rows_that_are_left_out_solves_it():
+    ed = one_row("gather")
+    said = refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "x:0", [3, 4, 4, 3], outputs="y:0"))
+    assert said.endswith(
+        "\nChange 'GatherV2' (GatherV2), which takes no more rows than before, or keep the number of rows; "
+        "or type verify=False to leave the proof out."
+    )
+    assert len(gs.recipes.set_input(ed, "x:0", [3, 4, 4, 3], outputs="y:0", verify=False).steps) == 1
+    ed.apply(ed.plan().bypass("GatherV2"))
+    ed.apply(gs.recipes.set_input(ed, "x:0", [3, 4, 4, 3], outputs="y:0"))
+    assert ran(ed, x=numbers(3, 4, 4, 3)).shape == (3, 3)
+
+
+def test_a_result_of_another_form_is_refused():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [1, 4], name="x")
+        tf.matmul(x, x, transpose_b=True, name="y")
+    said = refusal(gs.PlanError, lambda: gs.recipes.set_input(gs.open(graph), "x:0", [None, 4]))
+    assert "'y:0' has the shape (1, 1) for 1 rows, and (2, 2) for 2 rows" in said
+
+
+def test_a_size_that_does_not_run_is_named():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [1, 4], name="x")
+        tf.add(x, tf.ones([1, 4]), name="y")
+    said = refusal(gs.PlanError, lambda: gs.recipes.set_input(gs.open(graph), "x:0", [None, None]))
+    assert "it does not run with 'x:0' of shape (2, 8): 'y' (AddV2)" in said
+    assert said.endswith("Its weights or its numbers are made for the old size: keep the size, or change the op first.")

@@ -8,6 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from ...graph.live import TFGraph, TFOp
+from ...graph.traversal import met_from
+from ...graph.variables import PLACEHOLDER_TYPES
 from ..functions.library import CALLS, definition, reachable
 from ..private.functions import functions_of
 
@@ -33,8 +35,18 @@ def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
 
     The import ops of a Saver, which only a checkpoint can feed, are left out.
     """
+    found = _fillers(graph, graph.get_operations())
+    for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
+        if is_runner(runner):
+            ops = [*runner.enqueue_ops, runner.close_op, runner.cancel_op]
+            found[queue_of(runner)] = tuple(o.name for o in ops if o is not None)
+    return found
+
+
+def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
+    """Returns the ops that fill the tables and iterators among some ops."""
     found, inner = {}, _Inner(graph)
-    for op in graph.get_operations():
+    for op in ops:
         if op.type not in HOLDERS and op.type not in CALLS:
             continue
         handles = [t for t in op.outputs if op.type in HOLDERS or t.dtype == tf.resource]
@@ -43,17 +55,29 @@ def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
             names = [r.name for r in readers if fills(r.type, inner(r), [t.op.type for t in r.inputs])]
             if names:
                 found[op.name] = tuple(names)
-    for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
-        if is_runner(runner):
-            ops = [*runner.enqueue_ops, runner.close_op, runner.cancel_op]
-            found[queue_of(runner)] = tuple(o.name for o in ops if o is not None)
     return found
 
 
-def filled_tables(graph: TFGraph) -> dict[str, tuple[str, ...]]:
-    """Returns the same of tables alone, which are filled by running these once."""
-    tables = {op.name for op in graph.get_operations() if "Table" in op.type or op.type in CALLS}
-    return {holder: names for holder, names in init_ops(graph).items() if holder in tables}
+def filled_tables(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str, tuple[str, ...]]:
+    """Returns the ops that fill tables, which a session runs once before the tables are read, by table.
+
+    Args:
+        graph: the graph.
+        ops: the ops to look for tables in; None: all.
+    """
+    those = graph.get_operations() if ops is None else [graph.get_operation_by_name(name) for name in ops]
+    return _fillers(graph, [op for op in those if "Table" in op.type or op.type in CALLS])
+
+
+def ready_fillers(graph: TFGraph, ops: Iterable[str] | None = None) -> list[TFOp]:
+    """Returns those of the ops that fill tables that need no feed; arguments as in `filled_tables`."""
+    names = dict.fromkeys(name for found in filled_tables(graph, ops).values() for name in found)
+    fillers = [graph.get_operation_by_name(name) for name in names]
+    return [op for op in fillers if not any(above.type in PLACEHOLDER_TYPES for above in met_from([op], _above))]
+
+
+def _above(op: TFOp) -> list[TFOp]:
+    return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
 def is_runner(item: Any) -> bool:

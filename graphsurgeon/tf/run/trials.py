@@ -133,7 +133,7 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
             infos = variable_infos(candidate.graph)
             if infos:
                 initialise(session, infos.values())
-            fill_tables(session, candidate.graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
+            fill_tables(session)
             value = _number(score(run))
         except LOST:
             raise

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import saver_pb2
 
 from ...errors import PlanError
 from ...graph.compatibility import Converted, Unconvertible
+from ...graph.contexts import ENTERS, MERGES, SWITCHES
+from ...graph.functions import called_by
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
+from ...graph.names import op_name
 from ...graph.ordering import refuse_lost_writes
 from ...graph.orphans import orphan_mask, orphans_of
 from ...graph.packages import refuse_unknown
 from ...graph.selection import Query, Selection, select
-from ...graph.traversal import backward
-from ...graph.variables import PLACEHOLDER_TYPES, VariableInfo
+from ...graph.traversal import backward, met_from
+from ...graph.trust import may_reach_out
+from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.plan import Plan
 from ...plan.policies import substituted
-from ...words import few, one_or_all
+from ...words import few
 from ..copy.append import carry_out
 from ..copy.imports import LIMIT, import_nodes
+from ..copy.resources import ready_fillers
 from ..fresh import fresh
 from ..private.contexts import has_proto, written_alone
 from ..private.graphs import differently_shaped
+from ..run.gate import distrusted
 from ..values.file_values import restored_by
 from ..values.variables import fetch, reading, rebuilt, setting, variable_infos, variable_objects
 from .freeze import Unfreezable, frozen_graph
+from .portable import Portable
 
 tf1 = tf.compat.v1
 
@@ -43,11 +52,13 @@ class Exported:
         graph: the new graph; every op has its old name.
         tensors: tensors of the old graph that have another name here: a placeholder stands for them.
         notes: what to know of it.
+        assets: tensor of the new graph that names a file -> the path of the file.
     """
 
     graph: TFGraph
     tensors: dict[str, str]
     notes: list[str] = field(default_factory=list)
+    assets: dict[str, str] = field(default_factory=dict)
 
     def name(self, tensor: str) -> str:
         """Returns what a tensor of the old graph is called here."""
@@ -131,14 +142,10 @@ def exported(
         try:
             return replace(kept, graph=frozen_graph(kept.graph, values, [*ends, *also]))
         except Unfreezable as error:
-            computed = [name for name in outputs if base.types[base.tensor(name)[0]] not in PLACEHOLDER_TYPES]
-            wanted = repr(one_or_all(computed)) if computed else "outputs"
-            how = (
-                f"Take out what training assigns, gs.recipes.for_inference(ed, {wanted}), choose outputs that need no "
-                "assignment, or keep the variables: save a .meta file or a SavedModel; "
-                f"ed.check('tflite', {wanted}) says what to do about each op"
-            )
-            raise Unconvertible(asked, str(error), how, Converted(said=str(error), errors=error.ops)) from error
+            held = _held_by(base, [name for one in error.ops for name in one.names])
+            wrong = f"{error}: {few(list(map(repr, held)))}" if held else str(error)
+            how = "Keep the variables: save a .meta file or a SavedModel"
+            raise Unconvertible(asked, wrong, how, Converted(said=str(error), errors=error.ops)) from error
     if faults:
         raise PlanError(asked, faults[0].wrong, faults[0].instead)
     made = carry_out(plan.effect, fresh(base.owner))
@@ -146,6 +153,15 @@ def exported(
     moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
     notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]
     return Exported(made.graph, moved, notes)
+
+
+def _held_by(base: Graph, ops: Iterable[str]) -> list[str]:
+    """The variables that some ops take, not their values; they may come through a loop or cond of TF1."""
+    handing = {*SWITCHES, *ENTERS, *MERGES}
+    start = [base.index[name] for name in ops if name in base.index]
+    taken = [read for op in start for read in base.data.row(op).tolist()[: None if called_by(base.nodes[op]) else 1]]
+    above = met_from(taken, lambda op: base.data.row(op).tolist() if base.types[op] in handing else ())
+    return [base.names[op] for op in sorted(above) if base.types[op] in VARIABLE_TYPES]
 
 
 def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[str, tuple[str, str]]) -> Any:
@@ -230,12 +246,52 @@ def small_enough(proto: Any, asked: str) -> Any:
     return proto
 
 
-def nodes_of(graph: TFGraph, asked: str) -> Any:
+def add_assets(made: Exported, base: Graph, paths: Mapping[str, str]) -> None:
+    """Notes the files that ops of an exported graph name, with their tensors.
+
+    Args:
+        made: the exported graph.
+        base: snapshot of the old graph. If it is not trusted, it is not allowed to name other files than `paths`.
+        paths: tensor -> file, of those that belong to the SavedModel that the graph is from.
+    """
+    known = {op.name for op in made.graph.get_operations()}
+    held = made.graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # a file may list anything there
+    named = {tensor.name: tensor for tensor in held if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string}
+    named |= {name: made.graph.get_tensor_by_name(name) for name in paths if op_name(name) in known}
+    read = may_reach_out(base) and not distrusted(base.owner)
+    for name, tensor in named.items():
+        if not read and name not in paths:
+            made.notes.append(f"the file that {name} names is not in it: no trusted op reads files")
+            continue
+        value = tf.get_static_value(tensor)
+        path = paths.get(name, value.item() if value is not None and value.size == 1 else None)
+        path = path.decode(errors="replace") if isinstance(path, bytes) else path
+        if not path or not os.path.isfile(path):
+            made.notes.append(f"the file that {name} names is not there: it is not in what was written")
+            continue
+        made.assets[name] = path
+
+
+def nodes_of(made: Exported, asked: str) -> Any:
     """Returns the GraphDef of an exported graph, with the static shapes that TensorFlow would not infer of its nodes.
 
     Raises:
         PlanError: it is too large for a file.
     """
+    nodes = _with_shapes(made.graph, asked)
+    _keep(made, Portable(made.graph, nodes, made.assets, embed=True), embed=True)
+    return small_enough(nodes, asked)
+
+
+def _keep(made: Exported, portable: Portable, embed: bool) -> None:
+    """Notes the files that go on beside a GraphDef; where they cannot, the report names them."""
+    made.assets = portable.left
+    files = [f"the file {os.path.basename(path)!r} is not in it: feed its path to {tensor!r}"
+             for tensor, path in made.assets.items()]  # fmt: skip
+    made.notes += files if embed else []
+
+
+def _with_shapes(graph: TFGraph, asked: str) -> Any:
     made = small_enough(graph.as_graph_def(), asked)
     again = fresh(graph)
     found = import_nodes(again, made)
@@ -248,13 +304,43 @@ def nodes_of(graph: TFGraph, asked: str) -> Any:
     return made
 
 
-def meta_graph(graph: TFGraph, saver: Any, asked: str) -> Any:
-    """Returns the MetaGraphDef of an exported graph; raises PlanError where it is too large for a file."""
+def meta_graph(made: Exported, saver: Any, embed: bool, asked: str) -> Any:
+    """Returns the MetaGraphDef of an exported graph.
+
+    Args:
+        made: the exported graph.
+        saver: its SaverDef, or None.
+        embed: the contents of its assets go into it, because the format has no place for files.
+        asked: the request, for messages.
+
+    Raises:
+        PlanError: it is too large for a file.
+    """
+    graph = made.graph
     small_enough(graph.as_graph_def(), asked)
     named = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
     contexts = filter(has_proto, named)  # a file may list anything there
     with graph.as_default(), written_alone(contexts):
-        return tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
+        meta = tf1.train.export_meta_graph(graph=graph, saver_def=saver, strip_default_attrs=True)
+    portable = Portable(graph, meta.graph_def, made.assets, embed)
+    _keep(made, portable, embed)
+    for key in graph.collections if portable.initial else ():
+        held = meta.collection_def[key].bytes_list.value
+        for i, item in enumerate(graph.get_collection(key)):
+            if isinstance(item, tf.Variable) and item.op.name in portable.initial:
+                about = variable_pb2.VariableDef.FromString(held[i])
+                about.initial_value_name = portable.initial[item.op.name]
+                held[i] = about.SerializeToString()
+    return small_enough(meta, asked)
+
+
+def list_fillers(graph: TFGraph) -> list[str]:
+    """Adds the ops that fill tables to the collection of `tf.tables_initializer`; returns the names in it."""
+    listed = [str(getattr(item, "name", "")) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+    missing = [op for op in ready_fillers(graph) if op.name not in listed]
+    for op in missing:
+        graph.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, op)
+    return [*listed, *(op.name for op in missing)]
 
 
 def mutable_tables(graph: TFGraph) -> str:

@@ -418,7 +418,7 @@ def graph_def_file(
         calls: what will be run.
         moved: tensor of the source -> what it is called in the file.
         init_ops: ops that must run first.
-        paths: what these are fed.
+        paths: tensors that name files, which are fed in each run, and the paths.
         source: gives the variables the values that the file does not have; None where it has no variables.
     """
     data = Path(path).read_bytes()
@@ -444,10 +444,9 @@ def graph_def_file(
                 for name, value in source.variables([name for name in part.variables if name in sets]).items():
                     session.run(sets[name], {given[name]: value})
             if not begun:
-                fed = {name: path for name, path in paths.items() if has_op(graph, name.partition(":")[0])}
-                fill(session, [name for name in init_ops if has_op(graph, name)], fed)
+                fill(session, [name for name in init_ops if has_op(graph, name)], paths)
             begun.add(key)
-            return _run(session, outs, feeds, moved)
+            return _run(session, outs, {**feeds, **paths}, moved)
 
         yield run
 
@@ -470,15 +469,15 @@ def meta_graph_file(
     Args:
         path, base, calls, moved: as there.
         init_ops: ops that must run first, beside those that fill the tables it lists.
-        paths: what these are fed.
+        paths: tensors that name files, which are fed in each run, and the paths.
     """
     with fresh(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
         saver = tf1.train.import_meta_graph(path, clear_devices=True)
         if saver is not None:
             saver.restore(session, path.removesuffix(".meta"))
-        fill(session, [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)])
-        fill(session, init_ops, {name: path for name, path in paths.items() if has_op(graph, name.partition(":")[0])})
-        yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
+        listed = [item.name for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
+        fill(session, [*listed, *init_ops], paths)
+        yield lambda key, feeds: _run(session, calls[key][1], {**feeds, **paths}, moved)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
 from ..values.variables import fetch, variable_infos
 from ..wire import encoded, naming_memory
-from .export import Exported, exported, meta_graph, nodes_of, with_saver
+from .export import Exported, add_assets, exported, list_fillers, meta_graph, nodes_of, with_saver
 from .proof import Proof, Source, graph_def_file, meta_graph_file, prove, saved_model_file, served_file, sinks
 from .saved_model import write_saved_model
 from .tflite import TIMEOUT, Frozen, converted, lite, tflite_file
@@ -252,9 +252,13 @@ class _Job:
             values = read(self.base, self.values, self.infos, self.asked)
             write_checkpoint(prefix, values, self.keys, _total(self.infos), self.asked)
 
-    def first(self) -> list[str]:
-        """Returns the init ops of the file that the graph is from, of those that are in this one; a note names them."""
-        first = self.made.there(self.request.init_ops[0])
+    def first(self, known: Sequence[str]) -> list[str]:
+        """Returns the init ops of the file that the graph is from, of those that are in this one; a note names them.
+
+        Args:
+            known: ops that are known to be run first; these are not named again.
+        """
+        first = [name for name in self.made.there(self.request.init_ops[0]) if name not in known]
         if first:
             self.made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
@@ -307,6 +311,7 @@ def _written(base: Graph, uninitialized: frozenset[str], values: Any, request: R
     values = _live(values) if request.constant else values
     also = request.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
     made = exported(base, starts, ends, values if request.constant else None, request.device, asked, also)
+    add_assets(made, base, request.init_ops[1])
     calls = _calls(base, request, signatures)
     job = _Job(base, made, request, path, values, calls, made.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
@@ -397,7 +402,7 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitial
 
 def _graph_def(job: _Job) -> Saved:
     made, path = job.made, job.path
-    graph_def = nodes_of(made.graph, job.asked)
+    graph_def = nodes_of(made, job.asked)
     text = path.removesuffix(".gz").endswith((".pbtxt", ".txt"))
     data = text_format.MessageToString(graph_def).encode() if text else encoded(graph_def)
     held = variable_infos(made.graph)
@@ -408,15 +413,15 @@ def _graph_def(job: _Job) -> Saved:
     starts = [name for found in fills.values() for name in found]
     if fills:
         made.notes.append(f"to be run first: {few(starts)}, to fill {few(list(fills))}")
-    first = [*starts, *job.first()]
+    first = [*starts, *job.first(starts)]
     data = gzip.compress(data) if path.endswith(".gz") else data
     with beside(path, job.asked, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
         # A GraphDef has no values: where none are given, both sides get the initial ones.
         source = job.source(needed=False)
-        fed, own = job.request.init_ops[1], source if held else None
-        proof = job.proof(graph_def_file(new, job.base, job.calls, made.name, first, fed, own), source)
+        file = graph_def_file(new, job.base, job.calls, made.name, first, made.assets, source if held else None)
+        proof = job.proof(file, source)
         put_file(new, path)
     return replace(job.saved(path, len(graph_def.node), proof), variables=())
 
@@ -425,7 +430,7 @@ def _tflite(job: _Job) -> Saved:
     made, path, asked = job.made, job.path, job.asked
     refuse_untrusted(job.base.owner, asked)  # the converter folds constants: it runs ops
     (_, outputs), timeout = job.calls["serving_default"], job.request.timeout
-    part = Frozen(nodes_of(made.graph, asked), [made.name(tensor) for tensor in outputs.values()])
+    part = Frozen(nodes_of(made, asked), [made.name(tensor) for tensor in outputs.values()])
     with lite(TIMEOUT if timeout is None else timeout) as ask:
         done = converted(part, ask)
         if not done.model:
@@ -445,11 +450,11 @@ def _meta_graph(job: _Job) -> Saved:
     path, saver = job.path.removesuffix(".meta"), job.saver()
     with beside(path, job.asked, _total(job.infos)) as folder:
         new = os.path.join(folder, os.path.basename(path))
-        meta = meta_graph(job.made.graph, saver, job.asked)
+        listed = list_fillers(job.made.graph)
+        meta = meta_graph(job.made, saver, True, job.asked)
         job.write_values(new)
         Path(new + ".meta").write_bytes(encoded(meta))
-        first, fed = job.first(), job.request.init_ops[1]
-        file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, first, fed)
+        file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, job.first(listed), job.made.assets)
         proof = job.proof(file, job.source(needed=bool(job.held)), job.held)
         if job.held:
             put_checkpoint(new, path, (new + ".meta", path + ".meta"))
@@ -462,7 +467,7 @@ def _saved_model(job: _Job) -> Saved:
     request, path, saver = job.request, job.path, job.saver()
     with beside(path, job.asked, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
-        meta = write_saved_model(job.made, new, job.calls, request.tags, saver, job.base, request.init_ops, job.asked)
+        meta = write_saved_model(job.made, new, job.calls, request.tags, saver, request.init_ops[0], job.asked)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
         file = saved_model_file(new, job.base, job.calls, job.made.name, tags)

@@ -11,12 +11,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import met_from
-from ...graph.trust import may_reach_out
-from ..copy.resources import filled_tables
-from ..run.gate import distrusted
+from ..copy.resources import ready_fillers
 from ..wire import encoded
 from .export import Exported, meta_graph, mutable_tables
 
@@ -30,8 +27,7 @@ def write_saved_model(
     signatures: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
     tags: str | Iterable[str],
     saver: Any,
-    base: Graph,
-    init_ops: tuple[list[str], Mapping[str, str]],
+    init_ops: list[str],
     asked: str,
 ) -> Any:
     """Writes all of a SavedModel but the values of its variables; returns its MetaGraphDef.
@@ -42,8 +38,7 @@ def write_saved_model(
         signatures: name -> (inputs, outputs), each name -> tensor of the old graph.
         tags: its tags.
         saver: its SaverDef, or None.
-        base: snapshot of the old graph, which knows what files it may read.
-        init_ops: the init ops of the file that the graph came from, and the assets: tensor -> path.
+        init_ops: the init ops of the file that the graph came from.
         asked: the request, for messages.
 
     Raises:
@@ -51,13 +46,9 @@ def write_saved_model(
     """
     graph = made.graph
     known = {op.name: op for op in graph.get_operations()}
-    held = graph.get_collection(tf1.GraphKeys.ASSET_FILEPATHS)  # whatever was put there
-    named = {tensor.name: tensor for tensor in held if isinstance(tensor, tf.Tensor) and tensor.dtype == tf.string}
-    named.update({t: known[t[:-2]].outputs[0] for t in init_ops[1] if t[:-2] in known})
-    read = may_reach_out(base) and not distrusted(base.owner)  # else a stranger's graph would take any file along
-    assets = _assets(named, init_ops[1], folder, made, read)
-    init = _init_op(graph, known, [name for name in init_ops[0] if name in known])
-    meta = meta_graph(graph, saver, asked)
+    assets = _assets(made.assets, folder)
+    init = _init_op(graph, known, [name for name in init_ops if name in known])
+    meta = meta_graph(made, saver, False, asked)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
     for key, (ins, outs) in signatures.items():
@@ -82,27 +73,15 @@ def _info(tensor: TFTensor) -> Any:
     return meta_graph_pb2.TensorInfo(name=tensor.name, dtype=dtype, tensor_shape=tensor.shape.as_proto())
 
 
-def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, made: Exported, read: bool) -> list[Any]:
-    """Copies the files that asset tensors name; returns what says so.
+def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
+    """Copies files to the assets of a folder; returns their AssetFileDefs.
 
     Args:
-        named: name -> the tensor.
-        paths: name -> the file, of those that the SavedModel had which the graph came from.
-        folder: where to.
-        made: the graph that is saved.
-        read: copy files of other names too: the graph may read files.
+        paths: tensor that names a file -> its path.
+        folder: the folder of the SavedModel.
     """
     out, taken = [], set()
-    for tensor in named.values():
-        if not read and tensor.name not in paths:
-            made.notes.append(f"the file that {tensor.name} names is not in the SavedModel: no trusted op reads files")
-            continue
-        value = tf.get_static_value(tensor)
-        path = paths.get(tensor.name, value.item() if value is not None and value.size == 1 else None)
-        path = path.decode(errors="replace") if isinstance(path, bytes) else path
-        if not path or not os.path.isfile(path):
-            made.notes.append(f"the file that {tensor.name} names is not there: it is not in the SavedModel")
-            continue
+    for tensor, path in paths.items():
         name, n = os.path.basename(path), 1
         while name in taken:
             n += 1
@@ -111,7 +90,7 @@ def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, mad
         os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
         shutil.copyfile(path, os.path.join(folder, "assets", name))
         about = meta_graph_pb2.AssetFileDef(filename=name)
-        about.tensor_info.name = tensor.name
+        about.tensor_info.name = tensor
         out.append(about)
     return out
 
@@ -119,7 +98,7 @@ def _assets(named: Mapping[str, Any], paths: Mapping[str, str], folder: str, mad
 def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
     """The op that a loader runs once: it fills tables and sets local variables; None where there is nothing to do."""
     fills = [known[name] for name in init_ops]
-    fills += [known[name] for names in filled_tables(graph).values() for name in names if known[name] not in fills]
+    fills += [op for op in ready_fillers(graph) if op not in fills]
     # A collection holds whatever was put there: a function that fills a table is given by what it returns.
     held = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
     fills += [item for item in held if isinstance(item, tf.Operation)]

@@ -17,12 +17,13 @@ from ...graph.names import op_name
 from ...graph.traversal import met_from
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ...words import few
+from ..copy.resources import ready_fillers
 from ..run.errors import words_of
 from .latest import is_there
 from .variables import assigned
 
-#: What reads a tensor of a checkpoint, of which the first input is the path.
-_RESTORERS = frozenset({"Restore", "RestoreSlice", "RestoreV2"})
+#: Ops that read tensors of a checkpoint; their first input is its path.
+RESTORERS = frozenset({"Restore", "RestoreSlice", "RestoreV2"})
 _EMPTY = re.compile(r"(?:uninitialized value|[Ff]ind variable|resource variable) ([^\s'\"]+?)[.,]?(?:\s|$)")
 
 
@@ -116,7 +117,7 @@ def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
 
 def _lost(value: TFOp) -> str:
     for op in met_from([value], lambda op: [t.op for t in op.inputs]):
-        prefix = tf.get_static_value(op.inputs[0]) if op.type in _RESTORERS else None
+        prefix = tf.get_static_value(op.inputs[0]) if op.type in RESTORERS else None
         for text in () if prefix is None else np.ravel(prefix):
             path = os.fsdecode(text)
             elsewhere = "://" in path or path.startswith(("//", "\\\\"))
@@ -137,7 +138,7 @@ def _run(session: TFSession, infos: Sequence[VariableInfo]) -> None:
 
 
 def _fill_tables(session: TFSession) -> None:
-    for op in session.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS):
+    for op in (*session.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS), *ready_fillers(session.graph)):
         with suppress(tf.errors.FailedPreconditionError):  # filled already
             session.run(op)
 

@@ -16,6 +16,7 @@ from ...graph.live import TFGraph, TFSession
 from ...graph.names import op_name
 from ...graph.variables import VariableInfo
 from ...plan.made import Made
+from ..copy.resources import ready_fillers
 from ..fresh import fresh
 from ..private.graphs import has_op
 from ..private.sessions import catch_up
@@ -205,7 +206,9 @@ def fill_made(session: TFSession, made: Made) -> None:
     """Fills the tables that a plan has made."""
     # Later plans may have built the graph anew: the op of that name is meant, where it is still there.
     graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
-    fill_tables(session, [op for op in graph.get_collection(TABLES) if op.name in names])
+    listed = [op for op in graph.get_collection(TABLES) if op.name in names]
+    here = [name for name in made.ops if has_op(graph, name)]
+    fill_tables(session, [*listed, *(op for op in ready_fillers(graph, here) if op.name not in names)])
     for name, feeds in made.init_ops:
         run_once(session, [name], feeds)
 
@@ -231,14 +234,18 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
 
     Args:
         session: the session.
-        init_ops: the initialisers; None: all that the graph names.
+        init_ops: the initialisers; None: those in the graph's collection, and the others that need no feed.
         as_found: the graph is as its file has it. A table whose own file is not there is warned of: much of the graph
             may do without it, and what reads it is refused by TensorFlow.
 
     Raises:
         PlanError: one does not run, as its file is not there.
     """
-    for init_op in session.graph.get_collection(TABLES) if init_ops is None else init_ops:
+    if init_ops is None:
+        listed = session.graph.get_collection(TABLES)
+        known = {getattr(item, "name", "") for item in listed}
+        init_ops = [*listed, *(op for op in ready_fillers(session.graph) if op.name not in known)]
+    for init_op in init_ops:
         try:
             session.run(init_op)
         except tf.errors.FailedPreconditionError:

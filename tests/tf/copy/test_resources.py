@@ -210,3 +210,70 @@ def test_what_fills_a_table_of_a_file_is_known_wherever_it_was_copied_to(filled_
         assert len(ed.values.init_ops[0]) == 1
     editors[0].undo()
     assert editors[0].values.init_ops == ([], {})
+
+
+def filled_by_hand(kind: str = "HashTableV2") -> tf.Graph:
+    """Returns words -> ids through a table that an op of the graph fills, which no collection lists."""
+    with tf.Graph().as_default() as graph:
+        words = tf1.placeholder(tf.string, [None], name="words")
+        held = getattr(tf.raw_ops, kind)(key_dtype=tf.string, value_dtype=tf.int64, shared_name="ids", name="held")
+        content = {"keys": tf.constant(["a", "b"]), "values": tf.constant([7, 9], tf.int64)}
+        tf.raw_ops.LookupTableImportV2(table_handle=held, **content, name="fill")
+        missing = tf.constant(-1, tf.int64)
+        tf.raw_ops.LookupTableFindV2(table_handle=held, keys=words, default_value=missing, name="ids")
+    return graph
+
+
+def copied_by_hand(kind: str, dst: Any) -> Any:
+    src = gs.open(filled_by_hand(kind))
+    dst.apply(dst.plan().copy(src.select(outputs=["ids:0"]), to="c", unmapped="placeholder"))
+    return dst
+
+
+@pytest.mark.parametrize("kind", ["HashTableV2", "MutableHashTableV2"])
+@pytest.mark.parametrize(
+    "door", ["new graph", "open session", "older session", "undone and done again", "copy of a copy"]
+)
+def test_each_session_fills_a_copied_table(door, kind):
+    graph = filled_by_hand("HashTableV2") if door == "older session" else tf.Graph()
+    with tf1.Session(graph=graph) as session:
+        dst = gs.open(session if door == "open session" else graph)
+        held = dst.session(session) if door == "older session" else None
+        copied_by_hand(kind, dst)
+        prefix = "c"
+        if door == "undone and done again":
+            dst.undo()
+            dst.redo()
+        if door == "copy of a copy":
+            first, dst, prefix = dst, gs.open(tf.Graph()), "d/c"
+            dst.apply(dst.plan().copy(first.select(outputs=["c/ids:0"]), to="d", unmapped="placeholder"))
+        got = dst.session(held).run(f"{prefix}/ids:0", {f"{prefix}/words:0": ["b", "x"]})
+        assert got.tolist() == [9, -1]
+
+
+@pytest.mark.parametrize("name", ["net.pb", "net.meta", "net"])
+@pytest.mark.parametrize("kind", ["HashTableV2", "MutableHashTableV2"])
+def test_a_file_with_a_table_that_no_collection_lists_is_filled_when_it_is_opened(name, kind, tmp_path):
+    dst = copied_by_hand(kind, gs.open(tf.Graph()))
+    dst.save(tmp_path / name, inputs={"words": "c/words:0"}, outputs={"ids": "c/ids:0"})
+    got = gs.open(tmp_path / name).session().run("c/ids:0", {"c/words:0": ["b", "x"]})
+    assert got.tolist() == [9, -1]
+
+
+def test_a_written_meta_graph_lists_what_fills_its_tables(tmp_path):
+    copied_by_hand("HashTableV2", gs.open(tf.Graph())).save(tmp_path / "net.meta", outputs="c/ids:0")
+    with tf.Graph().as_default(), tf1.Session() as session:
+        tf1.train.import_meta_graph(str(tmp_path / "net.meta"))
+        session.run(tf1.tables_initializer())
+        assert session.run("c/ids:0", {"c/words:0": ["b", "x"]}).tolist() == [9, -1]
+
+
+def test_a_table_that_is_fed_is_left_to_who_feeds_it():
+    with tf.Graph().as_default() as graph:
+        held = tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, name="held")
+        keys, values = tf1.placeholder(tf.string, [None], name="keys"), tf1.placeholder(tf.int64, [None], name="values")
+        tf.raw_ops.LookupTableImportV2(table_handle=held, keys=keys, values=values, name="fill")
+        tf.raw_ops.LookupTableSizeV2(table_handle=held, name="size")
+    with gs.open(graph).session() as session:
+        session.run("fill", {"keys:0": ["a"], "values:0": [1]})
+        assert session.run("size:0") == 1

@@ -281,12 +281,9 @@ def test_what_writes_in_a_function_is_named(tmp_path):
         return counted(i)
 
     ed = gs.open(outer)
-    (end,) = ed.outputs.values()
     with refuses(Unconvertible, "'AssignAddVariableOp' (AssignAddVariableOp) in a function that "
-                 "'StatefulPartitionedCall' calls needs a variable, and freezing makes that a constant.\n"
-                 f"Take out what training assigns, gs.recipes.for_inference(ed, {end!r}), choose outputs that need no "
-                 "assignment, or keep the variables: save a .meta file or a SavedModel; "
-                 f"ed.check('tflite', {end!r}) says what to do about each op."):  # fmt: skip
+                 "'StatefulPartitionedCall' calls needs a variable, and freezing makes that a constant: 'table'.\n"
+                 "Keep the variables: save a .meta file or a SavedModel."):  # fmt: skip
         ed.save(tmp_path / "f.pb", outputs=ed.outputs, freeze=True, values="initial")
     assert list(tmp_path.iterdir()) == []
 
@@ -299,3 +296,61 @@ def test_a_whole_graph_is_frozen_without_what_only_makes_its_variables(tmp_path)
     assert report.left == ed.snapshot.size - len({n.name for n in graph_def.node} & set(ed.snapshot.names))
     x = np.ones((2, 3), np.float32)
     np.testing.assert_allclose(plainly(graph_def, "y:0", {"x:0": x}), ed.session().run("y:0", {"x:0": x}), rtol=1e-6)
+
+
+def assigning(kind):
+    """An editor of a model that assigns to `last` as it runs, and what it gives for t = 1 without that."""
+    legacy = kind in ("cond of TF1", "reference")
+    if legacy:
+        tf1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default() as graph:
+            t = tf1.placeholder(tf.float32, [], name="t")
+            last = tf1.get_variable("last", initializer=5.0, use_resource=kind != "reference")
+
+            def assigned():
+                with tf.control_dependencies([tf1.assign(last, t)]):
+                    return tf.identity(last if kind == "read after" else t)
+
+            if legacy or kind == "cond of TF2":
+                y = tf.cond(tf.not_equal(t, last, name="differs"), assigned, lambda: last + 2.0, name="cond")
+            elif kind == "waited for":
+                with tf.control_dependencies([tf1.assign(last, t)]):
+                    y = tf.identity(t + 6.0)
+            else:
+                y = assigned()
+            tf.multiply(y, 3.0, name="y")
+            session = tf1.Session(graph=graph)
+            session.run(tf1.global_variables_initializer())
+    finally:
+        tf1.enable_control_flow_v2()
+    return gs.open(session)
+
+
+@pytest.mark.parametrize("kind", ["cond of TF1", "reference", "cond of TF2", "waited for"])
+def test_an_assignment_that_prevents_freezing_is_taken_out_as_suggested(kind, tmp_path):
+    ed, path = assigning(kind), tmp_path / "f.pb"
+    with pytest.raises(Unconvertible) as refused:
+        ed.save(path, outputs="y:0", freeze=True)
+    assert refused.value.wrong.endswith("needs a variable, and freezing makes that a constant: 'last'")
+    code, _, rest = refused.value.instead.partition(" takes out ")
+    assert rest.endswith("'; or keep the variables: save a .meta file or a SavedModel")
+    assert not path.exists()
+    ed.apply(eval(code, {"ed": ed}))
+    ed.save(path, outputs="y:0", freeze=True)
+    graph_def = frozen(path)
+    fed = {"t:0": 1.0} if any(node.name == "t" for node in graph_def.node) else {}
+    assert plainly(graph_def, "y:0", fed) == 21.0
+
+
+def test_a_read_after_an_assignment_keeps_its_variable(tmp_path):
+    ed = assigning("read after")
+    with refuses(Unconvertible, "'last'", "Keep the variables: save a .meta file or a SavedModel."):
+        ed.save(tmp_path / "f.pb", outputs="y:0", freeze=True)
+    ed.save(tmp_path / "f.meta", outputs="y:0")
+    assert gs.open(tmp_path / "f.meta").session().run("y:0", {"t:0": 1.0}) == 3.0
+
+
+def test_what_freezing_refuses_is_asked_of_the_recipe_that_was_called():
+    with refuses(Unconvertible, "frozen(): ", "ed.plan().resolve_condition('differs:0', False) takes out"):
+        gs.recipes.frozen(assigning("cond of TF1"), "y:0")

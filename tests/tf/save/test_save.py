@@ -320,7 +320,7 @@ def test_a_path_nobody_can_write_to(tmp_path):
 
 def test_training_cannot_be_frozen(tmp_path):
     with refuses(Unconvertible, "more need a variable, and freezing makes that a constant",
-                 "Take out what training assigns, gs.recipes.for_inference(ed, outputs)"):  # fmt: skip
+                 "Name the outputs, outputs=[...], so that only what they need is frozen"):  # fmt: skip
         gs.open(model("ref").session).save(tmp_path / "m.pb", freeze=True)
 
 
@@ -362,7 +362,7 @@ def test_a_loop_that_writes_to_a_variable_is_not_frozen(tmp_path):
 
     ed = gs.open(adds)
     with refuses(Unconvertible, "'while/AssignAddVariableOp' (AssignAddVariableOp) in a function that 'while' calls",
-                 "needs a variable, and freezing", "no assignment", "keep the variables"):  # fmt: skip
+                 "needs a variable, and freezing makes that a constant: 'total'", "Keep the variables"):  # fmt: skip
         ed.save(tmp_path / "f.pb", freeze=True, outputs=ed.outputs["output"])
     assert list(tmp_path.iterdir()) == []
 

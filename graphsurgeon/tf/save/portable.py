@@ -1,0 +1,189 @@
+"""Portable: a GraphDef as a file holds it, which names no file of the machine that wrote it.
+
+An initial value that is read from a checkpoint becomes a placeholder: the value itself is in the file, or is given by
+the program that loads it. A table that is filled from a vocabulary gets the lines of the vocabulary as constants.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...graph.live import TFGraph, TFGraphDef
+from ...graph.names import free_name, op_name
+from ...graph.traversal import met_from
+from ..private.eager import eager
+from ..values.initialization import RESTORERS
+from ..values.variables import variable_infos
+
+_FROM_FILE = {"InitializeTableFromTextFile": "InitializeTable", "InitializeTableFromTextFileV2": "InitializeTableV2"}
+#: TensorFlow names a table after the path of its vocabulary.
+_NAMED_AFTER = re.compile(rb"(hash_table_)(?:/|[A-Za-z]:|\\\\)[^\0]*[/\\]")
+
+
+class Portable:
+    """Makes the GraphDef of an exported graph portable, in place.
+
+    Args:
+        graph: the exported graph.
+        graph_def: its GraphDef.
+        assets: tensor that names a file -> the path of the file.
+        embed: the contents of these files go into the GraphDef, because the format has no place for files.
+
+    Attributes:
+        initial: variable -> the new name of its initial value, of those that changed.
+        left: tensor -> path, of the files whose contents are not in the GraphDef.
+    """
+
+    def __init__(self, graph: TFGraph, graph_def: TFGraphDef, assets: Mapping[str, str], embed: bool) -> None:
+        self.initial: dict[str, str] = {}
+        self.left: dict[str, str] = {}
+        self._graph_def: Any = graph_def
+        self._nodes: dict[str, Any] = {node.name: node for node in graph_def.node}
+        if any(node.op in RESTORERS for node in graph_def.node):
+            self._drop_checkpoints(graph)
+        self._drop_folders(assets, embed)
+        _rename_tables(self._all_nodes())
+
+    def _all_nodes(self) -> Iterator[Any]:
+        yield from self._graph_def.node
+        for function in self._graph_def.library.function:
+            yield from function.node_def
+
+    def _above(self, names: Iterable[str]) -> set[str]:
+        """Returns these ops and all that they need, by name."""
+        return set(met_from(names, lambda name: [op_name(text) for text in self._nodes[name].input]))
+
+    # -- initial values ---------------------------------------------------------------------------
+
+    def _drop_checkpoints(self, graph: TFGraph) -> None:
+        unused: set[str] = set()
+        for info in variable_infos(graph).values():
+            assign = self._nodes.get(info.initializer)
+            if assign is None or len(assign.input) < 2:
+                continue
+            value = op_name(assign.input[1])
+            above = self._above([value])
+            if not any(self._reads_named_file(name) for name in above):
+                continue
+            unused |= above
+            tensor = graph.get_tensor_by_name(_full(assign.input[1]))
+            node = self._nodes[value]
+            if len(tensor.op.outputs) > 1:
+                node = self._graph_def.node.add(
+                    name=free_name(f"{info.op}/Initializer/value", self._nodes.__contains__, as_tensorflow=True)
+                )
+                self._nodes[node.name] = node
+                assign.input[1] = node.name
+                self.initial[info.op] = f"{node.name}:0"
+            _make_placeholder(node, info.dtype, tensor.shape)
+        self._prune(unused)
+
+    def _reads_named_file(self, name: str) -> bool:
+        """Whether an op reads a checkpoint whose path is a constant of the graph."""
+        node = self._nodes[name]
+        return node.op in RESTORERS and any(self._nodes[one].op == "Const" for one in self._above(node.input[:1]))
+
+    def _prune(self, names: set[str]) -> None:
+        """Removes those of some constants and restore ops that no op reads any more."""
+        while True:
+            read = {op_name(text) for node in self._graph_def.node for text in node.input}
+            gone = {name for name in names - read if self._nodes[name].op in {"Const", *RESTORERS}}
+            if not gone:
+                return
+            kept = [node for node in self._graph_def.node if node.name not in gone]
+            del self._graph_def.node[:]
+            self._graph_def.node.extend(kept)
+            self._nodes = {node.name: node for node in self._graph_def.node}
+            names -= gone
+
+    # -- vocabularies -----------------------------------------------------------------------------
+
+    def _drop_folders(self, assets: Mapping[str, str], embed: bool) -> None:
+        paths = {op_name(tensor): path for tensor, path in assets.items()}
+        for node in [one for one in self._graph_def.node if one.op in _FROM_FILE] if embed else ():
+            path = paths.get(self._source(node.input[1]))
+            table = self._nodes[self._source(node.input[0])]
+            if path is not None and os.path.isfile(path) and "key_dtype" in table.attr:
+                self._fill_with_constants(node, table, path)
+        read = {op_name(text) for node in self._graph_def.node for text in node.input}
+        for tensor, path in assets.items():
+            node = self._nodes[op_name(tensor)]
+            if node.op == "Const":
+                node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(os.path.basename(path), shape=[]))
+            if node.name in read:
+                self.left[tensor] = path
+
+    def _source(self, text: str) -> str:
+        """Returns the op that a tensor comes from, identities passed."""
+        name = op_name(text)
+        while self._nodes[name].op == "Identity":
+            name = op_name(self._nodes[name].input[0])
+        return name
+
+    def _fill_with_constants(self, node: Any, table: Any, path: str) -> None:
+        keys, values = _lines(node, table, path)
+        del node.input[1]
+        for label, array in (("keys", keys), ("values", values)):
+            name = free_name(f"{node.name}/{label}", self._nodes.__contains__, as_tensorflow=True)
+            constant = self._graph_def.node.add(name=name, op="Const")
+            constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(array))
+            constant.attr["dtype"].type = constant.attr["value"].tensor.dtype
+            self._nodes[name] = constant
+            node.input.insert(len(node.input) if label == "keys" else 2, name)
+        kinds = {"Tkey": table.attr["key_dtype"].type, "Tval": table.attr["value_dtype"].type}
+        node.op = _FROM_FILE[node.op]
+        for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset"):
+            node.attr.pop(key, None)
+        for key, kind in kinds.items():
+            node.attr[key].type = kind
+
+
+def _full(text: str) -> str:
+    return text if ":" in text else f"{text}:0"
+
+
+def _make_placeholder(node: Any, dtype: str, shape: Any) -> None:
+    device, name = node.device, node.name
+    node.Clear()
+    node.name, node.op, node.device = name, "Placeholder", device
+    node.attr["dtype"].type = tf.as_dtype(dtype).base_dtype.as_datatype_enum
+    node.attr["shape"].shape.CopyFrom(shape.as_proto())
+
+
+def _lines(node: Any, table: Any, path: str) -> tuple[Any, Any]:
+    """Returns the keys and the values that an op reads from a vocabulary, sorted by key."""
+    kinds = {"key_dtype": tf.as_dtype(table.attr["key_dtype"].type), "value_dtype": table.attr["value_dtype"].type}
+    how: dict[str, Any] = {
+        key: node.attr[key].i if key != "delimiter" else node.attr[key].s
+        for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset")
+        if key in node.attr
+    }
+    with eager():
+        made = tf.raw_ops.AnonymousHashTable(**kinds)
+        tf.raw_ops.InitializeTableFromTextFileV2(table_handle=made, filename=path, **how)
+        types = {"Tkeys": kinds["key_dtype"], "Tvalues": tf.as_dtype(kinds["value_dtype"])}
+        found = tf.raw_ops.LookupTableExportV2(table_handle=made, **types)
+        keys, values = (part.numpy() for part in found)
+    order = np.argsort(keys, kind="stable")
+    return keys[order], values[order]
+
+
+def _rename_tables(nodes: Iterator[Any]) -> None:
+    """Takes the folder out of the names of tables; those that differed go on to differ."""
+    new: dict[bytes, str] = {}
+    for node in nodes:
+        if "Table" not in node.op or "shared_name" not in node.attr:
+            continue
+        old = node.attr["shared_name"].s
+        plain = _NAMED_AFTER.sub(rb"\1", old)
+        if plain == old:
+            continue
+        if old not in new:
+            new[old] = free_name(plain.decode("utf-8", "replace"), set(new.values()).__contains__)
+        node.attr["shared_name"].s = new[old].encode()
