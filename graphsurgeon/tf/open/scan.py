@@ -15,6 +15,7 @@ from ..values.file_values import CheckpointValues
 from . import files
 from .keras_files import code_in, is_keras_file
 from .protos import written
+from .unbound import bind_inputs
 
 
 def scan(path: Path) -> list[Risks]:
@@ -52,6 +53,7 @@ def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, 
         except OpenError as error:
             outside.append(Risk(name, "asset", READS, error.wrong, load="whoever loads the file"))
     point_at(meta, inside)
+    bind_inputs(graph_def, meta)
     graph = written(graph_def, meta, title, asked)
     if meta is not None:
         saver = meta.saver_def if meta.saver_def.restore_op_name else None

@@ -52,6 +52,7 @@ from .signature import served, signature_tensors, signatures
 from .snapshot import snapshot
 from .stand_ins import with_stand_ins
 from .trial import TRUST, Trial
+from .unbound import bind_inputs
 
 tf1 = tf.compat.v1
 _ACCEPTED = (
@@ -302,14 +303,20 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
         return replace(_from_served(meta, (), "", None, asked, wish), code=wish.code(kind))
     if hasattr(proto, "graph_def"):
+        notes = bind_inputs(proto.graph_def, proto)
         read, ends = _read_meta(proto, asked, wish), signature_ends(proto)
         values = _checkpoint_values(proto, path, read)
         lack = ""
         if path is not None and values is None:
             lack = linked_away(str(_prefix(path)), str(path.parent)) or f"there is no {_prefix(path).name}.index"
-        return Opened(read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack)
+        return Opened(
+            read.owner, "meta graph", "gs.open(meta_graph)", values=values, ends=ends, lack=lack,
+            serving=Serving(notes=notes),
+        )  # fmt: skip
     if hasattr(proto, "node"):
-        return Opened(_read(proto, asked, wish).owner, "graph def", "gs.open(graph_def)")
+        notes = bind_inputs(proto)
+        read = _read(proto, asked, wish)
+        return Opened(read.owner, "graph def", "gs.open(graph_def)", serving=Serving(notes=notes))
     raise OpenError(asked, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
 
