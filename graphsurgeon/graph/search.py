@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import SelectionError
 from .graph import Graph, Ints, Mask, TensorInfo, shape_text
 from .layers import NO_LAYERS, Layers, made_by
+from .stablehlo import MODULE_OP, op_names
 
 KEYS = ("attr", "device", "dtype", "is", "layer", "layer-type", "op", "shape", "type")
 """What a word may ask for: ``key:value``."""
@@ -33,6 +34,7 @@ class Index:
     def __init__(self, graph: Graph) -> None:
         self.names, self.nodes, self.size, self.number = graph.names, graph.nodes, graph.size, graph.index
         self.kinds = graph.kinds
+        self._with_module = np.flatnonzero(graph.typed((MODULE_OP,))).tolist()
         self._valued: dict[tuple[str, AttributeText], dict[str, list[int]]] = {}
         self._outputs, self._stated, self.unknown = graph.outputs, graph.stated, graph.unknown_ops
 
@@ -111,9 +113,16 @@ class Index:
         """Returns a mask of the ops whose name, as in `names`, fits."""
         return np.fromiter((bool(fits(name)) for name in names), np.bool_, self.size)
 
+    @cached_property
+    def modules(self) -> dict[int, str]:
+        """The ops with a StableHLO module -> the op types in the module, in lower case."""
+        return {op: " ".join(op_names(self.nodes[op].attr["module"].s)).lower() for op in self._with_module}
+
     def holding(self, text: str) -> Mask:
-        """Returns a mask of the ops whose name holds `text`, which is in lower case."""
-        return np.fromiter(map(contains, self.lowered, repeat(text)), np.bool_, self.size)
+        """Returns a mask of the ops whose name, or whose module, holds `text`, which is in lower case."""
+        found = np.fromiter(map(contains, self.lowered, repeat(text)), np.bool_, self.size)
+        found[[op for op, inside in self.modules.items() if text in inside]] = True
+        return found
 
 
 _indexes: WeakKeyDictionary[Graph, Index] = WeakKeyDictionary()
@@ -138,7 +147,8 @@ def search(graph: Graph, query: str, attribute: AttributeText = str, layers: Lay
             layer of that name or path has made, ``layer-type:Dense`` for its class, ``is:unknown`` for ops of types
             that TensorFlow does not know here; values take ``*``. A word
             ``/regular expression/`` and patterns with ``*`` work on whole names; any other is looked for inside
-            names, with no regard to case. A ``-`` before a word asks for the opposite.
+            names, and inside the op types of StableHLO modules, with no regard to case. A ``-`` before a word asks for
+            the opposite.
         attribute: how to write the value of an attribute.
         layers: the layers of the graph.
 

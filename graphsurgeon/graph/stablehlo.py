@@ -6,8 +6,11 @@ bytes in Python. It parses only the parts of the bytecode that lead to the targe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+#: The op type that has a module, in its attribute ``module``.
+MODULE_OP = "XlaCallModule"
 _MAGIC = b"ML\xefR"
 _NEWEST = 6
 # The sections of a module.
@@ -21,6 +24,8 @@ _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS, _HA
 #: The attributes that are strings, and dictionaries: their dialect, and its code for their kind.
 _STRING = frozenset({("builtin", 2), ("builtin", 3), ("vhlo", 14)})
 _DICTIONARY = frozenset({("builtin", 1)})
+#: How a portable module writes an op type, and the op types that only hold others.
+_VERSIONED, _FRAME = re.compile(r"^vhlo\.(\w+)_v\d+$"), ("func", "module", "return")
 _CALL, _TARGET = "custom_call", "call_target_name"
 
 #: Targets that XLA or TensorFlow itself implements, without a library.
@@ -47,6 +52,21 @@ def library_calls(module: bytes) -> tuple[str, ...] | None:
         return tuple(sorted(set(_Module(module).targets()) - BUILT_IN))
     except (ValueError, LookupError, RecursionError):
         return None
+
+
+def op_names(module: bytes) -> tuple[str, ...]:
+    """Returns the op types of a serialized module, in the order of its table; none if the module cannot be read.
+
+    Example:
+        >>> op_names(b"not a module")
+        ()
+    """
+    try:
+        names = _Module(module).ops
+    except (ValueError, LookupError):
+        return ()
+    plain = (_VERSIONED.sub(r"stablehlo.\1", name) for name in names)
+    return tuple(name for name in dict.fromkeys(plain) if name.rpartition(".")[2] not in _FRAME)
 
 
 class _Reader:
@@ -102,6 +122,9 @@ class _Module:
 
     Args:
         data: the bytes of the module.
+
+    Attributes:
+        ops: the names of its op types.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -117,7 +140,7 @@ class _Module:
             kind, section = read.section()
             sections[kind] = section
         self._strings = _strings(_Reader(sections[_STRINGS]))
-        self._dialects, self._ops = self._names(_Reader(sections[_DIALECTS]))
+        self._dialects, self.ops = self._names(_Reader(sections[_DIALECTS]))
         self._attributes = self._table(_Reader(sections[_OFFSETS]), _Reader(sections[_ATTRIBUTES]))
         properties = _Reader(sections.get(_PROPERTIES, b"\x01"))
         self._properties = [properties.take(properties.number()) for _ in range(properties.number())]
@@ -125,7 +148,7 @@ class _Module:
 
     def targets(self) -> Iterator[str]:
         """Returns the target of each custom call."""
-        return self._block(_Reader(self._ir)) if any(_CALL in name for name in self._ops) else iter(())
+        return self._block(_Reader(self._ir)) if any(_CALL in name for name in self.ops) else iter(())
 
     def _names(self, read: _Reader) -> tuple[list[str], list[str]]:
         """Returns the names of the dialects and of the op types."""
@@ -177,7 +200,7 @@ class _Module:
             yield from self._op(read)
 
     def _op(self, read: _Reader) -> Iterator[str]:
-        name, has = self._ops[read.number()], read.byte()
+        name, has = self.ops[read.number()], read.byte()
         read.number()  # the location
         attributes = read.number() if has & _HAS_ATTRIBUTES else None
         properties = read.number() if has & _HAS_PROPERTIES else None

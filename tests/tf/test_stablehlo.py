@@ -11,6 +11,7 @@ from tensorflow.compiler.mlir.stablehlo import stablehlo
 import graphsurgeon as gs
 from graphsurgeon.__main__ import main
 from graphsurgeon.graph.stablehlo import library_calls
+from graphsurgeon.tf.open.facts import attribute_text
 from tests.tf2 import tf1
 
 VECTOR = "tensor<2xf32>"
@@ -131,3 +132,12 @@ def test_a_module_in_a_function_of_a_saved_model_is_found(tmp_path):
     tf.saved_model.save(holder, str(tmp_path / "net"), signatures=holder.f)
     (risk,) = gs.open(tmp_path / "net").risks()
     assert (risk.type, risk.kind, risk.path) == ("XlaCallModule", "runs other code", "fill")
+
+
+def test_the_op_types_in_a_module_are_listed_and_found():
+    body = f"%z = stablehlo.tanh %x : {VECTOR}\n%y = stablehlo.add %z, %x : {VECTOR}"
+    for version in (stablehlo.get_minimum_version(), stablehlo.get_current_version()):
+        ed = gs.open(graph_of(module(body, "", version)))
+        shown = attribute_text(ed.graph_def().node[0].attr["module"])
+        assert shown == "a StableHLO module of stablehlo.tanh, stablehlo.add"
+        assert (ed.find("tanh"), ed.find("attr:module=*tanh*"), ed.find("cosine")) == (["call"], ["call"], [])

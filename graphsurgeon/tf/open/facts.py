@@ -13,7 +13,8 @@ from ...graph.live import TFNodeDef, TFSession
 from ...graph.names import op_name
 from ...graph.selection import Selection
 from ...graph.sizes import size_text
-from ...words import counted
+from ...graph.stablehlo import op_names
+from ...words import counted, few
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import body
@@ -74,6 +75,8 @@ def attribute_text(value: Any, most: int = 120) -> str:
         return dtype_name(value.type)
     if kind == "shape":
         return _shape(value.shape)
+    if kind == "s" and (found := op_names(value.s)):
+        return f"a StableHLO module of {few(list(found), 20)}"
     if kind == "s":
         return _cut(repr(bytes(value.s))[1:], most)
     if kind == "func":

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from ...graph.functions import CALLS, reachable, referred
 from ...graph.live import TFGraph, TFGraphDef
 from ...graph.names import free_name, op_name
 from ...graph.traversal import met_from
@@ -105,43 +106,133 @@ class Portable:
     # -- vocabularies -----------------------------------------------------------------------------
 
     def _drop_folders(self, assets: Mapping[str, str], embed: bool) -> None:
-        paths = {op_name(tensor): path for tensor, path in assets.items()}
-        for node in [one for one in self._graph_def.node if one.op in _FROM_FILE] if embed else ():
-            path = paths.get(self._source(node.input[1]))
-            table = self._nodes[self._source(node.input[0])]
-            if path is not None and os.path.isfile(path) and "key_dtype" in table.attr:
-                self._fill_with_constants(node, table, path)
-        read = {op_name(text) for node in self._graph_def.node for text in node.input}
+        bodies = _Bodies(self._graph_def)
+        if embed:
+            bodies.embed({op_name(tensor): path for tensor, path in assets.items()})
         for tensor, path in assets.items():
-            node = self._nodes[op_name(tensor)]
+            node = bodies.graph.by_name[op_name(tensor)]
             if node.op == "Const":
                 node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(os.path.basename(path), shape=[]))
-            if node.name in read:
+            if bodies.is_used("", node.name):
                 self.left[tensor] = path
 
-    def _source(self, text: str) -> str:
-        """Returns the op that a tensor comes from, identities passed."""
+
+class _Body:
+    """The nodes of a graph, or of a function.
+
+    Args:
+        nodes: the nodes.
+        arguments: the names of the arguments; none of a graph.
+    """
+
+    def __init__(self, nodes: Any, arguments: Sequence[str] = ()) -> None:
+        self.nodes, self.arguments = nodes, list(arguments)
+        self.by_name: dict[str, Any] = {node.name: node for node in nodes}
+        self._inside = bool(arguments)
+
+    def source(self, text: str) -> str:
+        """Returns the op, or the argument, that a tensor comes from, identities passed."""
         name = op_name(text)
-        while self._nodes[name].op == "Identity":
-            name = op_name(self._nodes[name].input[0])
+        while name in self.by_name and self.by_name[name].op == "Identity":
+            name = op_name(self.by_name[name].input[0])
         return name
 
-    def _fill_with_constants(self, node: Any, table: Any, path: str) -> None:
-        keys, values = _lines(node, table, path)
-        del node.input[1]
-        for label, array in (("keys", keys), ("values", values)):
-            name = free_name(f"{node.name}/{label}", self._nodes.__contains__, as_tensorflow=True)
-            constant = self._graph_def.node.add(name=name, op="Const")
-            constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(array))
-            constant.attr["dtype"].type = constant.attr["value"].tensor.dtype
-            self._nodes[name] = constant
-            node.input.insert(len(node.input) if label == "keys" else 2, name)
-        kinds = {"Tkey": table.attr["key_dtype"].type, "Tval": table.attr["value_dtype"].type}
-        node.op = _FROM_FILE[node.op]
-        for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset"):
-            node.attr.pop(key, None)
-        for key, kind in kinds.items():
-            node.attr[key].type = kind
+    def add_constant(self, wish: str, array: Any) -> str:
+        """Adds a constant; returns it as inputs write it."""
+        name = free_name(wish, self.by_name.__contains__, as_tensorflow=True)
+        node = self.by_name[name] = self.nodes.add(name=name, op="Const")
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(array))
+        node.attr["dtype"].type = node.attr["value"].tensor.dtype
+        return f"{name}:output:0" if self._inside else name
+
+
+class _Bodies:
+    """The nodes of a graph and of its functions, and which function calls which.
+
+    Args:
+        graph_def: the graph.
+    """
+
+    def __init__(self, graph_def: Any) -> None:
+        self._functions = {one.signature.name: one for one in graph_def.library.function}
+        self._all = {"": _Body(graph_def.node)}
+        for name, one in self._functions.items():
+            self._all[name] = _Body(one.node_def, [argument.name for argument in one.signature.input_arg])
+        self._calls: dict[str, list[tuple[str, Any]]] = {}
+        for place, body in self._all.items():
+            for node in body.nodes:
+                if called := self._called(node):
+                    self._calls.setdefault(called, []).append((place, node))
+
+    @property
+    def graph(self) -> _Body:
+        """The graph itself."""
+        return self._all[""]
+
+    def _called(self, node: Any) -> str:
+        return str(node.attr["f"].func.name) if node.op in CALLS else node.op if node.op in self._functions else ""
+
+    def embed(self, paths: Mapping[str, str]) -> None:
+        """Gives each op that fills a table from one of some files the contents of the file.
+
+        Args:
+            paths: op of the graph that names a file -> its path.
+        """
+        for place, body in self._all.items():
+            for node in [one for one in body.nodes if one.op in _FROM_FILE]:
+                files = {paths.get(name, "") if not at else "" for at, name in self._makers(place, node.input[1])}
+                path = files.pop() if len(files) == 1 else ""
+                table = next((one for one in map(self._table, self._makers(place, node.input[0])) if one), None)
+                if os.path.isfile(path) and table is not None:
+                    _fill_with_constants(body, node, table, path)
+
+    def _makers(self, place: str, text: str) -> set[tuple[str, str]]:
+        """Returns (function, op) that a tensor comes from, through all calls of the function it is an argument of."""
+        found, todo, seen = set[tuple[str, str]](), [(place, text)], set[tuple[str, str]]()
+        while todo:
+            here = todo.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            body = self._all[here[0]]
+            name = body.source(here[1])
+            if name not in body.arguments:
+                found.add((here[0], name))
+                continue
+            at = body.arguments.index(name)
+            todo += [(caller, node.input[at]) for caller, node in self._calls.get(here[0], ())]
+        return found
+
+    def _table(self, maker: tuple[str, str]) -> Any:
+        """Returns the op that makes a table, also in the functions that a call leads to; None for another op."""
+        node = self._all[maker[0]].by_name[maker[1]]
+        inner = [
+            one for name in reachable(referred(node, self._functions), self._functions) for one in self._all[name].nodes
+        ]
+        return next((one for one in (node, *inner) if "key_dtype" in one.attr), None)
+
+    def is_used(self, place: str, name: str) -> bool:
+        """Returns whether an op, or a result, needs what an op or an argument gives; a call may not need it."""
+        body = self._all[place]
+        if place and any(op_name(text) == name for text in self._functions[place].ret.values()):
+            return True
+        for node in body.nodes:
+            for at, text in enumerate(node.input):
+                if op_name(text) == name:
+                    called = self._called(node)
+                    if called not in self._functions or self.is_used(called, self._all[called].arguments[at]):
+                        return True
+        return False
+
+
+def _fill_with_constants(body: _Body, node: Any, table: Any, path: str) -> None:
+    contents = zip(("keys", "values"), _lines(node, table, path), strict=True)
+    node.input[1:2] = [body.add_constant(f"{node.name}/{label}", array) for label, array in contents]
+    node.op = _FROM_FILE[node.op]
+    for key in ("vocab_size", "key_index", "value_index", "delimiter", "offset"):
+        node.attr.pop(key, None)
+    node.attr["Tkey"].type = table.attr["key_dtype"].type
+    node.attr["Tval"].type = table.attr["value_dtype"].type
 
 
 def _full(text: str) -> str:
