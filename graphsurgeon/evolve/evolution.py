@@ -268,7 +268,7 @@ def _refuse_odd(**numbers: tuple[Any, int]) -> None:
     for name, (value, least) in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             wrong = f"{name} is a whole number, at least {least}"
-            raise PlanError(f"evolve({name}={value!r})", wrong, "Try the default")
+            raise PlanError(f"evolve({name}={value!r})", wrong, f"Type {name}={least}, or more")
 
 
 def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:

@@ -75,7 +75,7 @@ def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
     out, graph = [], step.selection.graph
     if not len(step.selection):
         out.append(Fault(asked(step), "the selection is empty", "Select at least one op"))
-    instead = {"unmapped": "Give the replacements in inputs={...}, or choose 'placeholder' or 'include'",
+    instead = {"unmapped": "Give the replacements in inputs={...}, or choose unmapped='placeholder' or 'include'",
                "control": "Choose control='drop' or control='include'"}  # fmt: skip
     for what, how in instead.items():
         if not same and getattr(step, what) == "keep":

@@ -182,7 +182,7 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
                 )
             )
         elif not sub.tensor and step.values is None:
-            way = "Give values=session, or an editor; or choose another policy for it, as 'initial'"
+            way = f"Give values=session, or an editor; or choose variables={{{name!r}: 'initial'}}"
             out.append(Fault(asked, f"there is no value to freeze {name!r} at", way))
         elif sub.tensor:
             try:

@@ -52,7 +52,7 @@ def test_keep_and_share_need_one_graph():
     other = Plan(Graph.of([]))
     part = select(G, name=["net/mm", "net/w", "net/w/read"])
     fault(other.copy(part, to="t", unmapped="keep"), "unmapped='keep' would read tensors of net from another graph",
-          "Give the replacements in inputs={...}, or choose 'placeholder' or 'include'")  # fmt: skip
+          "Give the replacements in inputs={...}, or choose unmapped='placeholder' or 'include'")  # fmt: skip
     fault(other.copy(part, to="t", unmapped="placeholder", control="keep"), "control='keep' would read",
           "Choose control='drop' or control='include'")  # fmt: skip
     fault(other.copy(part, to="t", unmapped="placeholder", variables="share"),

@@ -17,6 +17,7 @@ import tensorflow as tf
 from ...graph.functions import CALLS, reachable, referred
 from ...graph.live import TFGraph, TFGraphDef
 from ...graph.names import free_name, op_name
+from ...graph.risky_ops import SAVERS_OWN
 from ...graph.traversal import met_from
 from ..private.eager import eager
 from ..values.initialization import RESTORERS
@@ -86,9 +87,12 @@ class Portable:
         self._prune(unused)
 
     def _reads_named_file(self, name: str) -> bool:
-        """Whether an op reads a checkpoint whose path is a constant of the graph."""
+        """Whether an op reads a checkpoint whose path is a constant; the path of a saver is fed."""
         node = self._nodes[name]
-        return node.op in RESTORERS and any(self._nodes[one].op == "Const" for one in self._above(node.input[:1]))
+        if node.op not in RESTORERS:
+            return False
+        path = self._nodes[_source(self._nodes, node.input[0])]
+        return path.op == "Const" and [*path.attr["value"].tensor.string_val] != [one.encode() for one in SAVERS_OWN]
 
     def _prune(self, names: set[str]) -> None:
         """Removes those of some constants and restore ops that no op reads any more."""
@@ -117,6 +121,13 @@ class Portable:
                 self.left[tensor] = path
 
 
+def _source(nodes: Mapping[str, Any], text: str) -> str:
+    name = op_name(text)
+    while name in nodes and nodes[name].op == "Identity":
+        name = op_name(nodes[name].input[0])
+    return name
+
+
 class _Body:
     """The nodes of a graph, or of a function.
 
@@ -132,10 +143,7 @@ class _Body:
 
     def source(self, text: str) -> str:
         """Returns the op, or the argument, that a tensor comes from, identities passed."""
-        name = op_name(text)
-        while name in self.by_name and self.by_name[name].op == "Identity":
-            name = op_name(self.by_name[name].input[0])
-        return name
+        return _source(self.by_name, text)
 
     def add_constant(self, wish: str, array: Any) -> str:
         """Adds a constant; returns it as inputs write it."""
