@@ -237,7 +237,11 @@ SAVES = {
 ALL = {**RECIPES, **PLANS, **SAVES}
 
 
-@pytest.mark.parametrize("case", ALL)
+#: This one writes a file in each format.
+SLOW = ("no format",)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.deep] if case in SLOW else []) for case in ALL])
 def test_a_suggestion_solves_the_request(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one, which, count = ALL[case], 0, 1
