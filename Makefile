@@ -43,7 +43,6 @@ test: setup check
 
 test-all: test
 	$(PYTEST) --tier deep
-	$(PYTHON) tools/compat.py
 
 check: $(VENV)/test
 	$(PY) -m ruff check .

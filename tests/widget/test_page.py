@@ -771,6 +771,7 @@ def test_a_double_click_on_what_marks_a_box_unfolds_it(widget_page):
     words = "name => document.querySelector(`.gs-box[data-name='${name}']`).textContent"
     before = shown.page.evaluate(words, name)
     shown.item("softmax2").click()
+    shown.settle("select")
     assert shown.page.evaluate(words, name) == before
     at = share.bounding_box()
     shown.page.mouse.dblclick(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
