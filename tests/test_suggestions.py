@@ -20,11 +20,11 @@ from tests.tf2 import tf1
 _MOST = 4
 
 
-def ended(text: str, start: int) -> int:
-    """Where the shortest expression ends that begins at `start`; `start` itself if none does."""
+def ended(text: str, start: int, called: str = "") -> int:
+    """Where the shortest expression ends that begins at `start`, after a name that is called; `start` if none does."""
     for end in range(start + 1, len(text) + 1):
         try:
-            ast.parse(text[start:end], mode="eval")
+            ast.parse(called + text[start:end], mode="eval")
         except SyntaxError:
             continue
         return end
@@ -37,7 +37,7 @@ def codes(text: str) -> list[str]:
     while match := re.compile(r"(?:ed|gs\.recipes|plan)(?=\.\w+\()").search(text, at):
         at = match.end()
         while step := re.compile(r"\.\w+(?=\()").match(text, at):
-            at = ended(text, step.end())
+            at = ended(text, step.end(), "f")
         found.append(text[match.start() : at])
     return [code for code in found if "..." not in code and code.endswith(")")]
 
@@ -146,6 +146,15 @@ def small(*, slopes: bool = False) -> Any:
     return gs.open(session)
 
 
+def masked() -> Any:
+    """A mask of random numbers whose scale does not make up for it."""
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        mask = tf.cast(tf.random.uniform([4]) >= 0.2, tf.float32)
+        tf.nn.relu(tf.multiply(x * 3.0, mask, name="noise"), name="y")
+    return gs.open(graph)
+
+
 def normed(training: bool, variables: bool) -> Any:
     """A convolution and its batch normalization, which keeps averages in training."""
     with tf.Graph().as_default() as graph:
@@ -206,6 +215,7 @@ RECIPES = {
     "fold, variables": Case(lambda: normed(False, True), gs.recipes.fold_batch_norm, {"outputs": "y:0"}),
     "fold, training": Case(lambda: normed(True, False), gs.recipes.fold_batch_norm, {"outputs": "y:0"}),
     "dropout with gradients": Case(lambda: small(slopes=True), gs.recipes.strip_dropout, {"outputs": "y:0"}),
+    "mask of another scale": Case(masked, gs.recipes.for_inference, outputs="y:0"),
     "signature, unread": Case(small, gs.recipes.set_signature, outputs="y:0", inputs=["x:0", "other:0"]),
     "signature, unfed": Case(small, gs.recipes.set_signature, outputs="z:0", inputs=["x:0"]),
     "split, unread": Case(joined, gs.recipes.split_at, at=["first:0", "second:0", "aside:0"], outputs="y:0"),

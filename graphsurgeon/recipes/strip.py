@@ -457,7 +457,9 @@ def _source(found: Subject, masked: int, mask: int) -> tuple[int, int] | None:
             return sides[1 - at]
     name = graph.names[masked]
     wrong = f"{name!r} masks {graph.name(scaled)!r} with random numbers, and no scale makes up for what it drops"
-    raise found.refused(wrong, f"Say what to read instead, plan.reroute({name!r}, to=...), or exclude={name!r}")
+    keeps = f", or exclude={name!r}" if found.asked == "strip_dropout()" else ""
+    way = f"ed.plan().reroute({f'{name}:0'!r}, to={graph.name(scaled)!r})"
+    raise found.refused(wrong, f"Take the mask out, {way}{keeps}")
 
 
 def _makes_up(found: Subject, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:

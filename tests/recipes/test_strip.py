@@ -45,7 +45,7 @@ def test_dropout_whose_scale_is_another_is_named():
     ed = gs.open(graph)
     assert refusal(gs.PlanError, gs.recipes.strip_dropout, ed) == (
         "strip_dropout(): 'noise' masks 'mul:0' with random numbers, and no scale makes up for what it drops.\n"
-        "Say what to read instead, plan.reroute('noise', to=...), or exclude='noise'."
+        "Take the mask out, ed.plan().reroute('noise:0', to='mul:0'), or exclude='noise'."
     )
     assert "no op masks anything with random numbers" in refusal(
         gs.PlanError, lambda: gs.recipes.strip_dropout(ed, exclude="noise")
