@@ -59,6 +59,31 @@ class LayoutError(SurgeryError):
     """A picture could not be laid out."""
 
 
+@contextmanager
+def about(argument: str) -> Iterator[None]:
+    """Names the argument that an error is about, unless the error names one itself.
+
+    Args:
+        argument: the name of the argument.
+
+    Raises:
+        SurgeryError: what is raised inside, with the name.
+
+    Example:
+        >>> try:
+        ...     with about("path"):
+        ...         raise OpenError("open('a.txt')", "the file is empty", "Give a GraphDef")
+        ... except OpenError as error:
+        ...     error.argument
+        'path'
+    """
+    try:
+        yield
+    except SurgeryError as error:
+        error.argument = error.argument or argument
+        raise
+
+
 #: What a MemoryError says where memory has run out.
 _NO_MEMORY = "there is not enough memory"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import NOTHING_NEAR, PlanError, SelectionError
+from .errors import NOTHING_NEAR, PlanError, SelectionError, about
 from .graph.arrays import can_be_made_up, loaded
 from .graph.contexts import EXITS
 from .graph.frames import ROOT, Frames
@@ -61,7 +61,8 @@ def given(editor: Subject, feeds: Any, asked: str) -> dict[str, Any]:
             if error.instead != NOTHING_NEAR or not ends:
                 raise
             raise SelectionError(error.asked, error.wrong, f"What it can be fed: {few(map(repr, ends))}") from None
-        found[name] = _fitting(editor, name, value, asked)
+        with about(name):
+            found[name] = _fitting(editor, name, value, asked)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..editor import Editor
-from ..errors import PlanError
+from ..errors import PlanError, about
 from ..graph.graph import TensorInfo
 from ..graph.names import free_name, tensor_name
 from ..graph.selection import select
@@ -78,7 +78,8 @@ def set_input(
     given = dict(tensor) if isinstance(tensor, Mapping) else {tensor: shape}
     asked = f"set_input({', '.join(repr(tensor_name(one)) for one in given)})"
     found = subject(thing, asked, outputs)
-    names = tensors(found.graph, list(given), asked)
+    with about("tensor"):
+        names = tensors(found.graph, list(given), asked)
     wishes = [_wish(found, name, wanted, dtype) for name, wanted in zip(names, given.values(), strict=True)]
     if not any(wish.changes for wish in wishes):
         raise found.refused("nothing would change", "Give another shape, or another dtype")
@@ -126,15 +127,18 @@ class _Wish:
 
 def _wish(found: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
     graph = found.graph
-    op, port = graph.tensor(name)
+    with about("tensor"):
+        op, port = graph.tensor(name)
     if graph.types[op] not in PLACEHOLDER_TYPES or port:
         wrong = f"{name!r} is given by an op of type {graph.types[op]}, and is not a placeholder"
-        raise found.refused(wrong, f"Let it be fed first: gs.recipes.strip_training(ed, outputs, inputs={name!r})")
+        with about("tensor"):
+            raise found.refused(wrong, f"Let it be fed first: gs.recipes.strip_training(ed, outputs, inputs={name!r})")
     old = graph.info(op, port) or TensorInfo("float32", None)
     new = old.shape if shape is None else _shape(found, name, shape)
     if new is not None and old.shape is not None and len(new) != len(old.shape):
         wrong = f"{name!r} has {len(old.shape)} axes, {_text(old.shape)}, and {_text(new)} has {len(new)}"
-        raise found.refused(wrong, "Give a shape with as many axes, or change that with ed.plan().adapt(...)")
+        with about("shape"):
+            raise found.refused(wrong, "Give a shape with as many axes, or change that with ed.plan().adapt(...)")
     kind = old.dtype if dtype is None else _kind(found, dtype)
     return _Wish(graph.names[op], old, new, kind)
 
@@ -143,7 +147,8 @@ def _kind(found: Subject, dtype: Any) -> str:
     try:
         return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
     except (TypeError, ValueError, SyntaxError) as error:
-        raise found.refused(f"{dtype!r} is not a dtype", "Type one as dtype='uint8'") from error
+        with about("dtype"):
+            raise found.refused(f"{dtype!r} is not a dtype", "Type one such as 'uint8'") from error
 
 
 def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
@@ -152,7 +157,8 @@ def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
         return tuple(None if size in (None, -1) else _size(size) for size in listed)
     except (TypeError, ValueError) as error:
         wrong = f"{shape!r} is not a shape for {name!r}"
-        raise found.refused(wrong, "Type one as shape=[None, 224, 224, 3]; None is a size that is not fixed") from error
+        with about("shape"):
+            raise found.refused(wrong, "Type one as [None, 224, 224, 3]; None is a size that is not fixed") from error
 
 
 def _size(size: Any) -> int:

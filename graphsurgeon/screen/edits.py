@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import PlanError
+from ..errors import PlanError, about
 from ..graph.names import free_name, op_name, tensor_name
 from ..plan.resolve.rewire import consumers_of
 from ..words import counted, few
@@ -76,7 +76,8 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
     """
     ops = _consumers(stage, state, on, only, "insert")
     free = name or free_name(f"{op_name(on)}_{op.lower()}", stage.calls(state, "destination").listed.graph.taken)
-    stage.facts.check_inserted(op, free)
+    with about("op"):
+        stage.facts.check_inserted(op, free)
     plan = stage.draft(state).insert(op, on=on, name=free, only=ops)
     return edited(stage, state, plan, f"{free} will read {tensor_name(on)}")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import PlanError
+from ..errors import PlanError, about
 from ..graph.graph import Graph
 from ..graph.names import tensor_name
 from ..graph.whole import Taken, refuse_there, write_whole
@@ -86,11 +86,15 @@ def save(
         PlanError: the format is not known, or it cannot be written so, or not there.
     """
     if format not in FORMATS:
-        raise PlanError(f"save({path!r})", f"format={format!r} is not known", f"Choose one of {', '.join(FORMATS)}")
+        known = f"Choose one of {', '.join(FORMATS)}"
+        raise PlanError(f"save({path!r})", f"format={format!r} is not known", known, "format")
     editor, suffix = stage.destination, FORMATS[format][1]
     path = path if path.endswith(_SUFFIXES) or not suffix else path + suffix
     more = {"overwrite": True} if there == "replace" else {}
-    asked = _asked(format, signature, read_ends(inputs), read_ends(outputs), values) | more
+    ends = read_ends(inputs), read_ends(outputs)
+    for key, names in zip(("inputs", "outputs"), ends, strict=True):
+        refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
+    asked = _asked(format, signature, *ends, values) | more
     try:
         shown = _saved(editor, path, format, asked)
     except Taken as error:
@@ -108,7 +112,7 @@ def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> di
             write_whole(path, text.encode())
         except OSError as error:
             how = "Give another path, or make room; what was there is as it was"
-            raise PlanError(f"save({path!r})", error.strerror or str(error), how) from error
+            raise PlanError(f"save({path!r})", error.strerror or str(error), how, "path") from error
         code = f"Path({path!r}).write_text(str(ed.{call}()))"
         lines = [f"{path!r}: {FORMATS[format][0]}, {counted(len(text), 'characters')}"]
     else:
@@ -157,6 +161,22 @@ def read_ends(text: str) -> list[str] | dict[str, str]:
             (name if sign else tensor_name(name)).strip(): tensor_name((to or name).strip()) for name, sign, to in pairs
         }
     return [tensor_name(part) for part in parts]
+
+
+def refuse_unknown(editor: Subject, ends: Iterable[str] | Mapping[str, str], asked: str, argument: str) -> None:
+    """Refuses tensors that a graph does not have.
+
+    Args:
+        editor: of the graph.
+        ends: the tensors, as `read_ends` returns them.
+        asked, argument: the request and its argument, for the message.
+
+    Raises:
+        SelectionError: the graph has no such tensor.
+    """
+    with about(argument):
+        for tensor in ends.values() if isinstance(ends, Mapping) else ends:
+            editor.snapshot.tensor(tensor, asked)
 
 
 def written(ends: Mapping[str, str]) -> str:

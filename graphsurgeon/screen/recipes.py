@@ -14,7 +14,7 @@ from ..plan.subject import Subject
 from ..view.paint import Paint
 from ..words import counted, one_or_all
 from .drafts import planned, read
-from .leave import known_ends, read_ends, written
+from .leave import known_ends, read_ends, refuse_unknown, written
 from .stage import Stage
 from .state import State
 from .step_form import TENSOR, TENSORS, TEXT, WORD, Kind, choice
@@ -58,8 +58,8 @@ KINDS: dict[str, Kind] = {
     "name": WORD,
     "text": TEXT,
     "words": Kind(", ".join, _words, "names, with commas between them"),
-    "pairs": Kind(str, _pairs, "pairs of names, as old=new, with commas between them"),
-    "shape": Kind(str, _shape, "a shape, as [None, 224, 224, 3], with None for a size that is not fixed"),
+    "pairs": Kind(str, _pairs, "pairs of names such as old=new, with commas between them"),
+    "shape": Kind(str, _shape, "a shape such as [None, 224, 224, 3], with None for a size that is not fixed"),
     "editor": Kind(
         str, lambda text: vars(sys.modules["__main__"]).get(text, text), "an editor of the notebook, or a file"
     ),
@@ -194,6 +194,8 @@ def check(
     """
     ends = {key: read_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
     given = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
+    for key, names in given.items():
+        refuse_unknown(stage.destination, names, f"check({target!r}, {key}={names!r})", key)
     stage.progress(f"asking the converter of {TARGETS[target]} …")
     found = stage.destination.check(target, **given, prove=prove)
     more = [f"{key}={one_or_all(names)!r}" for key, names in given.items()] + ["prove=True"] * prove
@@ -237,12 +239,13 @@ def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str)
         kind = choice(*(one for one, _ in wish.choices if one)) if wish.choices else KINDS[wish.kind]
         if not text:
             if wish.needed:
-                raise PlanError(asked, f"{wish.label} is not given", f"Type {kind.words}", name)
+                raise PlanError(f"{asked[:-1]}, {name}='')", "a value is required", f"Type {kind.words}", name)
             continue
         try:
             out[name] = kind.read(text)
         except ValueError:
-            raise PlanError(asked, f"{name}={text!r} is not {kind.words}", "Type it so", name) from None
+            request = f"{asked[:-1]}, {name}={text!r})"
+            raise PlanError(request, f"{text!r} is not valid", f"Type {kind.words}", name) from None
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
     if found.table:
         out[found.table] = {**out.get(found.table, {}), **renamed}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import PlanError, SelectionError, SurgeryError
+from ..errors import PlanError, SelectionError, SurgeryError, about
 from ..graph.arrays import can_be_made_up, loaded
 from ..graph.graph import TensorInfo, shape_text
 from ..graph.names import outer_name
@@ -100,7 +100,10 @@ def run(
         memory: how much may be held at once of what is noted, in MB; 0: all of it. With a limit it runs in passes.
     """
     asked = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
-    given = {name: feed_of(name, text) for name, text in (feeds or {}).items() if text.strip()}
+    given: dict[str, Any] = {}
+    for name, text in (feeds or {}).items():
+        with about(name):
+            given |= {name: feed_of(name, text)} if text.strip() else {}
 
     def watch(done: int, total: int) -> bool:
         turns = done > total  # what is in a loop is noted in each round

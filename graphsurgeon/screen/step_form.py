@@ -85,7 +85,7 @@ def _branch(text: str) -> int:
     return value
 
 
-TENSOR = Kind(str, lambda text: tensor_name(_named(text)), "a tensor, as 'x:0'")
+TENSOR = Kind(str, lambda text: tensor_name(_named(text)), "a tensor such as 'x:0'")
 TENSORS = Kind(", ".join, _several(tensor_name), "tensors, with commas between them")
 OP = Kind(str, lambda text: op_name(_named(text)), "an op")
 OPS = Kind(", ".join, _several(op_name), "ops, with commas between them")
@@ -215,8 +215,8 @@ def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[St
         try:
             value = field.kind.read(text.strip())
         except ValueError:
-            wrong, how = f"{name}={text!r} is not {field.kind.words}", f"It is {known[name]!r} now"
-            raise PlanError(asked, *(field.kind.unfit(text.strip()) or (wrong, how)), name) from None
+            said = field.kind.unfit(text.strip()) or (f"{text!r} is not valid", f"Type {field.kind.words}")
+            raise PlanError(f"{asked[:-1]}, {name}={text!r})", *said, name) from None
         old = getattr(step, name)
         if isinstance(step, steps.RenameStep):
             made, value = (old[0][1], value), ((old[0][0], value),)

@@ -176,9 +176,9 @@ def test_rows_that_are_mixed_are_found_by_running():
             "'h:0' is given by an op of type Relu, and is not a placeholder.\nLet it be fed first: ",
         ),
         ("x:0", [None, 8, 8], None, "'x:0' has 4 axes, (1, 8, 8, 3), and (?, 8, 8) has 3.\nGive a shape with as many"),
-        ("x:0", [0, 8, 8, 3], None, "[0, 8, 8, 3] is not a shape for 'x:0'.\nType one as shape=[None, 224, 224, 3]"),
+        ("x:0", [0, 8, 8, 3], None, "[0, 8, 8, 3] is not a shape for 'x:0'.\nType one as [None, 224, 224, 3]"),
         ("x:0", [1, 8, 8, 3], None, "nothing would change.\nGive another shape, or another dtype."),
-        ("x:0", None, "image", "'image' is not a dtype.\nType one as dtype='uint8'."),
+        ("x:0", None, "image", "'image' is not a dtype.\nType one such as 'uint8'."),
     ],
 )
 def test_what_it_cannot_be_is_refused(tensor, shape, dtype, why):

@@ -131,7 +131,7 @@ def test_a_table_of_names_is_a_rename(ed):
     with refuses(gs.PlanError, "rename()", "it gives nothing another name", "Type names="):
         ed.screen.recipe("rename", {"row:y": "y"})
     for typed in ("block*", "['a']", "{'a': 1}", "a="):
-        with refuses(gs.PlanError, f"names={typed!r} is not pairs of names, as old=new", "Type it so"):
+        with refuses(gs.PlanError, f"{typed!r} is not valid", "Type pairs of names such as old=new"):
             ed.screen.recipe("rename", {"names": typed})
 
 
@@ -233,9 +233,9 @@ def test_another_model_is_an_editor_of_the_notebook_or_a_file(ed, notebook, tmp_
 def test_one_of_a_few_is_chosen(ed):
     how = next(row for row in entry(ed.screen, "merge")["form"] if row["name"] == "how")
     assert [value for value, _ in how["options"]] == ["after", "beside", "shared"]
-    with refuses(gs.PlanError, "how='before' is not one of 'after', 'beside', 'shared'", "Type it so"):
+    with refuses(gs.PlanError, "how='before'): 'before' is not valid", "Type one of 'after', 'beside', 'shared'"):
         ed.screen.recipe("merge", {"other": "x", "how": "before"})
-    with refuses(gs.PlanError, "values='x' is not one of 'initial'"):
+    with refuses(gs.PlanError, "values='x'): 'x' is not valid.\nType one of 'initial'"):
         ed.screen.recipe("frozen", {"values": "x"})
 
 
@@ -252,11 +252,13 @@ def test_a_report_is_shown(ed, tmp_path):
 def test_what_is_typed_is_checked(ed):
     with refuses(gs.PlanError, "recipe('split')", "there is no such recipe", "'split_at'"):
         ed.screen.recipe("split")
-    with refuses(gs.PlanError, "recipe('split_at')", "At is not given", "Type tensors, with commas between them"):
+    with refuses(
+        gs.PlanError, "recipe('split_at', at=''): a value is required", "Type tensors, with commas between them"
+    ):
         ed.screen.recipe("split_at", {"at": " "})
     with refuses(gs.PlanError, "recipe('split_at')", "it asks for no 'to'"):
         ed.screen.recipe("split_at", {"to": "y"})
-    with refuses(gs.PlanError, "recipe('add_output')", "name='/' is not a name", "Type it so"):
+    with refuses(gs.PlanError, "recipe('add_output', name='/'): '/' is not valid", "Type a name"):
         ed.screen.recipe("add_output", {"tensor": "features", "name": "/"})
 
 

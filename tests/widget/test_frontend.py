@@ -75,7 +75,7 @@ def test_bundle_is_small():
     # 1,000 pictures that stand where there is room, and menus that show that they go on;
     # 1,000 first pictures that begin at an edge, and bars that give way to what is said;
     # 4,000 search hits with bold matches, the menu of an edge, and copies that a dropped wire makes;
-    # 6,000 cameras of earlier pictures, and controls that name the verb they send, so that they are not offered in vain.
+    # 6,000 cameras of earlier pictures, and controls that name the verb they send, which may not be answered.
     assert sum((STATIC / name).stat().st_size for name in ("widget.js", "widget.css")) < 183_000
 
 

@@ -181,12 +181,12 @@ export class Edits {
         asks(
           "Make the edits so far on copies",
           [
-            { name: "to", label: "Scope of the copies", hint: FREE },
+            { name: "scope", label: "Scope of the copies", hint: FREE },
             { name: "until", label: "Up to the op", hint: "all downstream" },
             { name: "assign", label: "Ops that set state", value: "leave", options: ASSIGN },
           ],
           "Make copies",
-          v => call("on_copies", { scope: v.to || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
+          v => call("on_copies", { scope: v.scope || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
           "Make its edits on copies",
           !plan.steps.length,
         ),

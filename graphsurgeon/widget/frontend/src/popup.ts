@@ -161,13 +161,13 @@ export class Popup {
       ],
       yes,
       () => run(Object.fromEntries(fields.map((f, i) => [f.name, inputs[i]!.value.trim()]))),
-      argument =>
-        inputs[
-          Math.max(
-            0,
-            fields.findIndex(f => f.name === argument),
-          )
-        ],
+      argument => {
+        const at = Math.max(
+          0,
+          fields.findIndex(f => f.name === argument),
+        );
+        return inputs[at] && { input: inputs[at], label: argument || fields.length === 1 ? fields[at]!.label : "" };
+      },
     );
     inputs.forEach((input, i) =>
       (input as HTMLElement).addEventListener("keydown", async e => {
@@ -188,7 +188,7 @@ export class Popup {
     body: Node[],
     yes: string,
     run: () => unknown,
-    field: (argument?: string) => HTMLElement | undefined = () => undefined,
+    field: (argument?: string) => { input: HTMLElement; label: string } | undefined = () => undefined,
   ): HTMLElement {
     const refused = h("p", { class: "gs-alert", role: "alert", hidden: true });
     const answer = button({
@@ -201,9 +201,12 @@ export class Popup {
         } catch (error) {
           if (!(error instanceof Refused)) throw error;
           if (this.open) return; // something else is asked by now
-          fill(refused, error.message);
+          const wrong = field(error.parts.argument);
+          for (const one of box.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
+          if (wrong?.label) wrong.input.setAttribute("aria-invalid", "true");
+          fill(refused, wrong?.label ? `${wrong.label}: ${error.said}` : error.said);
           refused.hidden = false;
-          this.#show(box, field(error.parts.argument) ?? answer);
+          this.#show(box, wrong?.input ?? answer);
         }
       },
     });
@@ -215,7 +218,7 @@ export class Popup {
       refused,
       h("div", { class: "gs-row gs-end" }, button({ text: "Cancel", press: () => this.close() }), answer),
     );
-    this.#show(box, field() ?? answer);
+    this.#show(box, field()?.input ?? answer);
     return answer;
   }
 

@@ -596,7 +596,7 @@ test("a form that is refused comes back with what was typed, and says why", asyn
   await settled();
   expect(fields()[0]!.value).toBe("b c");
   expect(document.activeElement).toBe(fields()[0]);
-  expect(host.querySelector(".gs-dialog [role=alert]")!.textContent).toBe("rename: 'b c' is not a name. Type another.");
+  expect(host.querySelector(".gs-dialog [role=alert]")!.textContent).toBe("Name: 'b c' is not a name. Type another.");
   expect(host.querySelector(".gs-status-text")!.textContent).toContain("'b c' is not a name");
   fields()[0]!.value = "c";
   key(fields()[0]!, "Enter");
@@ -621,6 +621,14 @@ test("a form that is refused goes to the field of the argument that is wrong", a
   model.emit("msg:custom", { v: 1, id, ok: false, error });
   await settled();
   expect(document.activeElement).toBe(fields()[1]);
+  expect(host.querySelector(".gs-dialog [role=alert]")!.textContent).toBe("Name: name is 'b c'. Give another.");
+  expect(fields().map(f => f.getAttribute("aria-invalid"))).toEqual([null, "true"]);
+  key(fields()[1]!, "Enter");
+  model.refuse("insert", "there is no room"); // without an argument, it is about no field
+  await settled();
+  expect(document.activeElement).toBe(fields()[0]);
+  expect(host.querySelector(".gs-dialog [role=alert]")!.textContent).toBe("there is no room. Type another.");
+  expect(fields().map(f => f.getAttribute("aria-invalid"))).toEqual([null, null]);
 });
 
 test("apply asks only where something is lost", () => {
