@@ -33,7 +33,7 @@ def materialise(effect: Effect) -> Made:
     whole = Plan(Graph.of([], owner=object())).copy(
         select(base), to="", variables="initial", collections="keep", names=names or None
     )
-    if whole.effect.faults:
+    if base.size and whole.effect.faults:  # of an empty graph there is nothing to copy
         raise whole.effect.faults[0].error()
     about: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
     less = len(effect.removed)
