@@ -40,7 +40,10 @@ _CONNECTED = """name => {
     const context = window.jupyterapp?.shell.currentWidget?.context;
     return context?.path === name && context.sessionContext?.session?.kernel?.connectionStatus === 'connected';
 }"""
-_CLOSE = "() => [...window.jupyterapp.shell.widgets('main')].forEach(one => one.dispose())"
+#: Closes all but the launcher, which JupyterLab opens, and brings to the front, once nothing else is open.
+_CLOSE = """() => [...window.jupyterapp.shell.widgets('main')]
+    .filter(one => !one.id.startsWith('launcher')).forEach(one => one.dispose())"""
+_LAUNCHER = "() => !window.jupyterapp.shell.isEmpty('main')"
 OPENING = 240_000
 """Milliseconds after which it is pointless to wait for JupyterLab."""
 _RUN_ALL = """() => {
@@ -148,8 +151,8 @@ class Server:
         client.wait_for_ready(timeout=240)
         return client
 
-    def end(self, kernel: str) -> None:
-        """Ends a kernel, which takes seconds: nobody waits for it before `stop`."""
+    def end(self, kernel: str, wait: bool = False) -> None:
+        """Ends a kernel, which takes seconds; `stop` waits for it, or this call."""
 
         def ask() -> None:
             with contextlib.suppress(Exception):
@@ -157,6 +160,8 @@ class Server:
 
         self._ending.append(threading.Thread(target=ask, daemon=True))
         self._ending[-1].start()
+        if wait:
+            self._ending[-1].join()
 
     def stop(self) -> None:
         """Ends its kernels and the server."""
@@ -201,12 +206,20 @@ class Opened:
         failed = self.page.evaluate(_FAILED)
         assert not failed, failed
 
-    def close(self) -> None:
-        """Closes the notebook, JupyterLab's page stays, and ends the kernel."""
+    def close(self, wait: bool = False) -> None:
+        """Closes the notebook, JupyterLab's page stays, and ends the kernel.
+
+        Args:
+            wait: waits for the end of the kernel: a notebook that is opened again meanwhile would get the same kernel.
+        """
         self.client.stop_channels()
-        with contextlib.suppress(Exception):
-            self.page.evaluate(_CLOSE) if _in_lab(self.page, self.server) else self.page.goto("about:blank")
-        self.server.end(self.kernel)
+        if _in_lab(self.page, self.server):
+            self.page.evaluate(_CLOSE)
+            self.page.wait_for_function(_LAUNCHER)
+        else:
+            with contextlib.suppress(Exception):
+                self.page.goto("about:blank")
+        self.server.end(self.kernel, wait)
 
 
 def open_notebook(
@@ -240,8 +253,7 @@ def open_file(page: Any, server: Server, name: str, run: bool = True, timeout: f
         timeout: seconds for all the cells together.
     """
     if _in_lab(page, server):
-        page.evaluate(_CLOSE)
-        page.evaluate("path => window.jupyterapp.commands.execute('docmanager:open', {path})", name)
+        page.evaluate("async path => { await window.jupyterapp.commands.execute('docmanager:open', {path}); }", name)
     else:
         page.goto(server.page_of(name), wait_until="domcontentloaded")
         page.wait_for_function("() => window.jupyterapp?.restored", timeout=OPENING)

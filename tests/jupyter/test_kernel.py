@@ -120,7 +120,7 @@ def test_a_reopened_notebook_shows_the_picture(page: Any, kind: str, request: An
     box(page, "x").wait_for()
     assert not picture.is_visible()
     save(page, server.root / "reopened.ipynb")
-    opened.close()
+    opened.close(wait=True)
     again = open_file(page, server, "reopened.ipynb", run=False)
     error = page.get_by_text("Error displaying widget")
     error.wait_for(state="attached")
@@ -177,7 +177,7 @@ def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(pag
     page.evaluate(KEEP_WIDGETS)
     save(page, lab.root / "kept.ipynb", "widget-state")
     page.evaluate(KEEP_WIDGETS)  # the menu item switches it off again
-    opened.close()
+    opened.close(wait=True)
     page.errors.clear()
     page.goto(lab.page_of("kept.ipynb"))
     page.wait_for_function("() => window.jupyterapp?.restored", timeout=OPENING)
@@ -186,6 +186,7 @@ def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(pag
     box(page, "x").click()
     page.wait_for_function("() => /picture stays as it is/.test(document.querySelector('.gs-status-text').textContent)")
     shot(page, "kept")
+    page.goto("about:blank")
     page.errors.clear()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,7 +65,6 @@ def test_the_widgets_of_a_tutorial(page: Any, lab: Any, number: str) -> None:
         " if type(v).__name__ == 'GraphWidget'] if t.last_error and 'fault of' in str(t.last_error)]"
     )
     opened.close()
-    Path(lab.root / file.name).unlink()
 
 
 def click_and_unfold(page: Any, cell: Any) -> None:

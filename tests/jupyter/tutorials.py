@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 
 from tests.browser.hands import answered, box, painted
-from tests.lab import Opened, open_file
+from tests.lab import open_file
 from tests.needs import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -351,7 +351,7 @@ def follow(page: Any, lab: Any, number: str, images: Path | None = None) -> None
         if any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
             shown = index
     assert not left, f"no cell of {file.name} has the tags of the steps {left}"
-    _closed(opened, lab.root / file.name)
+    opened.close()
 
 
 def _by_hand(page: Any, index: int, gestures: Callable[[Reader], None], image: Path | None) -> None:
@@ -370,9 +370,3 @@ def _by_hand(page: Any, index: int, gestures: Callable[[Reader], None], image: P
 def _text(cell: Any) -> str:
     """What a cell prints, as it is stored."""
     return "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout")
-
-
-def _closed(opened: Opened, copy: Path) -> None:
-    opened.close()
-    copy.unlink()
-    shutil.rmtree(copy.parent / IMAGES.name)

@@ -82,8 +82,9 @@ class WidgetPage:
         self.page, self._dark = page, dark
         self.widget = shown if isinstance(shown, GraphWidget) else GraphWidget(shown)
         if not more:
+            if not hasattr(page, "channels"):
+                page.on("close", _leave)
             _leave(page)
-            page.once("close", _leave)
             page.goto(home())
             page.evaluate("localStorage.clear()")
         self._channel = Channel(self.widget, answered)
