@@ -65,7 +65,7 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
     if mapping is not None and not isinstance(mapping, Mapping):
         raise SelectionError(f"diff(mapping={mapping!r})", "that is not a mapping", "Give {'op of a': 'op of b'}")
     old, new = _snapshot(a), _snapshot(b)
-    means = meaning(old.owner), meaning(new.owner)  # a graph built anew has functions of other names
+    means = meaning(old.origin), meaning(new.origin)  # a graph built anew has functions of other names
     return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)
 
 

@@ -77,10 +77,20 @@ def edges(snapshot: Any) -> Any:
     }
 
 
+def same_state(told: Any, read: Any) -> None:
+    """Asserts that variables, collections, contexts and initializers are those that a plan has predicted."""
+    assert told.variables == read.variables
+    assert list(told.variables) == list(read.variables)
+    assert told.collections == read.collections
+    assert set(told.contexts) == set(read.contexts)
+    assert told.init_ops == read.init_ops
+
+
 def as_predicted(plan: Any, done: Any, graph: Any) -> None:
     """Asserts that a graph, read anew, is what a plan has said, in ops, edges, outputs, variables and collections."""
     after, now = plan.after(), gs.open(graph).snapshot
     assert edges(now) == edges(after)
+    same_state(after.state, now.state)
     for name in now.names:
         told = after.outputs(after.index[name])  # of what is added to set a variable, nothing is told
         assert told is None or list(now.outputs(now.index[name])) == list(told), name
@@ -230,6 +240,7 @@ def test_any_set_of_ops_is_copied_as_predicted_or_refused(recipe, picks, with_sc
         done = dst.apply(plan)
         after, now = plan.after(), gs.open(dst.graph).snapshot
         assert edges(now) == edges(after)
+        same_state(after.state, now.state)
         assert set(done.made.infos) == {v.name for v in plan.effect.variables}
     assert look(graph) == before
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SelectionError
 from ..words import counted, few
 from .boundary import Tensor
 from .causes import Cause, causes, lacking
@@ -204,13 +203,7 @@ def _beyond(graph: Graph, number: int, cause: Cause, said: str) -> WhyNot:
 
 def _selection(graph: Graph, given: Any, asked: str) -> Selection:
     if isinstance(given, Selection):
-        if given.graph is not graph and given.graph.owner is not graph.owner:
-            raise SelectionError(
-                asked,
-                f"the selection is of another graph, {given.graph.title}",
-                f"Select from {graph.title}",
-            )
-        return given.on(graph)
+        return given.all_on(graph, asked)
     targets = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
     names = [op_name(target) for target in targets]
     start = graph.mask(graph.find(n, asked) for n in names)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SelectionError, did_you_mean
+from ..errors import PlanError, SelectionError, did_you_mean
 from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
@@ -134,6 +134,17 @@ class Unfolded:
 
 
 @dataclass(frozen=True, eq=False)
+class Derived:
+    """The owner of a graph that was made of another one, by a plan or a cut: no live graph has its ops, or its numbers.
+
+    Args:
+        origin: the owner of the graph that it was made of.
+    """
+
+    origin: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """A read-only picture of a graph at one moment.
 
@@ -143,7 +154,8 @@ class Graph:
         nodes: NodeDefs by reference, one for each op (never changed here).
         data: row i = producers of the data inputs of op i, in input order.
         control: row i = control inputs of op i.
-        owner: what makes two snapshots one graph: the live graph, which may be pending, or anything else.
+        owner: identifies the graph: the live graph, which may be pending, or any other object. Ops that two
+            snapshots of one owner share have the same numbers. After a plan, or a cut, the owner is `Derived`.
         outputs_of: op number -> TensorInfo of each of its outputs; None where nobody can say.
         title: what to call the graph in messages.
         state_of: reads its variables and collections, when they are first asked for.
@@ -274,6 +286,17 @@ class Graph:
     def folded(self) -> Graph:
         """The graph that this is with calls unfolded; itself where none are."""
         return self if self.unfolded is None else self.unfolded.graph
+
+    @property
+    def origin(self) -> Any:
+        """The owner of the graph that this one, with its calls folded, was made of; else its own owner."""
+        owner = self.folded.owner
+        return owner.origin if isinstance(owner, Derived) else owner
+
+    @property
+    def derived(self) -> bool:
+        """Whether it was made of another graph, by a plan or a cut."""
+        return isinstance(self.folded.owner, Derived)
 
     def __repr__(self) -> str:
         return f"<Graph {self.title}: {counted(self.size, 'ops')}>"
@@ -470,7 +493,11 @@ class Graph:
 
         Raises:
             OpenError: TensorFlow refuses more of the graph than these.
+            PlanError: this is the graph after a plan.
         """
+        if self.derived:
+            wrong = "the graph after a plan is not a live graph"
+            raise PlanError(f"{self.title}.live", wrong, "Apply the plan first: ed.apply(plan)")
         live: TFGraph = made(self.owner, whole=False)
         return live
 

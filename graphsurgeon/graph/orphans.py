@@ -28,7 +28,7 @@ def orphans_of(graph: Any) -> dict[str, int]:
 
 
 def orphan_mask(graph: Graph) -> Mask:
-    """Returns a mask of the orphans of the live graph that a snapshot is of.
+    """Returns a mask of the orphans of the live graph that a snapshot is of, or that a plan is for.
 
     Args:
         graph: the snapshot.
@@ -37,7 +37,7 @@ def orphan_mask(graph: Graph) -> Mask:
         >>> orphan_mask(Graph.of([("a", "Const", [])])).tolist()
         [False]
     """
-    return graph.mask(graph.index[name] for name in orphans_of(graph.folded.owner) if name in graph.index)
+    return graph.mask(graph.index[name] for name in orphans_of(graph.origin) if name in graph.index)
 
 
 def leave(graph: Any, names: Iterable[str], step: int) -> None:

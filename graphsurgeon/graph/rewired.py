@@ -8,7 +8,7 @@ from itertools import compress
 
 import numpy as np
 
-from .graph import Edges, Graph, Mask
+from .graph import Derived, Edges, Graph, Mask
 from .known_outputs import Told
 from .traversal import backward, strong_components
 
@@ -19,7 +19,7 @@ Edge = tuple[int, int, tuple[int, int]]
 
 
 def in_order(graph: Graph, order: Sequence[int]) -> Graph:
-    """Returns a snapshot that was not read from a live graph with its ops in another order.
+    """Returns a snapshot with its ops in another order; no other snapshot may have its owner.
 
     Args:
         graph: the snapshot.
@@ -102,6 +102,7 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
         data=_kept(graph.data, keep, place),
         control=_kept(graph.control, keep, place),
         index=dict(zip(names, range(len(names)), strict=True)),
+        owner=Derived(graph.origin),
         outputs_of=Told.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -83,7 +83,7 @@ class Selection:
     query: Query
     inputs: tuple[Tensor, ...] = ()
     outputs: tuple[Tensor, ...] = ()
-    notes: tuple[str, ...] = ()  # what was asked for beside it, and is not there
+    notes: tuple[str, ...] = ()  # names and op types that were requested, and not found
 
     # -- looking at it --------------------------------------------------------------------------
 
@@ -207,41 +207,85 @@ class Selection:
         return self
 
     def _with(self, other: Selection, sign: str, verb: str, joined: Callable[[Mask, Mask], Mask]) -> Selection:
-        graph, own, others = self._beside(other, sign)
-        return Selection(graph, joined(own, others), Query(verb, (), (self.query, other.query)))
-
-    def _beside(self, other: Selection, sign: str) -> tuple[Graph, Mask, Mask]:
-        """One graph that has the ops of both, and which they are there."""
         if not isinstance(other, Selection):
             raise SelectionError(
                 f"selection {sign} {other!r}",
                 f"{other!r} is of type {type(other).__name__}, not a selection",
                 "Make one: ed.select(...)",
             )
-        graph = self.graph
-        if other.graph is graph:
-            return graph, self.mask, other.mask
-        if other.graph.owner is not None and other.graph.owner is graph.owner:
-            return graph, self.mask, _fitted(other, graph.size)
-        open_ = [one.unfolded for one in (graph, other.graph) if one.unfolded is not None]
-        if open_ and graph.folded.owner is other.graph.folded.owner:
-            whole = open_[0].expand(frozenset[str]().union(*(one.scopes for one in open_)))
-            return whole, _unfolded(self, whole), _unfolded(other, whole)
-        raise SelectionError(
-            f"selection {sign} selection",
-            f"they belong to two graphs, {graph.title} and {other.graph.title}",
-            "Select from the same editor",
-        )
+        asked, graphs = f"selection {sign} selection", [self.graph]
+        if other.graph is not self.graph:
+            self._refuse_foreign(other.graph, asked, "Select from the same editor")
+            graphs = _with_ops_of_both(self.graph, other.graph)
+        missing = dict[Graph, list[str]]()
+        for graph in graphs:
+            (own, lost), (others, left) = _carried(self, graph), _carried(other, graph)
+            if not lost and (sign != "|" or not left):
+                made = joined(own, others)
+                if self.graph.derived or other.graph.derived:  # no query of an editor finds these ops
+                    return listed(graph, made)
+                return Selection(graph, made, Query(verb, (), (self.query, other.query)))
+            missing[graph] = [*lost, *left]
+        lacks = [f"{_called(graph)} does not have {few(map(repr, names))}" for graph, names in missing.items()]
+        way = "Leave out what the second graph does not have: first.on(second.graph) | second"
+        raise SelectionError(asked, ", and ".join(lacks), way)
+
+    def _refuse_foreign(self, graph: Graph, asked: str, way: str) -> None:
+        """Refuses a snapshot of another graph."""
+        if graph.origin is None or graph.origin is not self.graph.origin:
+            wrong = f"they belong to two graphs, {self.graph.title} and {graph.title}"
+            raise SelectionError(asked, wrong, way)
 
     def on(self, graph: Graph) -> Selection:
-        """Returns this selection on a newer snapshot of the same graph; ops added since are not in it.
+        """Returns the same ops in another snapshot of the graph, or in the graph after a plan.
+
+        Ops are found by their names. `notes` lists what `graph` does not have.
 
         Args:
-            graph: the newer snapshot.
+            graph: the other snapshot, or the result of `Plan.after`.
+
+        Raises:
+            SelectionError: `graph` is a snapshot of another graph.
+
+        Example:
+            >>> from graphsurgeon.plan.plan import Plan
+            >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
+            >>> select(g, name=["b", "c"]).on(Plan(g).remove("b").after())
+            <Selection of 1 op in graph: 1 Neg; graph after a plan does not have 'b'>
         """
         if graph is self.graph:
             return self
-        return Selection(graph, _fitted(self, graph.size), self.query, self.inputs, self.outputs)
+        way = "If a plan has built the second graph from the first, type selection.moved(graph)"
+        self._refuse_foreign(graph, "selection.on(graph)", way)
+        mask, lost = _carried(self, graph)
+        ends = {tensor: _moved(self.graph, tensor, graph) for tensor in (*self.inputs, *self.outputs)}
+        lost += [self.graph.name(old) for old, new in ends.items() if new is None and not self.mask[old[0]]]
+        start, end = (tuple(new for old in some if (new := ends[old])) for some in (self.inputs, self.outputs))
+        notes = (*self.notes, f"{_called(graph)} does not have {few(map(repr, lost))}") if lost else self.notes
+        if lost or graph.derived or self.graph.derived:
+            return replace(listed(graph, mask), inputs=start, outputs=end, notes=notes)
+        return Selection(graph, mask, self.query, start, end, notes)
+
+    def all_on(self, graph: Graph, asked: str) -> Selection:
+        """Returns the same ops in another snapshot of the graph.
+
+        Args:
+            graph: the other snapshot.
+            asked: the request, for messages.
+
+        Raises:
+            SelectionError: `graph` is a snapshot of another graph, or does not have one of the ops.
+        """
+        if graph is self.graph:
+            return self
+        if graph.origin is not self.graph.origin:
+            wrong = f"the selection is of another graph, {self.graph.title}"
+            raise SelectionError(asked, wrong, f"Select from {graph.title}")
+        _, lost = _carried(self, graph)
+        if lost:
+            wrong = f"{_called(graph)} does not have {few(map(repr, lost))}"
+            raise SelectionError(asked, wrong, "Leave out what it does not have: selection.on(graph)")
+        return self.on(graph)
 
     def moved(self, graph: Graph) -> Selection:
         """Returns the ops of these names in a graph that was made of this one.
@@ -272,19 +316,47 @@ def listed(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
     return Selection(graph, mask, Query("names", tuple(graph.names[i] for i in np.flatnonzero(mask).tolist())))
 
 
-def _unfolded(selection: Selection, graph: Graph) -> Mask:
-    """The ops of a selection in the same graph with more calls unfolded: of a call, all that it calls."""
-    there = {name for name in selection.names if name not in graph.index}
-    inside = tuple(f"{name}/" for name in there)
-    outer = graph.folded.index
-    own = (i for i, name in enumerate(graph.names) if inside and name.startswith(inside) and name not in outer)
-    return graph.mask([*own, *(graph.index[name] for name in selection.names if name not in there)])
+def _carried(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
+    """The ops of a selection in another snapshot of its graph, and the names of those that it does not have.
+
+    If calls are unfolded there, the ops inside a call are there for the call.
+    """
+    old = selection.graph
+    if graph is old:
+        return selection.mask, []
+    if graph.owner is old.owner:  # ops have the same numbers: in a plan, they may have other names
+        numbers = selection.numbers
+        lost = [old.names[i] for i in numbers if i >= graph.size]
+        return graph.mask(numbers[: len(numbers) - len(lost)]), lost
+    there = {name: graph.index.get(name, -1) for name in selection.names}
+    mask = graph.mask([number for number in there.values() if number >= 0])
+    calls = graph.unfolded.calls if graph.unfolded is not None else {}
+    inside, absent = np.zeros(graph.size, np.bool_), [name for name, number in there.items() if number < 0]
+    for name in absent:
+        if name in calls:
+            inside |= graph.scope_mask(name)
+    if inside.any():
+        inside[[graph.index[name] for name in graph.folded.names if name in graph.index]] = False
+    return mask | inside, [name for name in absent if name not in calls]
 
 
-def _fitted(selection: Selection, size: int) -> Mask:
-    out = np.zeros(size, np.bool_)
-    out[: min(size, len(selection.mask))] = selection.mask[:size]
-    return out
+def _moved(old: Graph, tensor: Tensor, new: Graph) -> Tensor | None:
+    """A tensor in another snapshot of its graph; None if the other does not have it."""
+    op = tensor[0] if new.owner is old.owner else new.index.get(old.names[tensor[0]], -1)
+    return (op, tensor[1]) if 0 <= op < new.size else None
+
+
+def _with_ops_of_both(one: Graph, two: Graph) -> list[Graph]:
+    """The snapshots of a graph that may have the ops of two of its snapshots: with the calls of both unfolded."""
+    opened = [graph.unfolded for graph in (one, two) if graph.unfolded is not None]
+    if not opened:
+        return [one, two]
+    scopes = frozenset[str]().union(*(each.scopes for each in opened))
+    return [each.expand(scopes) for each in opened]
+
+
+def _called(graph: Graph) -> str:
+    return f"{graph.title} after a plan" if graph.derived else graph.title
 
 
 def select(

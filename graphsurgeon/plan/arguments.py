@@ -49,9 +49,11 @@ class Arguments:
     def name(self, thing: Any) -> str:
         """Returns the name that an op or tensor has after the steps so far, given by that name or as an object."""
         name = self.name_in(self.base, thing)
-        if isinstance(thing, str) or getattr(thing, "graph", None) is None:
-            return name
-        for step in self.steps:  # an object is called what it was before any of them
+        return name if isinstance(thing, str) or getattr(thing, "graph", None) is None else self._renamed(name)
+
+    def _renamed(self, name: str) -> str:
+        """Returns the name after the steps so far of what had a name before any of them."""
+        for step in self.steps:
             if isinstance(step, RenameStep):
                 name = renamed_by(step, name)
         return name
@@ -81,9 +83,15 @@ class Arguments:
         return self.name(thing).partition(":")[0]
 
     def ops(self, things: Any) -> tuple[str, ...]:
-        """Returns the names of ops given as a selection, a name, an object, or several."""
+        """Returns the names of ops given as a selection, a name, an object, or several.
+
+        A selection of the graph is renamed as objects are; one of the graph after a plan has the names of that.
+        """
         if isinstance(things, Selection):
-            return tuple(things.names)
+            if things.graph.origin is not self.base.origin:
+                wrong = f"the selection is of another graph, {things.graph.title}"
+                raise PlanError(self.asked, wrong, f"Select from {self.base.title}, or give the names of the ops")
+            return tuple(things.names if things.graph.derived else map(self._renamed, things.names))
         one = is_named(things) or not hasattr(things, "__iter__")
         return tuple(self.op(thing) for thing in ([things] if one else things))
 
@@ -93,6 +101,8 @@ class Arguments:
 
     def ends(self, things: Any) -> tuple[str, ...]:
         """Returns the names of ops or tensors, one or several; none for None."""
+        if isinstance(things, Selection):
+            return self.ops(things)
         several = () if things is None else [things] if is_named(things) else things
         return tuple(self.name(thing) for thing in several)
 
@@ -100,10 +110,26 @@ class Arguments:
         """Returns a selection of any graph as one of the snapshot to plan on; refuses all else."""
         if not isinstance(thing, Selection):
             raise PlanError(self.asked, f"{thing!r} is not a selection", "Make one with ed.select(...)")
+        if thing.graph.derived and thing.graph.folded.owner is not self.base.owner:
+            wrong = f"the selection is of {thing.graph.title} after a plan: no graph has its ops yet"
+            raise PlanError(self.asked, wrong, "Apply that plan first, or select from the graph as it is")
         graph = self.backend.settled(thing.graph)
         if graph is thing.graph:
             return thing
         return replace(thing.moved(graph), query=thing.query) if graph.unfolded else replace(thing, graph=graph)
+
+    def own(self, graph: Graph, what: str, way: str) -> None:
+        """Refuses ops of another graph, or of this one after a plan, in which ops have other numbers.
+
+        Args:
+            graph: the graph.
+            what: what has the ops, for messages, with its verb.
+            way: what to do in this graph instead.
+        """
+        if graph.folded.owner is not self.base.owner:
+            after = graph.origin is self.base.origin
+            where = f"{graph.title} after a plan" if after else f"another graph, {graph.title}"
+            raise PlanError(self.asked, f"{what} of {where}", f"{way} {self.base.title}")
 
     def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
         """Returns what was given, where code is to say it so: scope, name or selection; and the names of its ops."""
@@ -111,7 +137,8 @@ class Arguments:
         if isinstance(given, str) and given not in self.base.index and given in self.base.scopes.index:
             mask = self.base.scope_mask(given)
             return given, tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
-        return given if isinstance(given, (str, Selection)) else None, self.ops(given)
+        known = isinstance(given, str) or (isinstance(given, Selection) and not given.graph.derived)
+        return given if known else None, self.ops(given)
 
     def two(self, old: Any, new: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the names of tensors given as two, as two lists, or as a dict."""

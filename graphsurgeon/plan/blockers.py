@@ -115,12 +115,7 @@ def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Bloc
 
 def _gone(graph: Graph, what: Any) -> Mask:
     if isinstance(what, Selection):
-        if what.graph is not graph and what.graph.owner is not graph.owner:
-            title = what.graph.title
-            raise SelectionError(
-                "blocks(selection)", f"the selection is of another graph, {title}", f"Select from {graph.title}"
-            )
-        mask = what.on(graph).mask
+        mask = what.all_on(graph, "blocks(selection)").mask
     else:
         things = [what] if isinstance(what, str) or hasattr(what, "name") else list(what)
         mask = graph.mask([graph.find(op_name(t), f"blocks({op_name(t)!r})") for t in things])

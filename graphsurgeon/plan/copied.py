@@ -11,8 +11,8 @@ import numpy as np
 
 from ..graph.boundary import Tensor
 from ..graph.graph import Edges, Graph, Ints, TensorInfo
-from ..graph.names import under
-from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, VariableInfo, variable_renamed
+from ..graph.names import op_name, under
+from ..graph.variables import QUEUE_TYPES, TABLE_TYPES, Entry, VariableInfo, variable_renamed
 from ..words import few
 from .closure import Closure
 from .steps import CopyStep
@@ -283,6 +283,28 @@ class Copied:
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
         """The new ops that stand in for tensors of the source, in the order they are made."""
         return [*self.placeholders, *self.constants]
+
+
+def moved_entries(copied: Copied, collection: str) -> tuple[Entry, ...]:
+    """Returns the entries that a copy adds for a collection of the source, by their names in the destination.
+
+    Args:
+        copied: the copy.
+        collection: the name of the collection in the source.
+    """
+    made, whole = {v.was: v.name for v in copied.variables}, bool(copied.step.selection.mask.all())
+    out = list[Entry]()
+    for entry in copied.source.state.collections.get(collection, ()):
+        if entry.kind == "variable":
+            out += [replace(entry, name=made[entry.name])] if entry.name in made else []
+        elif entry.kind == "structure":
+            parts = tuple(copied.renamed(part) for part in entry.parts if copied.has(part))
+            out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
+        elif entry.kind == "value":
+            out += [entry] if whole else []  # an entry that belongs to no op goes with the whole graph
+        elif entry.kind != "other" and copied.has(op_name(entry.name)):
+            out.append(replace(entry, name=copied.renamed(entry.name)))
+    return tuple(out)
 
 
 def renamed(scope: str, name: str, names: Mapping[str, str] | None) -> str:

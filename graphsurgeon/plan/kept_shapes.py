@@ -52,7 +52,8 @@ def unsure(effect: Effect) -> Mask:
         place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
         # A placeholder in the place of a resource is given what the resource holds.
         fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
-        first = effect.first if effect.mode == "append" else 0
+        same = effect.mode == "append" and copied.source.owner is effect.base.owner
+        first = effect.first if same else 0
         _mark(start, after, copied.source, copied.ops, place, first, fed)
     start[changed(effect)] = True
     return forward(after, start, control=False) if start.any() else start
@@ -94,7 +95,7 @@ def _mark(
         start: the mask, over the ops of `after`.
         after, source: the graph after the plan, and the one that the ops are copied from.
         ops, place: the ops that are copied; for each op of the source the number of its copy, -1 for none.
-        first: so many ops of `after` are there already, untouched.
+        first: number of ops at the start of `after` that are ops of the source, and do not change.
         fed: ops of the source, and the placeholders that stand for them.
     """
     here = place[ops]
@@ -110,8 +111,7 @@ def _mark(
     for at in np.flatnonzero(~same).tolist():
         key = int(was[at]), int(was_port[at]), int(new[at]), int(new_port[at])
         if key not in known:
-            kept = key[2] < first and source.owner is after.owner
-            kept &= source.names[key[0]] == after.names[key[2]] and key[1] == key[3]
+            kept = key[2] < first and source.names[key[0]] == after.names[key[2]] and key[1] == key[3]
             held = (key[0], key[2]) in fed and _is_handle(source, key[:2])
             known[key] = kept or held or _takes_place(source, key[:2], after, key[2:])
         if not known[key]:

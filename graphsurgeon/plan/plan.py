@@ -697,12 +697,10 @@ class Plan:
             found = tuple(what)
         else:
             found = self.backend.pattern(what, given.asked, **about)
-        if not isinstance(found, Pattern) and found and found[0].graph.folded.owner is not self.base.owner:
-            wrong = f"the matches are of another graph, {found[0].graph.title}"
-            raise PlanError(given.asked, wrong, f"Look for them in {self.base.title}")
-        if within is not None and within.graph.folded.owner is not self.base.owner:
-            wrong = f"within= is of another graph, {within.graph.title}"
-            raise PlanError(given.asked, wrong, f"Select from {self.base.title}")
+        for one in () if isinstance(found, Pattern) else found:
+            given.own(one.graph, "the matches are", "Look for them in")
+        if within is not None:
+            given.own(within.graph, "within= is", "Select from")
         return self._with(steps.ReplaceStep(found, by, str(to).strip("/"), external, within, what, words, options))
 
     def collapse(self, what: Any, *, name: str) -> Plan:

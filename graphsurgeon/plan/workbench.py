@@ -138,11 +138,6 @@ class Workbench:
         return self.graph.title
 
     @property
-    def owner(self) -> Any:
-        """The live graph it was read from."""
-        return self.graph.owner
-
-    @property
     def state(self) -> Any:
         """Variables and collections, by the names they had before any step."""
         return self.graph.state

@@ -278,10 +278,7 @@ def match(
         >>> print(match(g, Pattern.of(small)).best)
         1 of 2 ops fits, and the search stopped at 'e': 'a' (Exp) is not of type Abs
     """
-    if within is not None and within.graph is not graph and within.graph.owner is not graph.owner:
-        title = within.graph.title
-        raise SelectionError("match(within=...)", f"it is of another graph, {title}", f"Select from {graph.title}")
-    mask = None if within is None else within.on(graph).mask
+    mask = None if within is None else within.all_on(graph, "match(within=...)").mask
     if within is None and (orphans := orphan_mask(graph)).any():
         mask = ~orphans
     search = Search(graph, pattern, mask)

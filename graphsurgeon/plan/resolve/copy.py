@@ -26,7 +26,17 @@ from ..check import (
     unused_fault,
 )
 from ..closure import Closure, close
-from ..copied import Connection, Copied, NewConstant, NewEntries, NewPlaceholder, NewVariable, new_variable, renamed
+from ..copied import (
+    Connection,
+    Copied,
+    NewConstant,
+    NewEntries,
+    NewPlaceholder,
+    NewVariable,
+    moved_entries,
+    new_variable,
+    renamed,
+)
 from ..delta import Delta
 from ..fault import Fault
 from ..policies import policies, reference_faults, rule_faults, substitute_faults
@@ -46,7 +56,7 @@ def copy(step: CopyStep, so_far: Tally) -> Iterator[Delta]:
 def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     """Returns what a copy step does, in six parts, each of which may find faults: then nothing is copied."""
     bench, graph = so_far.bench, step.selection.graph
-    same = graph.folded.owner is bench.owner and bench.owner is not None
+    same = graph.folded.owner is so_far.base.owner and so_far.base.owner is not None
     early = selection_faults(step, same) + namespace_faults(step, bench)
     if early:
         return Delta(faults=early)
@@ -63,7 +73,7 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     if taken:
         return Delta(faults=taken)
     copied = _copied(step, bench, chosen, entry, control, names, key)
-    copied = replace(copied, collections=_collections(copied, chosen.mask, so_far))
+    copied = replace(copied, collections=_collections(copied, so_far))
     said = _warnings(copied, chosen.mask)
     for edges, on in (
         (control.released, "what sets frozen or replaced variables"),
@@ -305,26 +315,15 @@ def _is_reference(graph: Workbench, tensor: tuple[str, int]) -> bool:
     return info is not None and info.dtype.endswith("_ref")
 
 
-def _collections(copied: Copied, mask: Mask, so_far: Tally) -> list[NewEntries]:
+def _collections(copied: Copied, so_far: Tally) -> list[NewEntries]:
     step, graph = copied.step, copied.source
     if step.collections == "none":
         return []
-    made, whole = {v.was for v in copied.variables}, bool(step.selection.mask.all())
     out = []
-    for name, entries in graph.state.collections.items():
+    for name in graph.state.collections:
         if name in TRAINABLE_LISTS and not step.trainable:
             continue
-        count = 0
-        for entry in entries:
-            number = graph.index.get(entry.name.partition(":")[0])
-            if entry.kind == "variable":
-                count += entry.name in made
-            elif entry.kind in ("op", "tensor", "runner"):
-                count += number is not None and bool(mask[number])
-            elif entry.kind == "structure":
-                count += all(part in graph.index and bool(mask[graph.index[part]]) for part in entry.parts)
-            elif entry.kind == "value":
-                count += whole  # what belongs to no op goes where the whole graph goes
+        count = len(moved_entries(copied, name))
         if count:
             lists = VARIABLE_LISTS if step.collections == "variables" else COLLECTIONS_KEPT
             keep = name in lists and not (name in SINGLES and _is_there(name, so_far))

@@ -117,6 +117,7 @@ def taken_out(
         was: what inputs read before: (op, input) -> tensor.
     """
     graph, after = effect.after, cut_out(effect.after, sorted(ops))
+    after = replace(after, owner=graph.owner)  # the ops of the base keep their numbers
     gone, names = graph.mask(ops), {graph.names[i] for i in ops}
     place = np.arange(graph.size, dtype=np.int32) - np.cumsum(gone, dtype=np.int32)
     place[gone] = -1

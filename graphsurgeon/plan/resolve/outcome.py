@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ...graph.gradients import Gradients, Rewired
-from ...graph.graph import Graph
+from ...graph.graph import Derived, Graph
 from ...graph.hazards import hazards
 from ...graph.names import begins_with
 from ...graph.traversal import backward
 from ...graph.variables import renaming
 from ...words import counted, few
+from ..after_state import state_after
 from ..copied import Connection
 from ..effect import Effect
 from ..kept_shapes import Foreseen
@@ -23,9 +26,11 @@ def outcome(effect: Effect) -> Effect:
     """Returns the sum of all steps as what applying them does."""
     effect = _rewired(without_removed(_renamed(effect)))
     foreseen = None
-    if (effect.after is not effect.base or effect.changes) and effect.after.outputs_of is not None:
-        foreseen = Foreseen(effect)
-        effect = replace(effect, after=replace(effect.after, outputs_of=foreseen))
+    if effect.after is not effect.base or effect.changes:
+        about: dict[str, Any] = {"owner": Derived(effect.base.origin), "state_of": partial(state_after, effect)}
+        if effect.after.outputs_of is not None:
+            foreseen = about["outputs_of"] = Foreseen(effect)
+        effect = replace(effect, after=replace(effect.after, **about))
     said = [*effect.warnings, *_unread(effect), *_idle(effect)]
     if not effect.faults:
         said += hazards(effect.after, np.arange(effect.after.size) >= effect.first) + _stale(effect)

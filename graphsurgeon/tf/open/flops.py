@@ -22,7 +22,7 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     Where the batch is not known, they are those for one example, of all these ops together.
 
     Args:
-        graph: the snapshot of a live graph, or of the body of a function.
+        graph: the snapshot of a live graph, the graph after a plan, or the body of a function.
         ops: their numbers.
 
     Returns:
@@ -31,9 +31,10 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     if isinstance(graph.outputs_of, BodyOutputs):
         inferred = [graph.outputs_of.made(i) for i in ops]
         return _counted([op for op in inferred if op is not None])
-    if pending(graph.owner) is not None or not hasattr(graph.live, "get_operation_by_name"):
+    live = graph.origin  # after a plan, that of the graph as it is
+    if pending(live) is not None or not hasattr(live, "get_operation_by_name"):
         return 0, False
-    find, found = op_finder(graph.live), []
+    find, found = op_finder(live), []
     for i in ops:
         with suppress(KeyError):  # an op that a plan will make is not there yet
             found.append(find(graph.names[i]))
