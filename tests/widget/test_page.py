@@ -170,6 +170,7 @@ def test_the_inspector_shows_the_name_of_an_op_whose_scopes_have_long_names(widg
     shown.widget.simulate("select", names=[f"{scope}/{name}"])
     leaf = shown.page.locator(".gs-inspect-title .gs-leaf")
     leaf.wait_for()
+    shown.settle("details")  # which draws the inspector again
     assert leaf.text_content() == name
     below = shown.page.locator(".gs-inspector button", has_text="Rename").bounding_box()
     at = leaf.bounding_box()
