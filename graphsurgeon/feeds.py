@@ -10,15 +10,13 @@ import numpy as np
 
 from .errors import NOTHING_NEAR, PlanError, SelectionError, about
 from .graph.arrays import can_be_made_up, loaded
-from .graph.contexts import EXITS
-from .graph.frames import ROOT, Frames
+from .graph.frames import in_the_open
 from .graph.functions import BRANCHING, CALLS, called_by, reachable
-from .graph.graph import Graph, Mask, TensorInfo
+from .graph.graph import TensorInfo
 from .graph.names import tensor_name
 from .graph.orphans import orphan_mask
 from .graph.packages import unknown_words
 from .graph.selection import Selection
-from .graph.traversal import forward
 from .graph.variables import ASKING_TYPES, PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from .plan.policies import READERS
 from .plan.subject import Subject
@@ -194,13 +192,6 @@ def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
     else:
         return
     raise SelectionError(f"{asked}({argument}={seed!r})", wrong, f"Give a whole number, as {argument}=0")
-
-
-def in_the_open(graph: Graph) -> Mask:
-    """Returns which ops are neither in a loop nor in a branch."""
-    frames, joins = Frames(graph), graph.typed(("Merge", "RefMerge", *EXITS))
-    inside = forward(graph, graph.typed(("Switch", "RefSwitch", "_SwitchN")), within=~joins, control=False)
-    return ~inside & np.fromiter((frames.of(op) == ROOT for op in range(graph.size)), np.bool_, graph.size)
 
 
 def last_outputs(editor: Subject) -> list[str]:

@@ -12,7 +12,6 @@ from .errors import PlanError, SelectionError
 from .feeds import (
     asked_by_default,
     given,
-    in_the_open,
     made_up,
     missing,
     placeholders,
@@ -20,12 +19,13 @@ from .feeds import (
 )
 from .graph.calls import Calls
 from .graph.collector import gc_paused
+from .graph.frames import in_the_open
 from .graph.functions import BRANCHING, CALLS
 from .graph.graph import Graph, TensorInfo
 from .graph.names import op_name, outer_name, placeholder_name, renamed_again, renamed_end, tensor_name
 from .graph.noted import Watch
 from .graph.opened import Opened
-from .graph.ordering import lost_writes
+from .graph.parts import lost_writes, refuse_inner
 from .graph.selection import Selection, select
 from .graph.trace import Trace
 from .graph.traversal import backward, forward
@@ -90,6 +90,8 @@ def trace(
     if chosen is not None and fetches is None:
         fetches = _ends_of(editor, chosen) or None
     wanted, fed = asked_for(editor, fetches), given(editor, feeds, asked)
+    graph = editor.snapshot
+    refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in wanted], "trace()")
     needed = _needed(editor, wanted, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
     if open_ends and random is None:

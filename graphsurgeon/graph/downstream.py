@@ -127,7 +127,7 @@ def _feeding(graph: Graph, ops: Mask, left: Mask) -> Mask:
 
 def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
     """Takes loops, conds, TensorArrays and stacks whole where a part of them is made again."""
-    parts = _shared_holders(graph)
+    parts = shared_holders(graph)
     loops = loops_of(graph)
     inner = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in graph.state.contexts]
     before, count = found.ops.copy(), -1
@@ -161,8 +161,12 @@ def _other_branches(graph: Graph, ops: Mask) -> Mask:
     return reached(rows[keep], graph.data.node[keep], ends & chosen)
 
 
-def _shared_holders(graph: Graph) -> np.ndarray | None:
-    """For each op the number of the TensorArray or stack it uses, -1 for none; None where there are none at all."""
+def shared_holders(graph: Graph) -> np.ndarray | None:
+    """Returns for each op the number of the TensorArray or stack it uses, -1 for none; None if there are none at all.
+
+    Args:
+        graph: the snapshot.
+    """
     holders = graph.typed(_HOLDERS)
     if not holders.any():
         return None

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .contexts import ENTERS, EXITS, frame_name
-from .graph import Graph
+from .contexts import ENTERS, EXITS, MERGES, SWITCHES, frame_name
+from .graph import Graph, Mask
 from .rewired import TURNING
+from .traversal import forward
 
 #: The number of what runs in no loop, and of what runs in a loop that cannot be followed.
 ROOT, UNKNOWN = -1, -2
@@ -126,3 +127,20 @@ class Frames:
 
     def _depth(self, frame: int) -> int:
         return self._found[frame].depth if frame >= 0 else 0
+
+
+def in_the_open(graph: Graph) -> Mask:
+    """Returns which ops are neither in a loop nor in a branch of TF1.
+
+    Example:
+        >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:0"]),
+        ...               ("b", "Exp", ["s:1"]), ("m", "Merge", ["a", "b"]), ("y", "Neg", ["m"])])
+        >>> [g.names[op] for op in np.flatnonzero(in_the_open(g))]
+        ['x', 'p', 'm', 'y']
+    """
+    if not graph.typed((*ENTERS, *SWITCHES)).any():
+        return np.ones(graph.size, np.bool_)
+    joins = graph.typed((*MERGES, *EXITS))
+    inside = forward(graph, graph.typed(SWITCHES), within=~joins, control=False)
+    frames = Frames(graph)
+    return ~inside & np.fromiter((frames.of(op) == ROOT for op in range(graph.size)), np.bool_, graph.size)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..errors import PlanError, SelectionError, did_you_mean
 from ..graph.contexts import context_fault
-from ..graph.graph import Graph, Mask, TensorInfo
+from ..graph.graph import Graph, TensorInfo
 from ..graph.names import free_name, name_problem, under, unfit, valid_name
 from ..graph.packages import refuse_unknown
 from ..words import counted, few
@@ -121,21 +119,6 @@ def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
         f"{inside!r} must run after {outside!r}, which is not copied{more}",
         "Choose control='drop' to copy without that order, or control='include' to copy it too",
     )
-
-
-def array_faults(step: CopyStep, entering: Sequence[tuple[int, int]], mask: Mask) -> list[Fault]:
-    """Faults of a boundary between the writes and the reads of a TensorArray: what was written is not in the tensor."""
-    graph = step.selection.graph
-    kinds = [k for k in set(graph.types) if k.startswith("TensorArray") and k.endswith(("V2", "V3"))]
-    users = [i for i in np.flatnonzero(mask & graph.typed(kinds)).tolist() if len(graph.data.row(i)) > 1]
-    cuts = set(entering)
-    for user in users:
-        flow = graph.data.ends(user)[-1]
-        if flow in cuts:
-            name = graph.name(flow)
-            wrong = f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written"
-            return [Fault(asked(step), wrong, f"Take the writes too, or cut after {graph.names[user]!r}")]
-    return []
 
 
 def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int], tuple[str, int]], list[Fault]]:

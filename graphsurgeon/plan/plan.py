@@ -706,8 +706,9 @@ class Plan:
     def collapse(self, what: Any, *, name: str) -> Plan:
         """Makes one function call of ops: a ``PartitionedCall``, or a ``StatefulPartitionedCall`` where state is used.
 
-        Variables, placeholders and tables in it stay outside; the call takes what it reads of them, variables by their
-        handles. It has a gradient. Numbers are the same, but for the last bit where TensorFlow fuses ops.
+        Variables, placeholders and tables in it stay outside, placeholders with a default too; the call takes what it
+        reads of them, variables by their handles. A TensorArray or a stack goes in whole. The call has a gradient.
+        Numbers are the same, but for the last bit if TensorFlow fuses ops.
 
         Args:
             what: a selection, a name scope, or names.

@@ -10,7 +10,7 @@ from ..errors import PlanError
 from ..graph.boundary import entering
 from ..graph.graph import Graph, Mask
 from ..graph.names import free_name
-from ..graph.ordering import refuse_lost_writes
+from ..graph.parts import refuse_part
 from ..graph.selection import Selection, listed
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..open import open
@@ -70,7 +70,7 @@ def part(ed: Editor, chosen: Selection, keys: Mapping[str, str], given: list[str
     """
     from ..tf.elements import graph_with_placeholders
 
-    refuse_lost_writes(chosen.graph, chosen.mask, chosen.inputs, asked)
+    refuse_part(chosen.graph, chosen.mask, chosen.inputs, asked, map(chosen.graph.tensor, given))
     made = open(graph_with_placeholders({}, asked), title=title)
     plan = made.plan().copy(chosen, unmapped="placeholder", control="drop", values=ed)
     for fault in plan.check():

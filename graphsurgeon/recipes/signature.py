@@ -9,7 +9,7 @@ from typing import Any
 from ..editor import Editor
 from ..errors import PlanError
 from ..graph.names import tensor_name
-from ..graph.ordering import required
+from ..graph.parts import refuse_part, required
 from ..plan.plan import Plan
 from ..words import few
 from .parts import block, keys_of, part, placeholders
@@ -92,6 +92,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in wanted])
     needed = required(graph, last, frozenset(starts))
+    refuse_part(graph, needed, starts, found.asked, map(graph.tensor, wanted))
     chosen = block(graph, needed, starts, wanted)
     lost = [graph.names[op] for op in chosen.numbers if graph.types[op] == "Placeholder"]
     lost = [name for name in lost if f"{name}:0" not in [*fed, *own]]

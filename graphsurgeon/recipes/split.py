@@ -10,7 +10,7 @@ import numpy as np
 from ..editor import Editor
 from ..graph.boundary import entering
 from ..graph.graph import Mask
-from ..graph.ordering import refuse_lost_writes, required
+from ..graph.parts import refuse_part, required
 from ..graph.selection import Selection
 from ..graph.traversal import forward
 from ..graph.variables import FEED_TYPES, PLACEHOLDER_TYPES
@@ -108,7 +108,7 @@ def _sides(
     computed = first & ~graph.typed(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
     last = graph.mask([graph.tensor(name)[0] for name in late])
     second = required(graph, last, frozenset([*at, *ends]), within=~computed)
-    refuse_lost_writes(graph, second, at, found.asked, key="at")
+    refuse_part(graph, second, at, found.asked, key="at")
     read = entering(graph, second, frozenset(at))
     unused = [name for name, one in zip(cuts, at, strict=True) if one not in read]
     if unused:

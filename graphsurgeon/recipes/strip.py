@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import PlanError
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
-from ..graph.ordering import refuse_lost_writes, required
+from ..graph.parts import refuse_part, required
 from ..graph.traversal import backward, end_of, met_from
 from ..graph.variables import PLACEHOLDER_TYPES
 from ..plan.closure import variable_ops, variable_parts
@@ -238,7 +238,8 @@ def _needed(found: Subject, wanted: Iterable[str], fed: Iterable[str]) -> Mask:
 def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan:
     plan, graph = found.plan, found.graph
     needed = _needed(found, wanted, fed)
-    refuse_lost_writes(graph, needed, map(graph.tensor, fed), found.asked)
+    ends = [graph.tensor(name) for name in wanted if ":" in name and name not in fed]
+    refuse_part(graph, needed, map(graph.tensor, fed), found.asked, ends)
     for name in fed:
         op, _ = graph.tensor(name)
         if graph.types[op] == "Placeholder":

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from tests.graphs import tf1
+from tests.random_graphs import flow_version
 
 MID = np.float32([1.0, 2.0])
 
@@ -166,3 +167,115 @@ def test_a_copy_warns_of_a_read_without_its_write():
         )
     shared = ed.plan().copy(block, to="c", unmapped="keep", variables="share")
     assert not any("left out" in one for one in shared.effect.warnings)
+
+
+# -- loops, branches, TensorArrays ------------------------------------------------------------------
+
+
+def array_of_writes(x, z, v):
+    tf.constant(1.0, name="number")
+    with flow_version("v1"):
+        array = tf.TensorArray(tf.float32, 2).write(0, x).write(1, z)
+        tf.identity(array.stack(name="stack"), name="y")
+
+
+def array_of_a_loop(x, z, v):
+    with flow_version("v1"):
+        tf.identity(tf.map_fn(lambda row: row * 2.0, x, name="map"), name="y")
+
+
+def loop(x, z, v):
+    with flow_version("v1"):
+        body = lambda i, a: (i + 1, tf.add(tf.multiply(a, 2.0, name="mul"), 1.0, name="inner"))  # noqa: E731
+        tf.identity(tf.while_loop(lambda i, a: i < 3, body, [0, x], name="loop")[1], name="y")
+
+
+def cond(x, z, v):
+    p = tf1.placeholder_with_default(True, [], name="p")
+    with flow_version("v1"):
+        tf.identity(tf1.cond(p, lambda: tf.negative(x, name="inner"), lambda: x * 2.0, name="loop"), name="y")
+
+
+WRITE, SCATTER = (
+    "TensorArrayWrite_1/TensorArrayWriteV3",
+    "map/TensorArrayUnstack/TensorArrayScatter/TensorArrayScatterV3",
+)
+TORN: dict[str, tuple[Any, str, str]] = {
+    "between the writes and reads of an array": (array_of_writes, f"{WRITE}:0", "orders the writes and reads of a"),
+    "between the writes and a loop": (array_of_a_loop, f"{SCATTER}:0", "orders the writes and reads of a TensorArray"),
+    "through a loop": (loop, "loop/mul:0", "the selection cuts through a loop"),
+}
+
+
+@pytest.mark.parametrize("door", CUTS)
+@pytest.mark.parametrize("cut", TORN)
+def test_what_one_door_refuses_every_door_refuses(cut, door, tmp_path):
+    build, tensor, why = TORN[cut]
+    with pytest.raises(gs.PlanError) as caught:
+        CUTS[door](gs.open(session_of(build)), tmp_path, {tensor: MID})
+    assert why in caught.value.wrong
+
+
+#: Everything that gives a tensor, as `CUTS`.
+GIVES: dict[str, Callable[[Any, Any, str], Any]] = {
+    "save": lambda ed, path, end: ed.save(path / "part.pb", outputs=end),
+    "save as a folder": lambda ed, path, end: ed.save(path / "one", inputs="x", outputs=end),
+    "save as a folder of TF2": lambda ed, path, end: ed.save(
+        path / "two", format="saved_model_tf2", inputs="x", outputs=end
+    ),
+    "function": lambda ed, path, end: ed.function("x", end),
+    "keras_layer": lambda ed, path, end: ed.keras_layer("x", end),
+    "set_signature": lambda ed, path, end: gs.recipes.set_signature(ed, end, "x"),
+    "split_at": lambda ed, path, end: gs.recipes.split_at(ed, "x", end, verify=False),
+    "strip_training": lambda ed, path, end: gs.recipes.strip_training(ed, end),
+    "frozen": lambda ed, path, end: gs.recipes.frozen(ed, end),
+    "trace": lambda ed, path, end: ed.trace({"x": MID}, end),
+}
+
+
+@pytest.mark.parametrize("door", GIVES)
+@pytest.mark.parametrize("build", [loop, cond])
+def test_no_door_gives_a_tensor_of_a_loop_or_a_branch(build, door, tmp_path):
+    """Each proposes what the loop or cond gives, which it takes."""
+    ed = gs.open(session_of(build))
+    name = next(name for name in ed.snapshot.names if name.endswith("/inner"))
+    with pytest.raises(gs.PlanError) as caught:
+        GIVES[door](ed, tmp_path, name)
+    assert caught.value.wrong == f"'{name}:0' is computed inside a loop or a branch of a cond"
+    result = re.search(r"such as '(.*)'", caught.value.instead)[1]
+    GIVES[door](gs.open(session_of(build)), tmp_path, result)
+
+
+ALWAYS = "would always take 'loop/inner:0'"
+REWIRED: dict[str, tuple[Any, Callable[[Any], Any], str]] = {
+    "detach the flow of an array": (
+        array_of_writes, lambda plan: plan.detach(WRITE, side="outputs"), "orders it after the writes"),
+    "connect to the order of an array": (
+        array_of_writes, lambda plan: plan.connect("number", to="stack/stack", input=2), "orders it after the writes"),
+    "connect past a Switch": (cond, lambda plan: plan.connect("x", to="loop/inner"), ALWAYS),
+    "connect to a Merge": (cond, lambda plan: plan.connect("x", to="loop/Merge"), "would always take 'x:0'"),
+    "bypass a Switch": (cond, lambda plan: plan.bypass("loop/inner/Switch", output=1), ALWAYS),
+    "detach a branch": (cond, lambda plan: plan.detach("loop/inner", side="inputs"), ALWAYS),
+    "connect in a copy": (
+        cond, lambda plan: plan.rename("loop", to="new").connect("x", to="new/inner"), "always take 'new/inner:0'"),
+    "connect on copies": (
+        cond, lambda plan: plan.connect("x", to="loop/inner").on_copies("new"), "always take 'new/loop/inner:0'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", REWIRED)
+def test_no_rewiring_parts_an_array_or_makes_a_branch_count_always(edit):
+    build, rewire, why = REWIRED[edit]
+    (fault,) = rewire(gs.open(session_of(build)).plan()).check()
+    assert why in fault.wrong
+    assert fault.instead
+
+
+def test_what_the_refusal_of_a_rewired_branch_proposes_works():
+    ed = gs.open(session_of(cond))
+    ed.apply(ed.plan().connect("z", to="loop/inner/Switch"))
+    feeds = {"x:0": np.float32([1, 2]), "z:0": np.float32([3, 4])}
+    for p, want in ((True, [-3.0, -4.0]), (False, [2.0, 4.0])):
+        assert ed.session().run("y:0", {**feeds, "p:0": p}).tolist() == want
+    (fault,) = gs.open(session_of(cond)).plan().connect("z", to="loop/inner").check()
+    assert fault.instead.endswith(".connect('z:0', to='loop/inner/Switch')")

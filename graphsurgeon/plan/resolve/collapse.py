@@ -12,6 +12,7 @@ from ...graph.boundary import Tensor, entering, leaving
 from ...graph.contexts import FLOW_TYPES, loops_of
 from ...graph.graph import Graph, Mask
 from ...graph.names import name_problem
+from ...graph.parts import part_fault, split_fault
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ...words import counted, few
@@ -92,7 +93,7 @@ def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
 
 
 def _refuse(request: str, graph: Graph, mask: Mask) -> None:
-    """Refuses what no function can hold, or take."""
+    """Refuses what no function can hold, or take, and a part that would not give what it gives now."""
     if not mask.any():
         wrong = "there is nothing in it but variables, placeholders and what sets them"
         raise PlanError(request, wrong, "Select ops that compute something")
@@ -100,6 +101,9 @@ def _refuse(request: str, graph: Graph, mask: Mask) -> None:
     if flow:
         wrong = f"{graph.names[flow[0]]!r} is part of a while_loop or cond of TF1, whose gradient a function loses"
         raise PlanError(request, wrong, "Select around it")
+    torn = part_fault(graph, mask, ()) or split_fault(graph, mask)
+    if torn is not None:
+        raise PlanError(request, *torn)
     for op, port in entering(graph, mask):
         info = graph.info(op, port)
         if info is not None and info.dtype.endswith("_ref"):
@@ -109,7 +113,7 @@ def _refuse(request: str, graph: Graph, mask: Mask) -> None:
 
 def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
     """What can go into a function, and the names of what stays outside: variables with their parts, feeds, holders."""
-    out = graph.typed(FEED_TYPES | VARIABLE_TYPES)
+    out = graph.typed(FEED_TYPES | VARIABLE_TYPES | {"PlaceholderWithDefault"})
     for variable in graph.state.variables.values():
         if variable.op in graph.index:
             out |= variable_parts(graph, variable)

@@ -11,10 +11,9 @@ from ...graph.boundary import Tensor, control_entering, entering
 from ...graph.contexts import constant_entry, entries_alone, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
 from ...graph.names import COLLECTIONS_KEPT, SINGLES, TRAINABLE_LISTS, VARIABLE_LISTS, placeholder_name, under
-from ...graph.ordering import LostWrite, lost_writes
+from ...graph.parts import LostWrite, array_fault, lost_writes
 from ...words import counted, few
 from ..check import (
-    array_faults,
     control_fault,
     given_name_faults,
     mapping_faults,
@@ -188,7 +187,9 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             refused.append(name)
     external.update({t: chosen.mapping[t] for t in selection.outputs if t in chosen.mapping})  # it passes through
     entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
-    entry.faults.extend(array_faults(step, enters, chosen.mask))
+    cuts = frozenset([*chosen.mapping, *chosen.baked, *(selection.inputs if step.unmapped != "include" else ())])
+    torn = array_fault(graph, chosen.mask, cuts)
+    entry.faults.extend([Fault(asked(step), *torn)] if torn else [])
     return entry
 
 

@@ -19,12 +19,16 @@ from ..after_state import state_after
 from ..copied import Connection
 from ..effect import Effect
 from ..kept_shapes import Foreseen
+from .branches import branch_fault
 from .remove import without_removed
 
 
 def outcome(effect: Effect) -> Effect:
     """Returns the sum of all steps as what applying them does."""
     effect = _rewired(without_removed(_renamed(effect)))
+    loose = branch_fault(effect)
+    if loose is not None:
+        effect = replace(effect, faults=(loose,))
     foreseen = None
     if effect.after is not effect.base or effect.changes:
         about: dict[str, Any] = {"owner": Derived(effect.base.origin), "state_of": partial(state_after, effect)}

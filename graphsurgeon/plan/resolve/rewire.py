@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from ...errors import PlanError, SelectionError, SurgeryError
 from ...graph.boundary import Tensor
 from ...graph.graph import Graph
+from ...graph.parts import is_array_type
 from ...graph.rewired import TURNING, Edge
+from ...graph.traversal import met_from
 from ..cures import cured
 from ..delta import Delta
 from ..fault import Fault
@@ -86,6 +88,7 @@ def rewire(
     if fault is None and pairs and not edges:
         fault = Fault(asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
     fault = fault or next(filter(None, (reference_fault(bench, edge, asked) for edge in edges)), None)
+    fault = fault or next(filter(None, (_flow_fault(bench, edge, asked) for edge in edges)), None)
     fault = fault or frame_fault(bench, edges, asked)
     return Delta(faults=(fault,)) if fault else Delta(edges=edges, checked=checked)
 
@@ -110,6 +113,18 @@ def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
         # Other requests cannot leave a consumer out.
         + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if several else ""),
     )
+
+
+def _flow_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
+    """The fault of an op that would use a TensorArray without an order after what is written to it."""
+    op, at, new = edge
+    if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
+        return None
+    if any(is_array_type(graph.types[one]) for one in met_from([new[0]], lambda one: [i for i, _ in graph.row(one)])):
+        return None
+    name = graph.names[op]
+    wrong = f"input {at} of {name!r} orders it after the writes to a TensorArray, and {graph.name(new)!r} does not"
+    return Fault(asked, wrong, f"Leave that input as it is, and rewire the consumers of {name!r}")
 
 
 def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | None:

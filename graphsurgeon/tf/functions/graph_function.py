@@ -18,8 +18,8 @@ from ...graph.boundary import Tensor, region
 from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name, tensor_name
-from ...graph.ordering import refuse_lost_writes, required
 from ...graph.packages import refuse_unknown
+from ...graph.parts import refuse_part, required
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.updates import updates
@@ -313,7 +313,8 @@ def part_of(
     mask = required(base, goals, cuts, within)
     variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
     tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
-    refuse_lost_writes(base, mask | ~within, list(map(base.tensor, inputs.values())), asked)
+    computed = [end for end in ends if end not in cuts]
+    refuse_part(base, mask | ~within, map(base.tensor, inputs.values()), asked, computed)
     mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)}, within=mask)
     mask[[*variables, *tables]] = False
     refuse_unknown(base, mask, asked)

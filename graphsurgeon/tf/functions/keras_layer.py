@@ -16,7 +16,7 @@ from ...errors import PlanError, warn
 from ...graph.graph import Graph, shape_text
 from ...graph.live import TFGraph
 from ...graph.names import free_name, op_name, tensor_name
-from ...graph.ordering import required
+from ...graph.parts import required
 from ...graph.traversal import backward
 from ...graph.updates import ASSIGNING, updates
 from ...words import counted, few

@@ -19,9 +19,9 @@ from ...graph.functions import called_by
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFTensor, TFVariable
 from ...graph.names import op_name
-from ...graph.ordering import refuse_lost_writes
 from ...graph.orphans import orphan_mask, orphans_of
 from ...graph.packages import refuse_unknown
+from ...graph.parts import refuse_part
 from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward, met_from
 from ...graph.trust import may_reach_out
@@ -118,7 +118,7 @@ def exported(
     else:
         block = Selection(base, ~orphan_mask(base), Query("select"))
     refuse_unknown(base, block.mask, asked)
-    refuse_lost_writes(base, block.mask, map(base.tensor, inputs), asked)
+    refuse_part(base, block.mask, map(base.tensor, inputs), asked, map(base.tensor, outputs))
     plan = Plan(Graph.of([], owner=object())).copy(
         block,
         to="",

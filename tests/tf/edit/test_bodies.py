@@ -226,6 +226,55 @@ def test_what_calls_a_function_with_a_gradient_of_its_own_stays_outside():
     assert ed.plan().collapse(["y"], name="call").check() == ()
 
 
+def test_a_placeholder_with_a_default_stays_outside_and_can_be_fed():
+    graph = tf.Graph()
+    with graph.as_default():
+        x, p = tf1.placeholder(tf.float32, [], name="x"), tf1.placeholder_with_default(2.0, [], name="p")
+        tf.identity(tf.multiply(x, p, name="m"), name="y")
+        tf1.placeholder_with_default(x * 3.0, [], name="late")
+        tf.add(graph.get_tensor_by_name("mul:0"), graph.get_tensor_by_name("late:0"), name="z")
+    ed = gs.open(graph)
+    plan = ed.plan().collapse(ed.select(inputs="x", outputs="m"), name="call")
+    assert plan.effect.warnings[0].endswith("outside of the call: p/input, p")
+    ed.apply(plan)
+    assert ed.session().run("y:0", {"x:0": 3.0, "p:0": 5.0}) == 15.0
+    assert ed.session().run("y:0", {"x:0": 3.0}) == 6.0
+    # the call would read what is computed from its own result
+    (fault,) = ed.plan().collapse(["mul", "late", "z"], name="other").check()
+    reads(fault, "would be computed from itself", "Select what lies between its ops too")
+
+
+def arrays():
+    """A graph of a TensorArray that is written and read, and of a stack."""
+    graph = tf.Graph()
+    with graph.as_default(), flow_version("v1"):
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        held = tf.TensorArray(tf.float32, 2, name="held").write(0, x, name="first").write(1, x * 2.0, name="second")
+        tf.identity(held.stack(name="all"), name="y")
+        stack = tf.raw_ops.StackV2(max_size=1, elem_type=tf.float32, name="stack")
+        with tf.control_dependencies([tf.raw_ops.StackPushV2(handle=stack, elem=x, name="push")]):
+            tf.raw_ops.StackPopV2(handle=stack, elem_type=tf.float32, name="pop")
+    return graph
+
+
+def test_a_tensor_array_or_stack_is_in_a_call_whole_or_not_at_all():
+    graph = arrays()
+    plan = gs.open(graph).plan()
+    array = [op.name for op in graph.get_operations() if op.type.startswith("TensorArray")]
+    parts = {f"{array[-1]!r} uses 'held' too": array[:-1], "'held' too": array[:2], "'stack' too": ["push"],
+             "'pop' uses 'stack' too": ["stack", "push"]}  # fmt: skip
+    for why, some in parts.items():
+        (fault,) = plan.collapse(some, name="call").check()
+        reads(fault, "collapse(", why, "which exists only while the call runs", "or leave out ")
+    (fault,) = plan.collapse(array[-1:], name="call").check()
+    reads(fault, "orders the writes and reads of a TensorArray", f"Take the writes too: {', '.join(array[:-1])}")
+    for some, end in ((array, "y:0"), (["stack", "push", "pop"], "call:0")):
+        ed = gs.open(arrays())
+        ed.apply(ed.plan().collapse(some, name="call"))
+        got = ed.session().run(end, {"x:0": [1.0, 2.0]})
+        np.testing.assert_array_equal(got, [[1, 2], [2, 4]] if end == "y:0" else [1, 2])
+
+
 def test_what_cannot_be():
     graph = tf.Graph()
     with graph.as_default(), flow_version("v1"):

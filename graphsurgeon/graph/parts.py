@@ -1,4 +1,4 @@
-"""Ordering: reads that a part of a graph has, after writes that it leaves out."""
+"""Parts: what a part of a graph needs to run alone, and why it would not give what it gives in the whole."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import PlanError
+from ..words import few
 from .boundary import Tensor, control_entering, fed_from, from_inputs
-from .downstream import writers_of
+from .contexts import EXITS, MERGES, context_fault
+from .downstream import shared_holders, writers_of
+from .frames import in_the_open
 from .graph import Graph, Mask
+from .rewired import TURNING
 from .traversal import backward, end_of, forward, met_from
 from .variables import FEED_TYPES
 
@@ -115,25 +119,134 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
     return found
 
 
-def refuse_lost_writes(graph: Graph, mask: Mask, inputs: Iterable[Tensor], asked: str, key: str = "inputs") -> None:
-    """Refuses a part of a graph that would read what a write before it no longer sets.
+def part_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
+    """Returns what is wrong with a part that cuts through a loop, a branch or a TensorArray, and what to take instead.
 
     Args:
-        graph, mask: as in `lost_writes`.
+        graph: the snapshot.
+        mask: the ops of the part.
+        cuts: tensors that are replaced, or fed.
+    """
+    ends = frozenset(cuts)
+    return context_fault(graph, mask, ends) or array_fault(graph, mask, ends)
+
+
+def array_fault(graph: Graph, mask: Mask, cuts: frozenset[Tensor]) -> tuple[str, str] | None:
+    """Returns what is wrong with a part that reads a TensorArray without what is written to it before, as `part_fault`.
+
+    Example:
+        >>> g = Graph.of([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
+        ...               ("r", "TensorArrayReadV3", ["a", "w"])])
+        >>> array_fault(g, g.mask([0, 2]), frozenset())[1]
+        'Take the writes too: w'
+    """
+    users = mask & graph.typed(filter(is_array_type, graph.kinds[0])) & (graph.data.degrees > 1)
+    for user in np.flatnonzero(users).tolist():
+        met = met_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, mask, cuts, end))
+        lost = next((end for end in met if end in cuts or not mask[end[0]]), None)
+        if lost is not None:
+            name = graph.name(lost)
+            wrong = f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written"
+            numbers = shared_holders(graph)
+            own = numbers == numbers[user] if numbers is not None else graph.mask([])
+            writes = [graph.names[i] for i in np.flatnonzero(own & ~mask).tolist()]
+            return wrong, f"Take the writes too: {few(writes)}" if lost not in cuts else "Cut before the writes"
+    return None
+
+
+def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
+    """Returns what is wrong with a function of some ops if others use the same TensorArray or stack, and what to do.
+
+    Args:
+        graph: the snapshot.
+        mask: the ops.
+
+    Example:
+        >>> g = Graph.of([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
+        ...               ("r", "TensorArrayReadV3", ["a", "w"])])
+        >>> split_fault(g, g.mask([0, 1]))
+        ("'r' uses 'a' too, which exists only while the call runs", 'Take it too, or leave out a, w')
+    """
+    numbers = shared_holders(graph)
+    if numbers is None:
+        return None
+    for number in np.intersect1d(numbers[mask & (numbers >= 0)], numbers[~mask]).tolist():
+        own = numbers == number
+        inside, outside = ([graph.names[i] for i in np.flatnonzero(own & some).tolist()] for some in (mask, ~mask))
+        holder = next(graph.names[i] for i in np.flatnonzero(own).tolist() if not graph.types[i].endswith("Grad"))
+        wrong = f"{outside[-1]!r} uses {holder!r} too, which exists only while the call runs"
+        return wrong, f"Take it too, or leave out {few(inside, 8)}"
+    return None
+
+
+def is_array_type(kind: str) -> bool:
+    """Returns whether ops of a type use a TensorArray; their last input orders them after what is written to it.
+
+    Example:
+        >>> is_array_type("TensorArrayReadV3"), is_array_type("TensorListGetItem")
+        (True, False)
+    """
+    return kind.startswith("TensorArray") and kind.endswith(("V2", "V3"))
+
+
+def _flow_before(graph: Graph, mask: Mask, cuts: frozenset[Tensor], end: Tensor) -> list[Tensor]:
+    """Where a tensor that orders the use of a TensorArray comes from, within a part, if its op only passes it on."""
+    kind = graph.types[end[0]]
+    if end in cuts or not mask[end[0]] or kind not in (*_PASSING, *MERGES, *EXITS, *TURNING):
+        return []
+    ends = graph.data.ends(end[0])
+    return ends if kind in MERGES else ends[:1]
+
+
+def refuse_part(
+    graph: Graph,
+    mask: Mask,
+    inputs: Iterable[Tensor],
+    asked: str,
+    outputs: Iterable[Tensor] = (),
+    key: str = "inputs",
+) -> None:
+    """Refuses a part of a graph that would not give what it gives in the whole.
+
+    Args:
+        graph: the snapshot.
+        mask: the ops of the part.
         inputs: the tensors that are fed.
         asked: the request, for messages.
-        key: the argument that names these tensors.
+        outputs: the tensors that it is for.
+        key: the argument that names the inputs.
 
     Raises:
-        PlanError: there is such a read; the message proposes what to feed besides.
+        PlanError: it cuts through a loop, a branch or a TensorArray; an output is inside a loop or a branch; or it
+            would read what a write before it no longer sets. The message proposes what to take or feed instead.
     """
+    given = list(inputs)
+    fault = part_fault(graph, mask, given)
+    if fault is not None:
+        raise PlanError(asked, *fault)
+    refuse_inner(graph, outputs, asked)
     for lost in lost_writes(graph, mask)[:1]:
-        given = list(inputs)
         names = [graph.name(tensor) for tensor in given]
         runs = key == "inputs" and backward(graph, mask, frozenset(given))[graph.index[lost.write]]
         more = [name for name in lost.feeds if name not in names] if runs else []
         wrong = f"{lost.read!r} reads {lost.holder!r} after {lost.write!r} writes to it, which would not run"
         raise PlanError(asked, wrong, f"Type {key}={[*names, *(more or [lost.read])]!r}")
+
+
+def refuse_inner(graph: Graph, outputs: Iterable[Tensor], asked: str) -> None:
+    """Refuses outputs that are computed inside a loop or a branch of TF1: there is no one value of them.
+
+    Raises:
+        PlanError: there is one; the message proposes a result of the loop or cond.
+    """
+    wanted = list(outputs)
+    plain = in_the_open(graph)
+    inner = next((tensor for tensor in wanted if not plain[tensor[0]]), None)
+    if inner is not None:
+        behind = forward(graph, graph.mask([inner[0]]), control=False) & graph.typed((*MERGES, *EXITS)) & plain
+        ends = [f"{graph.names[op]}:0" for op in np.flatnonzero(behind).tolist()]
+        wrong = f"{graph.name(inner)!r} is computed inside a loop or a branch of a cond"
+        raise PlanError(asked, wrong, f"Name a result of it, such as {ends[0]!r}" if ends else "Name a tensor outside")
 
 
 def _acting(graph: Graph) -> Mask:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphsurgeon.errors import PlanError
-from graphsurgeon.graph.ordering import lost_writes, refuse_lost_writes, required
+from graphsurgeon.graph.parts import array_fault, lost_writes, refuse_part, required, split_fault
 from tests.plain import plain
 from tests.refusal import refuses
 
@@ -52,7 +52,7 @@ def test_a_write_that_is_read_afterwards_must_run(order):
     (lost,) = lost_writes(graph, part)
     assert (lost.read, lost.feeds) == ("read:0", ("z:0",))
     with refuses(PlanError, "part()", f"'read:0' reads {lost.holder!r} after", "inputs=['mid:0', 'z:0']"):
-        refuse_lost_writes(graph, part, cuts, "part()")
+        refuse_part(graph, part, cuts, "part()")
 
 
 APART = {
@@ -89,3 +89,46 @@ def test_what_is_computed_from_an_input_runs_with_it():
     graph = graph_of(("both", "Add", ["mid", "z"]), ("y", "Neg", ["mid", "^both"]))
     found = required(graph, graph.mask([graph.index["y"]]), frozenset({graph.tensor("mid:0")}))
     assert names(graph, found) == ["z", "both", "y"]
+
+
+def array(*ops):
+    """A graph of a TensorArray with two writes, and of more ops."""
+    kinds = {"a": [*HANDLE, *F]}
+    first = [
+        ("x", "Placeholder", []),
+        ("a", "TensorArrayV3", ["x"]),
+        ("w", "TensorArrayWriteV3", ["a", "x", "x", "a:1"]),
+        ("w2", "TensorArrayWriteV3", ["a", "x", "x", "w"]),
+    ]
+    return plain(*first, *ops, outputs={name: kinds.get(name, F) for name, _, _ in (*first, *ops)})
+
+
+READS = {
+    "a read": [("r", "TensorArrayReadV3", ["a", "x", "w2"])],
+    "through an identity": [("i", "Identity", ["w2"]), ("r", "TensorArrayGatherV3", ["a", "x", "i"])],
+    "in a loop": [("flow", "Enter", ["w2"]), ("held", "Enter", ["a"]), ("at", "Enter", ["x"]),
+                  ("r", "TensorArrayReadV3", ["held", "at", "flow"])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_read_of_an_array_needs_all_writes(read):
+    graph = array(*READS[read])
+    whole = ~graph.mask([])
+    assert array_fault(graph, whole, frozenset()) is None
+    lost = whole & ~graph.mask([graph.index["w2"]])
+    assert array_fault(graph, lost, frozenset())[1] == "Take the writes too: w2"
+    assert array_fault(graph, whole, frozenset({graph.tensor("w2:0")}))[1] == "Cut before the writes"
+    assert array_fault(graph, whole, frozenset({graph.tensor("w:0")}))[1] == "Cut before the writes"
+    assert array_fault(graph, whole & ~graph.mask([graph.index["r"]]), frozenset()) is None
+
+
+@pytest.mark.parametrize("read", READS)
+def test_an_array_is_used_on_one_side_of_a_call(read):
+    graph = array(*READS[read])
+    users = [graph.index[name] for name in ("a", "w", "w2", "held", "r") if name in graph.index]
+    assert split_fault(graph, ~graph.mask([])) is None
+    assert split_fault(graph, ~graph.mask(users)) is None
+    for user in users:
+        for mask in (graph.mask([user]), ~graph.mask([user])):
+            assert "uses 'a' too" in split_fault(graph, mask)[0]

@@ -1,0 +1,63 @@
+"""Branches: conds of TF1 of which a plan would make a branch count whatever the condition is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph.contexts import ENTERS, EXITS, MERGES, SWITCHES
+from ...graph.graph import Graph
+from ...graph.names import op_name
+from ...graph.rewired import TURNING
+from ...graph.traversal import backward, forward
+from ..copied import Connection
+from ..effect import Effect
+from ..fault import Fault
+from ..step_code import asked
+
+
+def branch_fault(effect: Effect) -> Fault | None:
+    """Returns the fault of a Merge that would always take one of its inputs, and did not before; None without one.
+
+    Args:
+        effect: the sum of all steps.
+    """
+    after = effect.after
+    if effect.faults or not effect.connections or not after.typed(MERGES).any():
+        return None
+    known = {(effect.renamed.get(name, name), at) for name, at in _always(effect.base)}
+    for copied in effect.copies:
+        known |= {(copied.renamed(name), at) for name, at in _always(copied.source)}
+    for name, at in sorted(_always(after) - known):
+        merge = after.index[name]
+        given = after.data.ends(merge)[at]
+        above = backward(after, after.mask([given[0]]))
+        above[merge] = True
+        joins = [one for one in effect.connections if above[after.index[one.to]]]
+        joins = [one for one in joins if one.to != name or one.input == at]
+        if joins:
+            number = effect.blame.get(joins[-1].to)
+            request = "check()" if number is None else asked(effect.steps[number])
+            wrong = f"{name!r} would always take {after.name(given)!r}, whatever the condition says"
+            return Fault(request, wrong, _instead(effect, joins[-1]), step=number)
+    return None
+
+
+def _always(graph: Graph) -> set[tuple[str, int]]:
+    """The inputs of Merges that come whatever a condition says: (Merge, input)."""
+    joints = graph.typed(MERGES)
+    if not joints.any():
+        return set()
+    chosen = forward(graph, graph.typed(SWITCHES), within=~joints & ~graph.typed(EXITS))
+    rows, node = graph.data.rows, graph.data.node
+    of_loop = graph.typed((*ENTERS, *TURNING))
+    found = np.flatnonzero(joints[rows] & ~chosen[node] & ~of_loop[node]).tolist()
+    return {(graph.names[rows[edge]], edge - int(graph.data.ptr[rows[edge]])) for edge in found}
+
+
+def _instead(effect: Effect, join: Connection) -> str:
+    was = op_name(join.was)
+    switch = effect.renamed.get(was, was)
+    number = effect.after.index.get(switch)
+    if number is not None and effect.after.types[number] in SWITCHES:
+        return f"Rewire what the Switch before it takes: .connect({join.tensor!r}, to={switch!r})"
+    return f"Rewire what the Switches of that branch take, and let {join.to!r} read what it reads now"
