@@ -261,6 +261,33 @@ def _tensor(graph: Graph, edge: int) -> str:
     return f"{graph.names[graph.data.node[edge]]}:{graph.data.port[edge]}"
 
 
+def branch_around(graph: Graph, op: int) -> Tensor | None:
+    """Returns the output of a Switch through which an op gets what it reads or waits for in a branch of TF1.
+
+    It is that of the innermost cond around the op. None: the op is in no branch, or in a loop.
+
+    Example:
+        >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:1"]),
+        ...               ("m", "Merge", ["a", "s"]), ("b", "Neg", ["m"])])
+        >>> branch_around(g, 3), branch_around(g, 5)
+        ((2, 1), None)
+    """
+    todo, seen = [(op, 0)], {(op, 0)}
+    while todo:
+        at, depth = todo.pop()  # depth: of how many conds the walk has passed the Merge, and not yet a Switch
+        if graph.types[at] in (*ENTERS, *EXITS):
+            return None
+        inner = depth + (graph.types[at] in MERGES)
+        for one, port in [*graph.data.ends(at), *((before, -1) for before in graph.control.row(at).tolist())]:
+            switch = graph.types[one] in SWITCHES and port >= 0
+            if switch and not inner:
+                return one, port
+            if (step := (one, inner - switch)) not in seen:
+                seen.add(step)
+                todo.append(step)
+    return None
+
+
 def frame_name(graph: Graph, op: int) -> str:
     """Returns the name of the frame that an op lets something into."""
     held = getattr(graph.nodes[op], "attr", {})

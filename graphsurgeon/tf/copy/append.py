@@ -63,13 +63,14 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
         return _carry_out(effect, graph)
 
 
-def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, **how: Any) -> Copied:
-    """Copies a selection into a live graph at once; what is not part of anybody's plan.
+def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, exact: bool = False, **how: Any) -> Copied:
+    """Copies a selection into a live graph at once, outside of any plan.
 
     Args:
         graph: the destination.
-        selection: what to copy.
-        apart: under a scope of its own where the graph has an op of one of the names.
+        selection: the ops to copy.
+        apart: use a new scope if the graph has an op of one of the names.
+        exact: do not add the rest of a loop or cond of which a part is copied.
         how: as for `Plan.copy`.
 
     Raises:
@@ -79,6 +80,9 @@ def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, **how
     if apart:
         taken = {name.lower() for name in base.names}
         how["to"] = "graph" if any(name.lower() in taken for name in selection.names) else ""
+    if exact:
+        alone = replace(selection.graph.state, contexts=())
+        selection = replace(selection, graph=replace(selection.graph, state_of=lambda: alone))
     plan = Plan(base).copy(selection, **how)
     if plan.effect.faults:
         raise plan.effect.faults[0].error()

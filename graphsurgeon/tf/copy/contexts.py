@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import tensorflow as tf
+
+from ...errors import PlanError
+from ...graph.contexts import EXITS
 from ...graph.live import TFGraph, TFOp
 from ...plan.copied import Copied
 from ..private.contexts import (
     contexts_of,
     copied_context,
+    differentiate_switch,
     differentiated_loop,
     from_proto,
     has_proto,
@@ -21,10 +26,10 @@ from ..private.contexts import (
     inside_context,
     is_part,
     nested_contexts,
-    new_loop,
     outermost_context,
     outside_contexts,
     pivots,
+    refuse_loop_gradients,
     set_context,
     set_differentiated_loop,
     within_contexts,
@@ -78,16 +83,27 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
     return {key: carrier.made[key] for key in tops if key in carrier.made}, carrier.missed
 
 
-def mark_loop(ops: Iterable[TFOp]) -> None:
-    """Says of ops inside loops of TF1 that they are, where they come from a file that does not.
+def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
+    """Prepares the loops and conds of TF1 in a function: TensorFlow expects contexts that only a graph has.
 
-    A function that is traced orders what has state by control edges of its own, but not inside loops, where such an
-    edge would cross into another frame.
+    A loop gets an error for its gradient. A cond that reads a variable gets a gradient, if it has no context.
+
+    Args:
+        ops: the ops of the function.
+        name: the name of the function, for messages.
     """
-    context = new_loop()
+    exits = []
     for op in ops:
-        if innermost_context(op) is None:
-            set_context(op, context)
+        if op.type == "Switch" and op.inputs[0].dtype == tf.resource:
+            differentiate_switch(op)
+        elif op.type in EXITS:
+            exits.append(op)
+    refuse_loop_gradients(exits, PlanError(
+        f"the gradient of {name!r}",
+        "it has a while_loop of TF1, which TensorFlow does not differentiate in a function",
+        "Differentiate in the graph with tf.compat.v1.gradients, and make a function of the result. To train only "
+        "layers after it, stop the gradient there: keras.ops.stop_gradient(layer(x))",
+    ))  # fmt: skip
 
 
 class _Carrier:

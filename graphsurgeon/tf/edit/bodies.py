@@ -10,10 +10,9 @@ import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.graph import Graph
-from ...graph.selection import Query, Selection
-from ..copy.append import copied_into
 from ..functions.flow import Flow
 from ..functions.library import reachable, referred
+from ..functions.tracing import copied_ops, traced_function
 from ..private.functions import functions_of
 
 tf1 = tf.compat.v1
@@ -36,15 +35,10 @@ def collapsed(
 
         def body() -> list[Any]:
             graph = tf1.get_default_graph()
-            taken = [graph.capture(tensor) for tensor in given]
-            pairs = {name: tensor.name for name, tensor in zip(inputs, taken, strict=True)}
-            block = Selection(base, mask, Query("select"))
-            copied = copied_into(graph, block, apart=True, inputs=pairs, control="drop", collections="none")
-            return [graph.get_tensor_by_name(copied.renamed(text)) for text in outputs]
+            taken = {name: graph.capture(tensor) for name, tensor in zip(inputs, given, strict=True)}
+            return copied_ops(base, mask, taken, outputs, name)
 
-        body.__name__ = re.sub(r"\W", "_", name)
-        results: list[Any] = list(tf.function(body, autograph=False)())
-        return results
+        return list(traced_function(body, re.sub(r"\W", "_", name))())
 
     return call
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import keyword
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +14,6 @@ import tensorflow as tf
 
 from ...errors import PlanError, warn
 from ...graph.boundary import Tensor, region
-from ...graph.contexts import loops_of
 from ...graph.graph import Graph, shape_text
 from ...graph.names import free_name, op_name, tensor_name
 from ...graph.packages import refuse_unknown
@@ -24,16 +22,18 @@ from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ...graph.updates import updates
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
+from ...plan.policies import writes
 from ...words import counted, few
 from ..copy.append import copied_into
-from ..copy.contexts import mark_loop
 from ..fresh import fresh
 from ..private.eager import eager, keras_trains, note_use
 from ..private.graphs import op_definition
 from ..run.errors import told
 from ..run.gate import refuse_untrusted, session_of
 from ..values.variables import dims_of, fetch
+from .calls import is_stateful
 from .library import nodes_behind
+from .tracing import copied_ops, traced_function
 
 tf1 = tf.compat.v1
 
@@ -64,25 +64,16 @@ class GraphFunction(tf.Module):
         3.0
     """
 
-    def __init__(self, name: str, held: Sequence[Any], tables: Sequence[Any], call: Any, loops: bool = False) -> None:
+    def __init__(self, name: str, held: Sequence[Any], tables: Sequence[Any], call: Any) -> None:
         super().__init__(name=name)
-        self._held, self._tables, self._loops, self._told = list(held), list(tables), loops, False
+        self._held, self._tables, self._told = list(held), list(tables), False
         # tf.saved_model.save looks here; Python's own call looks at the class.
         setattr(self, "__call__", call)  # noqa: B010
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function on tensors, in the order of its inputs or by their names."""
         self._tell_keras()
-        try:
-            return self.__dict__["__call__"](*args, **kwargs)
-        except RecursionError as error:
-            if not self._loops:
-                raise
-            raise PlanError(
-                f"{self.name}(...) under a GradientTape",
-                "TensorFlow has no tape gradient through a while_loop of TF1, as this function has",
-                "Differentiate in the graph with tf.compat.v1.gradients, and make a function of that",
-            ) from error
+        return self.__dict__["__call__"](*args, **kwargs)
 
     def _tell_keras(self) -> None:
         """Warns where Keras trains a layer that calls this function, whose variables it does not see."""
@@ -179,7 +170,7 @@ def graph_function(
         plain = re.sub(r"\W", "_", name)
         made_of = packed or partial(as_asked, outputs)
         function = traced(base, part, held, tables, plain, made_of, asked)
-    return GraphFunction(plain, list(held.values()), list(tables.values()), function, has_loops(base, part))
+    return GraphFunction(plain, list(held.values()), list(tables.values()), function)
 
 
 def traced(
@@ -211,18 +202,13 @@ def traced(
     specs = [_spec(base, key, part.inputs[key]) for key in names]
 
     def call(*args: Any) -> Any:
-        return packed(copied_part(base, part, [*args, *map(tf.constant, given)], held, tables))
+        return packed(copied_part(base, part, [*args, *map(tf.constant, given)], held, tables, name))
 
-    function = tf.function(_with_names(call, name, names), specs, autograph=False)
+    function = traced_function(call, name, specs, names)
     wrong, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
     with told(PlanError, asked, wrong, "Choose other boundaries", *kinds):
         function.get_concrete_function()
     return function
-
-
-def has_loops(base: Graph, part: Part) -> bool:
-    """Returns whether a part has a ``while_loop`` of TF1, which no tape differentiates."""
-    return bool((part.mask & base.typed(("Enter", "RefEnter"))).any())
 
 
 # -- what is asked --------------------------------------------------------------------------------
@@ -267,14 +253,6 @@ def as_asked(outputs: Any, found: list[Any]) -> Any:
     return found if _several(outputs) else found[0]
 
 
-def _with_names(call: Any, name: str, arguments: list[str]) -> Any:
-    """Gives a function of any arguments its name and theirs, so that they can be given by name."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    call.__name__ = name
-    call.__signature__ = inspect.Signature([inspect.Parameter(a, kind) for a in arguments])
-    return call
-
-
 # -- what it takes --------------------------------------------------------------------------------
 
 
@@ -317,11 +295,27 @@ def part_of(
     refuse_part(base, mask | ~within, map(base.tensor, inputs.values()), asked, computed)
     mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)}, within=mask)
     mask[[*variables, *tables]] = False
+    mask |= _rest_of_contexts(base, mask, cuts | {(i, 0) for i in (*variables, *tables)}, within)
     refuse_unknown(base, mask, asked)
     _refuse_live(base, mask, inputs, cuts, ends, asked)
     _refuse_assignments(base, mask, variables, asked)
     _refuse_named_gradients(base, mask, asked)
     return Part(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
+
+
+def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: Any) -> Any:
+    """The rest of the loops and conds of TF1 in a part, without which they have no context and no gradient.
+
+    The rest of a loop or cond stays out if it changes something, or needs a variable, a table or an input.
+    """
+    rest = np.zeros(base.size, np.bool_)
+    lasting = base.typed([kind for kind in set(base.types) if kind in FEED_TYPES or is_stateful(kind) or writes(kind)])
+    for names in base.state.contexts:
+        ops = base.mask(base.index[name] for name in names if name in base.index)
+        if (ops & mask).any():
+            new = backward(base, ops, cuts, within=within) & ~mask
+            rest |= new & ~(new & (lasting | base.typed(["LoopCond"]))).any()
+    return rest
 
 
 def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> list[str]:
@@ -444,7 +438,7 @@ def table_of(keys: Any, content: Any, types: Sequence[Any]) -> Any:
 
 
 def copied_part(
-    base: Graph, part: Part, args: Sequence[Any], held: dict[str, Any], tables: dict[str, Any]
+    base: Graph, part: Part, args: Sequence[Any], held: dict[str, Any], tables: dict[str, Any], name: str
 ) -> list[Any]:
     """Copies a part into the function that is being traced; returns its outputs.
 
@@ -454,35 +448,27 @@ def copied_part(
         args: what its inputs are.
         held: name of a variable's op, or of what stands for its handle -> the variable.
         tables: name of a table's op, or of what stands for it -> the table.
+        name: the name of the function, for messages.
     """
     graph = tf1.get_default_graph()
     stand_ins: dict[str, Any] = dict(zip(part.inputs.values(), args, strict=True))
-    for name, variable in held.items():
+    for op, variable in held.items():
         note_use(variable)
         handle = graph.capture(variable.handle, name="capture")
-        if base.types[base.index[name]] in VARIABLE_TYPES - {"VarHandleOp"}:
-            stand_ins[f"{name}:0"] = tf.raw_ops.ReadVariableOp(resource=handle, dtype=variable.dtype)
+        if base.types[base.index[op]] in VARIABLE_TYPES - {"VarHandleOp"}:
+            stand_ins[f"{op}:0"] = tf.raw_ops.ReadVariableOp(resource=handle, dtype=variable.dtype)
         else:
-            stand_ins[f"{name}:0"] = handle
-    for name, table in tables.items():
-        stand_ins[f"{name}:0"] = graph.capture(table.resource_handle, name="capture")
-    read = read_by(base, part.mask)
-    if part.mask.any():
-        inputs = {name: tensor.name for name, tensor in stand_ins.items() if base.tensor(name) in read}
-        block = Selection(base, part.mask, Query("select"))
-        copied = copied_into(graph, block, apart=True, inputs=inputs, control="drop", collections="none")
-        inside = np.flatnonzero(part.mask & (loops_of(base) >= 0)).tolist()
-        mark_loop(graph.get_operation_by_name(copied.renamed(base.names[i])) for i in inside)
-
-    def end(name: str) -> Any:
-        if name in stand_ins:
-            return tf.identity(stand_ins[name])
-        made, known = graph.get_tensor_by_name(copied.renamed(name)), _live(base, name).shape
-        if known.is_compatible_with(made.shape):
-            made.set_shape(known)
-        return made
-
-    return [end(name) for name in part.outputs]
+            stand_ins[f"{op}:0"] = handle
+    for op, table in tables.items():
+        stand_ins[f"{op}:0"] = graph.capture(table.resource_handle, name="capture")
+    read, computed = read_by(base, part.mask), [tensor for tensor in part.outputs if tensor not in stand_ins]
+    inputs = {tensor: given for tensor, given in stand_ins.items() if base.tensor(tensor) in read}
+    made = dict(zip(computed, copied_ops(base, part.mask, inputs, computed, name), strict=True))
+    for tensor, new in made.items():
+        known = _live(base, tensor).shape
+        if known.is_compatible_with(new.shape):
+            new.set_shape(known)
+    return [made[tensor] if tensor in made else tf.identity(stand_ins[tensor]) for tensor in part.outputs]
 
 
 def read_by(base: Graph, mask: Any) -> set[tuple[int, int]]:

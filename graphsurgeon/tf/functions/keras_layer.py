@@ -26,7 +26,7 @@ from ..open.dangers import refuse_deadly
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot
 from ..private.eager import eager
-from ..private.functions import functions_of
+from ..private.functions import functions_of, run_along
 from ..private.graphs import copy_handle_data
 from ..run.errors import told
 from ..run.gate import refuse_untrusted
@@ -108,14 +108,7 @@ class GraphLayer(Keras.layers.Layer):
         """Runs the graph; in training, as the layer is trainable, with its updates."""
         trained = training and self.trainable and "training" in self._programs.held
         function = self._programs.held["training" if trained else "inference"][0]
-        try:
-            found = function(*self._arguments(inputs))
-        except RecursionError as error:
-            raise PlanError(
-                f"layer {self.name!r} under a GradientTape",
-                "TensorFlow has no tape gradient through a while_loop of TF1, as this layer has",
-                f"Freeze the layer and what is before it, or use it for inference: {self.name}.trainable = False",
-            ) from error
+        found = function(*self._arguments(inputs))
         keys, kind = self._about.held["outputs"], self._about.held["form"]
         return found[0] if kind == "one" else list(found) if kind == "list" else dict(zip(keys, found, strict=True))
 
@@ -292,8 +285,10 @@ class _Run:
         tables = {name: tables[name] for name in self.part.tables}
 
         def packed(found: list[Any]) -> list[Any]:
+            graph = tf.compat.v1.get_default_graph()
             for (variable, how, _), value in zip(self._later, found[self._count :], strict=False):
-                getattr(held[variable], how)(value)
+                with tf.control_dependencies(graph.capture(held[variable].handle).consumers()):  # its reads
+                    run_along(graph, [getattr(held[variable], how)(value, read_value=False)])
             return found[: self._count]
 
         plain = re.sub(r"\W", "_", name)

@@ -23,6 +23,7 @@ from ...graph.names import free_name
 from ...graph.pairs import attribute_bytes
 from ...plan.copied import Copied
 from ...words import counted, few
+from ..copy.contexts import prepare_gradients
 from ..fresh import fresh
 from ..private.functions import (
     add_function,
@@ -132,6 +133,8 @@ def bring(
     asked, instead = f"taking along {few(map(repr, order))}", "Leave out what calls it, or write the file out again"
     with told(PlanError, asked, "TensorFlow cannot make such a function", instead):
         made = loaded([definitions[name] for name in order])
+    for name, concrete in made.items():
+        prepare_gradients(concrete.graph.get_operations(), name)
     out.loaded.update({function_name(new): new for new in made.values()})
     out.slopes.update({function_name(new): _slope(known[old], made) for old, new in made.items()})
     return {old: function_name(new) for old, new in made.items()}

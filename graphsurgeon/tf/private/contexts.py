@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import control_flow_pb2
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import control_flow_ops, control_flow_util
+from tensorflow.python.ops.handle_data_util import get_resource_handle_data, set_handle_data
 
 _PARTS = ("_pred", "_pivot", "_pivot_for_pred", "_pivot_for_body", "_maximum_iterations")
 _CONTEXT = attrgetter("_control_flow_context")
@@ -97,9 +98,56 @@ def outside_contexts(graph: Any) -> AbstractContextManager[None]:
     return inside_context(graph, None)
 
 
-def new_loop() -> Any:
-    """Returns the context of a loop of which nothing is known but that it is one."""
-    return control_flow_ops.WhileContext(name="while_context")
+class _LostLoop(control_flow_ops.ControlFlowContext):
+    """The context of an Exit whose loop is in no file; a copy of the Exit has none."""
+
+    def to_control_flow_context_def(self, *_: Any, **__: Any) -> None:
+        """Writes nothing."""
+
+
+def refuse_loop_gradients(exits: Iterable[Any], error: Exception) -> None:
+    """Makes TensorFlow raise an error when it is about to differentiate loops of TF1, before it changes anything.
+
+    Args:
+        exits: the ops through which the loops are left.
+        error: what it raises.
+    """
+
+    def refused() -> None:
+        raise error
+
+    for op in exits:
+        if op._get_control_flow_context() is None:
+            op._set_control_flow_context(_LostLoop())
+        op._get_control_flow_context().GetWhileContext = refused
+
+
+def differentiate_switch(op: Any) -> None:
+    """Gives a Switch of a variable in a function a gradient of its own.
+
+    TensorFlow's own gradient needs the context of a cond, which many files lack. It also makes another Switch of the
+    variable, which TensorFlow does not take in a function that it orders.
+    """
+    op._gradient_function = _switch_gradient
+    for handle in op.outputs:
+        data = get_resource_handle_data(handle)
+        if not handle.consumers() and len(data.shape_and_type) == 1:
+            # TensorFlow makes zeros for each output of which it can tell the shape of one variable.
+            data.shape_and_type.append(data.shape_and_type[0])
+            set_handle_data(handle, data)
+
+
+def _switch_gradient(op: Any, *slopes: Any) -> tuple[Any, None]:
+    """The gradient of the branch that runs, which is zero if the branch does not use the variable."""
+    given = [tf.convert_to_tensor(dy) for dy in slopes if dy is not None]
+    if not given:
+        return None, None
+    handle = op.inputs[0]
+    while handle.op.type == "Switch":
+        handle = handle.op.inputs[0]
+    zeros = tf.raw_ops.Switch(data=tf.zeros(tf.raw_ops.VariableShape(input=handle), given[0].dtype), pred=op.inputs[1])
+    sides = [zero if dy is None else tf.convert_to_tensor(dy) for zero, dy in zip(zeros, slopes, strict=True)]
+    return tf.raw_ops.Merge(inputs=sides).output, None
 
 
 def has_proto(context: Any) -> bool:
@@ -167,6 +215,8 @@ def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], st
         graph: the graph of the copy.
         rename: name of an op or tensor -> its name there, or None; where one is held by name, there is no such context.
     """
+    if isinstance(old, _LostLoop):
+        return None
     new = copy.copy(old)
     for key, value in vars(old).items():
         if getattr(value, "graph", None) is source:

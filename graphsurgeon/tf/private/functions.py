@@ -70,6 +70,16 @@ def is_traced(graph: Any) -> bool:
     return isinstance(graph, FuncGraph)
 
 
+def run_along(graph: Any, operations: Iterable[Any]) -> None:
+    """Makes a function that is being traced run these ops at each call, if no output needs them too.
+
+    Args:
+        graph: the body of the function.
+        operations: the ops.
+    """
+    graph.control_outputs.extend(operations)
+
+
 def is_eager(function: Any) -> bool:
     """Returns whether a function object of a graph can be run eagerly too, which one from a file cannot."""
     return getattr(function, "graph", None) is not None

@@ -127,13 +127,13 @@ def test_a_call_that_a_plan_makes_is_inlined_by_the_same_plan(kind, live):
     plan = plan.set_device("block", "/cpu:0")
     plan = plan.inline("block").on_copies(scope="new") if live else plan.inline("block")
     assert plan.check() == (), [str(f) for f in plan.check()]
-    assert [str(r) for r in plan.effect.replaced][1].endswith("block:0 -> block/Identity:0")
+    assert [str(r) for r in plan.effect.replaced][1].endswith("block:0 -> block/net/y:0")
     done = ed.apply(plan)
     assert "block" not in ed.snapshot.index
     assert not {"PartitionedCall", "StatefulPartitionedCall"} & set(ed.snapshot.types)
     assert set(plan.after().names) == set(ed.snapshot.names)
     assert ("net/y" in ed.snapshot.index) == live
-    assert done["net/y:0"].op.name == "block/Identity" == ed.snapshot.input_names(ed.snapshot.index["more"])[0][:-2]
+    assert done["net/y:0"].op.name == "block/net/y" == ed.snapshot.input_names(ed.snapshot.index["more"])[0][:-2]
     feed = {t.name: v for t, v in m.feed().items()}
     got = ed.session().run([done["net/y:0"], "more:0"], feed)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-5)

@@ -403,9 +403,13 @@ def test_loops_of_tf1_run_but_have_no_tape_gradient():
     with tf.GradientTape() as tape:
         y = g(2.0)
     assert tape.gradient(y, g.trainable_variables)[0].numpy() == 2.0
-    with refuses(PlanError, "function(...) under a GradientTape: TensorFlow has no tape gradient through a while_loop",
+    with refuses(PlanError, "the gradient of 'function': it has a while_loop of TF1, which TensorFlow does not",
                  "Differentiate in the graph with tf.compat.v1.gradients"), tf.GradientTape():  # fmt: skip
         f(2.0)
+    with ed.graph.as_default():
+        ends = [ed.graph.get_tensor_by_name(name) for name in ("out_loop:0", "x:0")]
+        (slope,) = tf1.gradients(*ends)
+    assert ed.function("x:0", slope)(2.0).numpy() == 1.5**3  # as the message suggests
 
 
 def test_loops_of_tf1_with_state_run_from_a_file_that_does_not_say_which_ops_are_in_them(tmp_path):
@@ -464,12 +468,12 @@ def test_what_is_refused():
 
 
 def test_what_tensorflow_refuses(monkeypatch):
-    from graphsurgeon.tf.functions import graph_function
+    from graphsurgeon.tf.functions import tracing
 
     def refuse(*args, **options):
         raise tf.errors.InvalidArgumentError(None, None, "no such thing")
 
-    monkeypatch.setattr(graph_function, "copied_into", refuse)
+    monkeypatch.setattr(tracing, "copied_into", refuse)
     with refuses(PlanError, "function(outputs='z:0'): TensorFlow refuses the function: ", "no such thing",
                  "Choose other boundaries"):  # fmt: skip
         gs.open(tiny()).function("x:0", "z:0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import tensorflow as tf
 
 from graphsurgeon.tf.private import contexts
@@ -45,8 +46,8 @@ def test_the_contexts_of_ops():
 
 def test_a_context_without_a_pivot_holds_nothing_together():
     _, inner, _ = loop_in_cond()
-    contexts.set_context(inner, contexts.new_loop())
-    assert contexts.innermost_context(inner).name == "while_context"
+    contexts.set_context(inner, Alone())
+    assert contexts.innermost_context(inner).name == "alone"
     assert contexts.context_of(inner) is None
     assert contexts.within_contexts([inner]) == []
     contexts.set_context(inner, None)
@@ -131,7 +132,7 @@ def test_contexts_are_written_and_read():
 
 
 def test_a_loop_that_computes_a_gradient_says_whose():
-    loop, other = contexts.new_loop(), contexts.new_loop()
+    loop, other = (contexts.innermost_context(loop_in_cond()[1]) for _ in range(2))
     assert contexts.differentiated_loop(loop) is None
     contexts.set_differentiated_loop(loop, other)
     assert contexts.differentiated_loop(loop) == (other,)
@@ -147,8 +148,25 @@ def test_a_context_without_a_proto_is_copied_as_it_is():
     assert new.held is again.get_operation_by_name("new/x")
     assert new._values == {"new/x"}
     assert contexts.copied_context(Alone(held=inner), graph, again, rename) is None
-    around = contexts.new_loop()
+    around = Alone()
     with contexts.inside_context(again, around):
         new = contexts.copied_context(Alone(), graph, again, rename)
     assert new._outer_context is around
     assert contexts.nested_contexts(around) == [new]
+
+
+def test_a_loop_whose_gradient_is_refused_raises_the_error_before_anything_is_changed():
+    graph, inner, _ = loop_in_cond()
+    bare = tf.Graph()
+    with bare.as_default():
+        tf1.import_graph_def(graph.as_graph_def(), name="")  # without contexts
+    for one in (graph, bare):
+        exits = [op for op in one.get_operations() if op.type == "Exit"]
+        contexts.refuse_loop_gradients(exits, KeyError("no gradient"))
+        before = [op.node_def for op in one.get_operations()]
+        with one.as_default(), pytest.raises(KeyError, match="no gradient"):
+            tf1.gradients(exits[0].outputs[0], one.get_tensor_by_name("x:0"))
+        assert [op.node_def for op in one.get_operations() if not op.name.startswith("gradients")] == before
+    again = tf.Graph()
+    assert contexts.copied_context(contexts.innermost_context(exits[0]), bare, again, str) is None
+    assert contexts.context_of(inner) is not None

@@ -1,0 +1,84 @@
+"""Tracing: the one place where ops of a graph become a function of TF2."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...graph.contexts import branch_around
+from ...graph.graph import Graph, Mask
+from ...graph.selection import Query, Selection
+from ...graph.traversal import backward
+from ..copy.append import copied_into
+from ..copy.contexts import prepare_gradients
+from ..private.functions import run_along
+from .calls import Calls
+
+tf1 = tf.compat.v1
+
+#: TensorFlow orders the ops of a function that have a state. The ops of a graph have the order that the graph gives
+#: them. TensorFlow's own order breaks the conds of TF1: it makes ops wait for a branch that does not run.
+_AS_WRITTEN = {"_disable_acd": True}
+
+
+def traced_function(
+    build: Callable[..., Sequence[Any]], name: str, specs: Sequence[Any] | None = None, arguments: Sequence[str] = ()
+) -> Any:
+    """Returns a `tf.function` whose ops run in the order that the graph gives them.
+
+    Args:
+        build: takes tensors; calls `copied_ops`, and returns tensors.
+        name: the name of the function.
+        specs: the dtype and shape of each argument. Default: it is traced for each call.
+        arguments: the names of the arguments.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    build.__name__ = name
+    build.__signature__ = inspect.Signature([inspect.Parameter(a, kind) for a in arguments])  # type: ignore[attr-defined]
+    return tf.function(build, specs, autograph=False, experimental_attributes=_AS_WRITTEN)
+
+
+def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequence[str], name: str) -> list[Any]:
+    """Copies ops into the function that is being traced, and returns some of their tensors.
+
+    Ops that change something that lasts also run if no output needs them.
+
+    Args:
+        base: snapshot of the graph.
+        mask: the ops.
+        inputs: tensor that the ops read from outside -> tensor of the function.
+        outputs: the tensors to return.
+        name: the name of the function, for messages.
+    """
+    graph = tf1.get_default_graph()
+    taken = {tensor: given.name for tensor, given in inputs.items()}
+    block = Selection(base, mask, Query("select"))
+    copied = copied_into(graph, block, apart=True, exact=True, inputs=taken, control="drop", collections="none")
+
+    def made(op: int) -> Any:
+        return graph.get_operation_by_name(copied.renamed(base.names[op]))
+
+    prepare_gradients(map(made, copied.ops.tolist()), name)
+    calls, needed = Calls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
+    alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.acts(base.nodes[op])]
+    run_along(graph, [_whatever_runs(base, op, made) for op in alone])
+    return [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
+
+
+def _whatever_runs(base: Graph, op: int, made: Callable[[int], Any]) -> Any:
+    """Returns an op that runs after another. It also runs if the other one is in a branch of TF1 that does not.
+
+    A call of the function waits for this op. An op of a branch that does not run would stop all that waits.
+    """
+    last = made(op)
+    while branch := branch_around(base, op):
+        pred = made(branch[0]).inputs[1]
+        sides = list(tf.raw_ops.Switch(data=pred, pred=pred))
+        with tf.control_dependencies([last]):
+            sides[branch[1]] = tf.identity(sides[branch[1]])
+        last, op = tf.raw_ops.Merge(inputs=sides).output.op, branch[0]
+    return last
