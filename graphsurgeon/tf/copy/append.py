@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
+from ...graph.names import shared_scope
 from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.trust import hand_on, may_reach_out
@@ -111,7 +113,7 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     phase(f"importing {counted(len(graph_def.node), 'nodes')}")
     with functions.added(library, graph):
         try:
-            within = _scope_in_use(effect)
+            within = _scope_in_use(effect, [node.name for node in graph_def.node])
             made.live = import_stated(graph, graph_def, told, tensors, controls, within=within)
         except Exception as error:
             if lacks_memory(error):
@@ -129,13 +131,13 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     return made
 
 
-def _scope_in_use(effect: Effect) -> str:
-    """The scope of a copy that adds to earlier ones, where a new op has the name of a scope that is there."""
-    base = effect.base
-    for copied in effect.copies:
-        if copied.step.reuse and copied.step.to and any(name in base.scopes.index for name in copied.names):
-            return copied.step.to
-    return ""
+def _scope_in_use(effect: Effect, names: Sequence[str]) -> str:
+    """The scope of all new ops, if one of them has the name of a scope of the graph."""
+    steps = [copied.step for copied in effect.copies]
+    if all(step.reuse is None and step.names is None for step in steps):  # then the plan makes a scope that is new
+        return ""
+    scopes = effect.base.scopes.index
+    return shared_scope(names) if any(name in scopes for name in names) else ""
 
 
 def read_values(copied: Copied, made: Made) -> None:

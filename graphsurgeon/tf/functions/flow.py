@@ -182,7 +182,10 @@ class Flow:
         return all_of(ends)
 
     def turning(self, node: TFNodeDef) -> list[int]:
-        """Returns the numbers of the loop variables of a v2 loop that its body changes; at least one."""
+        """Returns the numbers of the loop variables of a v2 loop that its body changes; at least one.
+
+        A list of tensors counts as changed: a loop of TF1 that only reads a list has no gradient in TensorFlow.
+        """
         body = self.calls.definitions[node.attr["body"].func.name]
         arguments = [argument.name for argument in body.signature.input_arg]
         reads = {n.name: n for n in body.node_def}
@@ -193,7 +196,7 @@ class Flow:
             return at.input[0] if at is not None and at.op == "Identity" and len(at.input) == 1 else None
 
         for k, out in enumerate(body.signature.output_arg):
-            if end_of(body.ret[out.name], behind) != arguments[k]:
+            if out.type == tf.variant.as_datatype_enum or end_of(body.ret[out.name], behind) != arguments[k]:
                 found.append(k)
         return found or [0]
 

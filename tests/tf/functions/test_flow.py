@@ -22,6 +22,11 @@ def array_loop(x, n, w):
     return turns[1].stack()
 
 
+def mapped(x, w):
+    """A loop that reads and writes a list: the op that stacks the list has the name of a scope."""
+    return tf.map_fn(lambda row: row * 2.0, x * w)
+
+
 def called(x, n, w):
     call = tf.function(lambda v: v * w + tf.tanh(v), autograph=False)
     return tf.while_loop(lambda i, _: i < n, lambda i, v: (i + 1, call(v)), [0, x])[1]
@@ -69,6 +74,9 @@ MODELS = {
         p, lambda: tf.while_loop(lambda i, _: i < n, lambda i, v: (i + 1, v * w), [0, x])[1], lambda: -x),
     "while with an array": lambda x, n, p, w: array_loop(x, n, w),
     "while with a call": lambda x, n, p, w: called(x, n, w),
+    "map in cond": lambda x, n, p, w: tf.cond(p, lambda: mapped(x, w), lambda: x),
+    "map in case": lambda x, n, p, w: tf.switch_case(n, [lambda: mapped(x, w), lambda: mapped(-x, w), lambda: x]),
+    "map in a call in cond": lambda x, n, p, w: tf.cond(p, lambda: tf.function(mapped)(x, w), lambda: x),
     "function with effects": lambda x, n, p, w: counted(x, n, p, w),
     "branch of effects alone": lambda x, n, p, w: branch_of_effects(x, p, w),
 }  # fmt: skip
@@ -140,6 +148,25 @@ def test_what_is_asked_need_not_be_a_bool(value):
     ed = gs.open(graph)
     ed.apply(ed.plan().inline("which"))
     assert ed.session().run("y:0") == want
+
+
+def test_an_op_inside_of_a_map_inside_of_a_branch_is_reached_by_each_way():
+    ed = gs.open(graph_of(MODELS["map in cond"]))
+    feed = {"x:0": [1.0, -2.0], "p:0": True}
+    inside = "cond/then_branch/map/while/body/mul:0"
+    ed.apply(ed.plan().insert("Neg", on=inside, name="minus"))
+    with ed.session() as session:
+        assert session.run("y:0", feed).tolist() == [-4.0, 12.0]
+    whole = gs.open(graph_of(MODELS["map in cond"]))
+    assert [whole.inlined().session().run("y:0", feed).tolist()] == [[4.0, -12.0]]
+
+
+def test_a_map_inside_of_a_loop_computes_the_same():  # TensorFlow has no gradient of such a loop in the form of TF1
+    build = lambda x, n, p, w: tf.while_loop(lambda i, _: i < n, lambda i, v: (i + 1, mapped(v, w)), [0, x])[1]  # noqa: E731
+    ed = gs.open(graph_of(build))
+    ed.apply(ed.plan().inline("while"))
+    assert not flows(ed)
+    assert ed.session().run("y:0", {"x:0": [1.0, -2.0], "n:0": 2}).tolist() == [16.0, -72.0]
 
 
 def test_names_tell_where_ops_were():
