@@ -95,6 +95,17 @@ def told(
         raise kind(asked, f"{wrong}: {words_of(error)}", instead) from error
 
 
+def unfed(error: BaseException) -> str:
+    """Returns the placeholder that has no value, if an error of TensorFlow names one; empty text for any other error.
+
+    Example:
+        >>> unfed(ValueError("You must feed a value for placeholder tensor 'x' with dtype float"))
+        'x:0'
+    """
+    found = re.search(r"You must feed a value for placeholder tensor '([^']+)'", words_of(error))
+    return f"{found[1]}:0" if found else ""
+
+
 def remedy(error: BaseException) -> tuple[str, str] | None:
     """Returns what is wrong and what to do, for an error that is known; None for any other.
 
@@ -108,11 +119,11 @@ def remedy(error: BaseException) -> tuple[str, str] | None:
             f"this TensorFlow has no kernel for the op type {kernel[1]!r}: {said}",
             f"Run it where there is one, or leave these ops out: ed.select(op={kernel[1]!r}) lists them",
         )
-    fed = re.search(r"You must feed a value for placeholder tensor '([^']+)'", said)
-    if fed:
+    tensor = unfed(error)
+    if tensor:
         return (
-            f"what is run needs a value for the placeholder {fed[1]!r}",
-            f"Run it in a session of your own that feeds {fed[1] + ':0'!r}, and give that session",
+            f"what is run needs a value for the placeholder {tensor.removesuffix(':0')!r}",
+            f"Run it in a session of your own that feeds {tensor!r}, and give that session",
         )
     before, gone, _ = said.partition("; No such file or directory")
     path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no search for the word: names may be as long as a file

@@ -32,12 +32,12 @@ from ..functions.library import BRANCHING, CALLS, definition, reachable, referre
 from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import has_op, op_definition
-from ..run.errors import told, words_of
+from ..run.errors import told, unfed, words_of
 from ..run.gate import distrusted, session_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
 from ..values.variables import fetch, setting
-from ..wire import decoded
+from ..wire import decoded, lacks_memory
 
 tf1 = tf.compat.v1
 
@@ -78,19 +78,20 @@ class Proof:
 def prove(
     base: Graph,
     calls: Calls,
-    file: AbstractContextManager[Run],
+    loaders: Mapping[str, AbstractContextManager[Run]],
     source: Source,
     feeds: Mapping[str, Any],
     asked: str,
     instead: str,
     kept: frozenset[str] | None = None,
 ) -> Proof:
-    """Opens a file, runs its calls and compares what comes out with the source.
+    """Loads a file as its users do, runs its calls and compares the results with the source.
 
     Args:
         base: snapshot of the graph that was saved.
         calls: what to run.
-        file: opens it, in plain TensorFlow.
+        loaders: what users load such a file with, in plain TensorFlow, by name. The first must load and run it. If
+            another cannot, a note tells why.
         source: runs the graph that was saved.
         feeds: tensor -> array; tensors that are not given get random numbers where dtype and shape allow it.
         asked: the request, for messages.
@@ -104,10 +105,13 @@ def prove(
     if untold:
         return Proof(notes=[f"not opened again: {untold}"])
     proof, made_up, sizes, equal = Proof("opened again by TensorFlow"), dict[str, None](), set[int](), 0
+    runs = dict[str, Run]()
     with ExitStack() as opened:
-        with _refusing(asked, "open", instead):
-            run = opened.enter_context(file)
         opened.callback(source.close)
+        for loader, file in loaders.items():
+            with _noted(proof, loader, bool(runs)), _refusing(asked, "open", instead):
+                runs[loader] = opened.enter_context(file)
+        first = next(iter(runs))
         for key, (ins, outs) in calls.items():
             part = looked(base, [*ins.values(), *feeds], list(outs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
@@ -122,13 +126,19 @@ def prove(
             except _Mute as mute:
                 proof.notes.append(f"not run: {name} {mute}")
                 continue
-            with _refusing(asked, "run", instead):
-                got = run(key, given)
-            for tensor in part.outputs:
-                far = _apart(want[tensor], got[tensor], part.random)
-                if far:
-                    how = "Report this; verify=False writes the file as it is"
-                    raise PlanError(asked, f"{tensor!r} of what was written {far}", how)
+            for loader in list(runs):
+                got = None
+                with _noted(proof, loader, loader != first), _refusing(asked, "run", instead):
+                    got = runs[loader](key, given)
+                if got is None:
+                    del runs[loader]
+                    continue
+                for tensor in part.outputs:
+                    far = _apart(want[tensor], got[tensor], part.random)
+                    if far:
+                        by = "" if loader == first else f", loaded by {loader},"
+                        how = "Report this; verify=False writes the file as it is"
+                        raise PlanError(asked, f"{tensor!r} of what was written{by} {far}", how)
             if part.random:
                 proof.notes.append(f"run, but not compared, for its random numbers: {name}")
             else:
@@ -140,6 +150,17 @@ def prove(
         on += f" (unknown sizes: {' or '.join(map(str, sorted(sizes)))})" if sizes else ""
         proof.said += f": {counted(equal, 'outputs')} as before{on}"
     return proof
+
+
+@contextmanager
+def _noted(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
+    """Notes that a loader fails, whatever it raises, if the file is right without it."""
+    try:
+        yield
+    except Exception as error:
+        if not optional or lacks_memory(error):
+            raise
+        proof.notes.append(f"{loader} cannot use it: {_why(error)}")
 
 
 def _refusing(asked: str, what: str, instead: str) -> AbstractContextManager[None]:
@@ -481,21 +502,42 @@ def meta_graph_file(
 
 
 @contextmanager
-def saved_model_file(
-    folder: str, base: Graph, calls: Calls, moved: Callable[[str], str], tags: Sequence[str]
-) -> Iterator[Run]:
-    """Opens a SavedModel as TF1 does; see `graph_def_file`."""
+def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str], asked: str) -> Iterator[Run]:
+    """Loads a SavedModel as TF1 and servers do: its signatures name the tensors that are fed and fetched.
+
+    Raises:
+        PlanError: a signature needs a placeholder that is not one of its inputs.
+    """
     with fresh(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
-        load = inspect.unwrap(tf1.saved_model.loader.load)  # what is under the decorator does not warn
-        load(session, list(tags), folder, clear_devices=True)
-        yield lambda key, feeds: _run(session, calls[key][1], feeds, moved)
+        load = inspect.unwrap(tf1.saved_model.loader.load)  # without the decorator, which warns
+        signatures = load(session, list(tags), folder, clear_devices=True).signature_def
+
+        def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
+            (ins, outs), takes, gives = calls[key], signatures[key].inputs, signatures[key].outputs
+            fed = {takes[name].name: feeds[tensor] for name, tensor in ins.items() if tensor in feeds}
+            fetched = {tensor: gives[name].name for name, tensor in outs.items()}
+            try:
+                return dict(zip(fetched, session.run(list(fetched.values()), fed), strict=True))
+            except tf.errors.InvalidArgumentError as error:
+                lacking = unfed(error)
+                if not lacking:
+                    raise
+                wrong = f"signature {key!r} needs {lacking!r}, which no input gives"
+                raise PlanError(asked, wrong, f"Type inputs={[*ins.values(), lacking]!r}") from error
+
+        yield run
 
 
 @contextmanager
-def served_file(folder: str, calls: Calls) -> Iterator[Run]:
-    """Opens a SavedModel as TF2 does: its signatures are called."""
-    with eager():
-        loaded = tf.saved_model.load(folder)
+def served_file(folder: str, calls: Calls, tags: Sequence[str] | None = None) -> Iterator[Run]:
+    """Loads a SavedModel as TF2 does: its signatures are called."""
+    logger, level = tf.get_logger(), tf.get_logger().level
+    logger.setLevel("ERROR")  # TensorFlow warns of each reference variable, again and again
+    try:
+        with eager():
+            loaded = tf.saved_model.load(folder, tags)
+    finally:
+        logger.setLevel(level)
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         ins, outs = calls[key]

@@ -268,18 +268,18 @@ class _Job:
         values = _live(self.values) if needed or not callable(self.values) else None
         return Source(self.base, values, self.asked)
 
-    def proof(self, file: Any, source: Source, kept: Iterable[str] | None = None) -> Proof:
-        """Opens what was written and runs it beside the source, unless that is not wanted.
+    def proof(self, loaders: Mapping[str, Any], source: Source, kept: Iterable[str] | None = None) -> Proof:
+        """Loads what was written and compares it with the source, unless that is not wanted.
 
         Args:
-            file: opens it.
+            loaders: as in `prove`.
             source: the source.
             kept: the variables whose values the file has; None: all that it needs.
         """
         request, held = self.request, None if kept is None else frozenset(kept)
         if not request.verify:
             return Proof("", ["not opened again: verify=False"])
-        return prove(self.base, self.calls, file, source, request.feeds, self.asked, _INSTEAD[request.kind], held)
+        return prove(self.base, self.calls, loaders, source, request.feeds, self.asked, _INSTEAD[request.kind], held)
 
     def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
@@ -421,7 +421,7 @@ def _graph_def(job: _Job) -> Saved:
         # A GraphDef has no values: where none are given, both sides get the initial ones.
         source = job.source(needed=False)
         file = graph_def_file(new, job.base, job.calls, made.name, first, made.assets, source if held else None)
-        proof = job.proof(file, source)
+        proof = job.proof({"tf.import_graph_def": file}, source)
         put_file(new, path)
     return replace(job.saved(path, len(graph_def.node), proof), variables=())
 
@@ -440,7 +440,8 @@ def _tflite(job: _Job) -> Saved:
         with beside(path, asked, len(done.model)) as folder:
             new = os.path.join(folder, os.path.basename(path))
             Path(new).write_bytes(done.model)
-            proof = job.proof(tflite_file(new, part, job.calls, made.name, ask, asked), job.source(needed=True))
+            file = tflite_file(new, part, job.calls, made.name, ask, asked)
+            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True))
             put_file(new, path)
     proof.said = proof.said.replace("opened again by TensorFlow", "run by TFLite's interpreter")
     return job.saved(path, len(part.graph_def.node), proof)
@@ -455,7 +456,7 @@ def _meta_graph(job: _Job) -> Saved:
         job.write_values(new)
         Path(new + ".meta").write_bytes(encoded(meta))
         file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, job.first(listed), job.made.assets)
-        proof = job.proof(file, job.source(needed=bool(job.held)), job.held)
+        proof = job.proof({"tf.train.Saver": file}, job.source(needed=bool(job.held)), job.held)
         if job.held:
             put_checkpoint(new, path, (new + ".meta", path + ".meta"))
         else:
@@ -470,8 +471,11 @@ def _saved_model(job: _Job) -> Saved:
         meta = write_saved_model(job.made, new, job.calls, request.tags, saver, request.init_ops[0], job.asked)
         job.write_values(os.path.join(new, "variables", "variables"))
         tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
-        file = saved_model_file(new, job.base, job.calls, job.made.name, tags)
-        proof = job.proof(file, job.source(needed=bool(job.held)), None if request.freeze else job.held)
+        loaders = {
+            "tf.compat.v1.saved_model.load": saved_model_file(new, job.base, job.calls, tags, job.asked),
+            "tf.saved_model.load": served_file(new, job.calls, tags),
+        }
+        proof = job.proof(loaders, job.source(needed=bool(job.held)), None if request.freeze else job.held)
         put_folder(new, path, job.asked)
     return job.saved(path, len(meta.graph_def.node), proof)
 
@@ -487,7 +491,8 @@ def _module(job: _Job) -> Saved:
     with beside(path, asked) as folder:
         new = os.path.join(folder, "model")
         notes = _write_module(module, new, served, job.base, asked)
-        proof = job.proof(served_file(new, job.calls), job.source(needed=bool(module.variables)))
+        loaders = {"tf.saved_model.load": served_file(new, job.calls)}
+        proof = job.proof(loaders, job.source(needed=bool(module.variables)))
         put_folder(new, path, asked)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
     return Saved(path, "saved_model_tf2", 0, names, 0, [*notes, *proof.notes], proof.said)

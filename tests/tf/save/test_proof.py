@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 import graphsurgeon as gs
 from graphsurgeon.errors import PlanError, SelectionError
@@ -56,6 +58,62 @@ def test_a_file_that_gives_other_numbers_is_refused_and_the_old_one_stays(path, 
     report = ed.save(tmp_path / path, **ENDS, **options, verify=False)
     assert report.notes[-1] == "not opened again: verify=False"
     assert report.proof == ""
+
+
+def test_a_saved_model_is_loaded_as_tf1_and_as_tf2_do(tmp_path, monkeypatch):
+    ed, real = trained(), saving.served_file
+
+    @contextmanager
+    def spoilt(*args):
+        with real(*args) as run:
+            yield lambda key, feeds: {name: value + 1e-2 for name, value in run(key, feeds).items()}
+
+    @contextmanager
+    def failing(*args):
+        raise ImportError("no such loader")
+        yield
+
+    monkeypatch.setattr(saving, "served_file", spoilt)
+    with refuses(
+        PlanError, "'net/y:0' of what was written, loaded by tf.saved_model.load, differs from the source by "
+    ):
+        ed.save(tmp_path / "m", **ENDS)
+    assert not (tmp_path / "m").exists()
+    monkeypatch.setattr(saving, "served_file", failing)
+    report = ed.save(tmp_path / "m", **ENDS)
+    assert "tf.saved_model.load cannot use it: no such loader" in report.notes
+    assert report.proof.startswith("opened again by TensorFlow: 1 output as before")
+
+
+def test_the_names_of_a_signature_are_what_is_proved(tmp_path, monkeypatch):
+    real = saving.write_saved_model
+
+    def swapped(made, folder, *args):
+        meta = real(made, folder, *args)
+        ends = meta.signature_def["serving_default"].outputs
+        ends["a"].name, ends["b"].name = ends["b"].name, ends["a"].name
+        (Path(folder) / "saved_model.pb").write_bytes(
+            saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta]).SerializeToString()
+        )
+        return meta
+
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        tf.add(x, 1.0, name="a"), tf.multiply(x, 3.0, name="b")
+    monkeypatch.setattr(saving, "write_saved_model", swapped)
+    with refuses(PlanError, "'a:0' of what was written differs from the source"):
+        gs.open(graph).save(tmp_path / "m", inputs={"x": "x:0"}, outputs={"a": "a:0", "b": "b:0"})
+
+
+@pytest.mark.parametrize("format", ["saved_model", "saved_model_tf2"])
+def test_a_signature_that_lacks_an_input_is_refused_and_works_as_the_message_suggests(format, tmp_path):
+    with tf.Graph().as_default() as graph:
+        x, rate = tf1.placeholder(tf.float32, [None], name="x"), tf1.placeholder(tf.float32, [], name="rate")
+        tf.multiply(x, rate, name="y")
+    ed = gs.open(graph)
+    with refuses(PlanError, "needs 'rate:0', which no input gives", "Type inputs=['x:0', 'rate:0']"):
+        ed.save(tmp_path / "m", format=format, inputs=["x:0"], outputs=["y:0"])
+    ed.save(tmp_path / "m", format=format, inputs=["x:0", "rate:0"], outputs=["y:0"])
 
 
 def test_a_file_that_tensorflow_does_not_run_is_refused(tmp_path, monkeypatch):
