@@ -175,9 +175,8 @@ def test_sessions_are_made_and_files_are_loaded_in_one_place():
     }
     assert made == {
         ("tf/run/gate.py", "tf1.Session"),
-        ("tf/edit/bodies.py", "tf.function"),  # of what somebody has written in Python
         ("tf/functions/traces.py", "tf.function"),  # of what somebody has written in Python
-        ("tf/functions/graph_function.py", "tf.function"),  # in `traced`, which asks the gate
+        ("tf/functions/tracing.py", "tf.function"),  # `traced` asks the gate before; a plan that collapses runs nothing
         ("tf/save/tflite.py", "tf1.wrap_function"),  # of what `check` and `save` have asked the gate for
         ("tf/save/proof.py", "tf.saved_model.load"),  # of what was just written, after `prove` has asked
     }
