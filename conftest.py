@@ -18,7 +18,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ["COLUMNS"] = "80"  # the width of help texts, whatever the terminal has
-os.environ.setdefault("NO_MOUSE", "1")  # what a person does by hand in a notebook, its cells do here
 os.environ.setdefault("GRAPHSURGEON_JOURNALS", "off")  # nothing is written into anybody's home
 
 

@@ -6,7 +6,7 @@
 - What one cell prints is stored in one piece, however the kernel happened to send it.
 - Times and execution metadata are not stored, so that a second run changes nothing. TensorFlow's version is: with
   another one, pictures are compared by what they show, not by their bytes.
-- An output that is an error, just `False`, or a step by hand that was not done, is not stored.
+- An output that is an error, or just `False`, is not stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ["NO_MOUSE"] = "1"  # what a person does by hand, a cell does here
 
 import nbformat
 from nbclient import NotebookClient
@@ -73,15 +72,13 @@ def tidy(notebook: Any) -> Any:
 
 
 def failed(notebook: Any) -> list[str]:
-    """Returns which outputs are an error, a line that is just `False`, or a step not done, each in words."""
+    """Returns which outputs are an error, or a line that is just `False`, each in words."""
     said = []
     for number, cell in enumerate((c for c in notebook.cells if c.cell_type == "code"), 1):
         for output in cell.outputs:
             text = output.get("text", "") or output.get("data", {}).get("text/plain", "")
             if output.output_type == "error":
                 said.append(f"code cell {number} ends in {output.ename}")
-            if text.startswith("Not yet. "):
-                said.append(f"code cell {number} says that a step by hand was not done")
             if "False" in map(str.strip, text.splitlines()):
                 said.append(f"code cell {number} prints False: an assert would say that something is wrong")
     return said
