@@ -90,8 +90,8 @@ def prove(
     Args:
         base: snapshot of the graph that was saved.
         calls: what to run.
-        loaders: what users load such a file with, in plain TensorFlow, by name. The first must load and run it. If
-            another cannot, a note tells why.
+        loaders: what users load such a file with, in plain TensorFlow, by name. The first must give the results of the
+            source. If another does not, a note tells why.
         source: runs the graph that was saved.
         feeds: tensor -> array; tensors that are not given get random numbers where dtype and shape allow it.
         asked: the request, for messages.
@@ -109,9 +109,8 @@ def prove(
     with ExitStack() as opened:
         opened.callback(source.close)
         for loader, file in loaders.items():
-            with _noted(proof, loader, bool(runs)), _refusing(asked, "open", instead):
+            with _noting(proof, loader, bool(runs)), _refusing(asked, "open", instead):
                 runs[loader] = opened.enter_context(file)
-        first = next(iter(runs))
         for key, (ins, outs) in calls.items():
             part = looked(base, [*ins.values(), *feeds], list(outs.values()))
             name = f"signature {key!r}" if key else few(part.outputs)
@@ -126,19 +125,9 @@ def prove(
             except _Mute as mute:
                 proof.notes.append(f"not run: {name} {mute}")
                 continue
-            for loader in list(runs):
-                got = None
-                with _noted(proof, loader, loader != first), _refusing(asked, "run", instead):
-                    got = runs[loader](key, given)
-                if got is None:
-                    del runs[loader]
-                    continue
-                for tensor in part.outputs:
-                    far = _apart(want[tensor], got[tensor], part.random)
-                    if far:
-                        by = "" if loader == first else f", loaded by {loader},"
-                        how = "Report this; verify=False writes the file as it is"
-                        raise PlanError(asked, f"{tensor!r} of what was written{by} {far}", how)
+            for number, (loader, run) in enumerate(list(runs.items())):
+                with _noting(proof, loader, number > 0), _refusing(asked, "run", instead):
+                    _compare(part, want, run(key, given), asked)
             if part.random:
                 proof.notes.append(f"run, but not compared, for its random numbers: {name}")
             else:
@@ -152,15 +141,24 @@ def prove(
     return proof
 
 
+def _compare(part: Part, want: Mapping[str, Any], got: Mapping[str, Any], asked: str) -> None:
+    """Refuses results that are not those of the source."""
+    for tensor in part.outputs:
+        far = _apart(want[tensor], got[tensor], part.random)
+        if far:
+            how = "Report this; verify=False writes the file as it is"
+            raise PlanError(asked, f"{tensor!r} of what was written {far}", how)
+
+
 @contextmanager
-def _noted(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
-    """Notes that a loader fails, whatever it raises, if the file is right without it."""
+def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
+    """Notes what is wrong with a file in one loader, whatever that raises, if the file is right in another."""
     try:
         yield
     except Exception as error:
         if not optional or lacks_memory(error):
             raise
-        proof.notes.append(f"{loader} cannot use it: {_why(error)}")
+        proof.notes.append(f"not for {loader}: {_why(error)}")
 
 
 def _refusing(asked: str, what: str, instead: str) -> AbstractContextManager[None]:

@@ -73,16 +73,14 @@ def test_a_saved_model_is_loaded_as_tf1_and_as_tf2_do(tmp_path, monkeypatch):
         raise ImportError("no such loader")
         yield
 
-    monkeypatch.setattr(saving, "served_file", spoilt)
-    with refuses(
-        PlanError, "'net/y:0' of what was written, loaded by tf.saved_model.load, differs from the source by "
+    for other, words in (
+        (spoilt, "'net/y:0' of what was written differs from the source by"),
+        (failing, "no such loader"),
     ):
-        ed.save(tmp_path / "m", **ENDS)
-    assert not (tmp_path / "m").exists()
-    monkeypatch.setattr(saving, "served_file", failing)
-    report = ed.save(tmp_path / "m", **ENDS)
-    assert "tf.saved_model.load cannot use it: no such loader" in report.notes
-    assert report.proof.startswith("opened again by TensorFlow: 1 output as before")
+        monkeypatch.setattr(saving, "served_file", other)
+        report = ed.save(tmp_path / "m", **ENDS, overwrite=True)
+        assert any(note.startswith(f"not for tf.saved_model.load: {words}") for note in report.notes), report.notes
+        assert report.proof.startswith("opened again by TensorFlow: 1 output as before")
 
 
 def test_the_names_of_a_signature_are_what_is_proved(tmp_path, monkeypatch):
