@@ -248,7 +248,7 @@ class Selection:
             SelectionError: `graph` is a snapshot of another graph.
 
         Example:
-            >>> from graphsurgeon.plan.plan import Plan
+            >>> from graphsurgeon import Plan
             >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["a"])])
             >>> select(g, name=["b", "c"]).on(Plan(g).remove("b").after())
             <Selection of 1 op in graph: 1 Neg; graph after a plan does not have 'b'>

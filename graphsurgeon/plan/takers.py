@@ -44,6 +44,7 @@ def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) 
         inputs: (op, which of its inputs).
 
     Example:
+        >>> from graphsurgeon.graph.graph import Graph
         >>> g = Graph.of([("a", "Placeholder", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
         >>> [taker.why for taker in takers(Workbench(g), (1, 0), [(1, 0), (2, 0)])]
         ["that makes a cycle: 'b:0' is computed from it", 'it reads that already']
