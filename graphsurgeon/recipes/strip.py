@@ -45,7 +45,7 @@ def for_inference(
     FakeQuant, which stays, reads the ranges that training has kept.
 
     Each part is a recipe of its own; what is not there is passed over. Shapes and dtypes of the outputs stay. The
-    warnings of the plan name what still works as in training: ops that draw random numbers and are no dropout, and
+    warnings of the plan name what still works as in training: ops that draw random numbers, except dropout, and
     batch normalization that is not folded, with the reason.
 
     Args:

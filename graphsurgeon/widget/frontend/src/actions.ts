@@ -178,7 +178,7 @@ export class Actions {
     void this.inspect(pane);
   }
 
-  /** Shows the selection in the inspector. With `again`, no person selected it: a box that is gone is no error. */
+  /** Shows the selection in the inspector. With `again`, it was not selected by a person, so a missing box is not an error. */
   async inspect(pane: Pane, again = false): Promise<void> {
     const names = [...this.selected[pane.name]],
       name = names[0];
