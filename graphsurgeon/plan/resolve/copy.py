@@ -158,6 +158,8 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             entry.constants.append(NewConstant(full, f"{sub.info.op}:0", None, value_info(sub.info), sub.info.op))
             external[tensor] = (full, 0)
     enters = entering(graph, chosen.mask, frozenset([*chosen.mapping, *chosen.baked, *selection.inputs]))
+    if step.unmapped == "placeholder":
+        enters += [t for t in selection.outputs if t in selection.inputs and t not in enters]  # they pass through
     for tensor in enters:
         if tensor in external:
             continue

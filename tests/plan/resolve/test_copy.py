@@ -158,6 +158,13 @@ def test_nothing_new_to_copy():
     assert plan.after().fingerprint == whole.fingerprint
 
 
+def test_an_output_that_is_fed_passes_through():
+    s = select(G, inputs=["x:0", "rate:0"], outputs=["net/mm:0", "rate:0"])
+    plan = clean(Plan(Graph.of([])).copy(s, to="t", unmapped="placeholder", control="drop"))
+    assert [(p.name, p.was) for p in plan.effect.placeholders] == [("t/x", "x:0"), ("t/rate", "rate:0")]
+    assert "t/rate" in plan.after().index
+
+
 def test_constants_in_place_of_tensors():
     s = select(G, name=["net/w", "net/w/read"])
     plan = clean(Plan(Graph.of([])).copy(s, to="t", constants={"net/w/start:0": [[1.0, 2, 3], [4, 5, 6]]}))
