@@ -145,7 +145,7 @@ def test_what_is_no_name_is_refused_and_leaves_no_step():
         with refuses(PlanError, f"{verb}({given}='a b'): {no_name}", how):
             getattr(screen, verb)(*args)
     screen.rename("in/", "there/")
-    with refuses(PlanError, f"edit_step(0): {no_name}", how):
+    with refuses(PlanError, f"edit_step(0, names='a b'): {no_name}", how):
         screen.edit_step(0, {"names": "a b"})
     assert traits(screen)["plan"]["ready"]
 
