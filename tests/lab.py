@@ -270,6 +270,22 @@ def _in_lab(page: Any, server: Server) -> bool:
     return bool(page.url.startswith(f"http://127.0.0.1:{server.port}/lab"))
 
 
+def set_theme(page: Any, theme: str) -> None:
+    """Changes the theme, and waits until it is shown and the splash is gone.
+
+    JupyterLab removes the one splash after each change: a second change at once makes it fail.
+
+    Args:
+        page: the Playwright page.
+        theme: "Light" or "Dark".
+    """
+    page.evaluate(
+        "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab ' + theme})", theme
+    )
+    page.wait_for_function("dark => document.body.dataset.jpThemeLight === String(!dark)", arg=theme == "Dark")
+    page.locator("#jupyterlab-splash").wait_for(state="detached")
+
+
 def write_notebook(path: Path, cells: list[str]) -> None:
     """Writes a notebook of code cells."""
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.browser.hands import BUILD, IMPORTS, apply, at_keys, box, said, shot
-from tests.lab import open_notebook
+from tests.lab import open_notebook, set_theme
 from tests.needs import need
 from tests.widget.page import AXE
 
@@ -21,12 +21,12 @@ RUN = """dark => axe.run(".gs", {
 pytestmark = pytest.mark.deep
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
     need("front end")
     notebook = open_notebook(page, lab, [IMPORTS + BUILD, "ed = gs.open(build())\ned"])
-    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-    dark = str(theme.endswith("Dark")).lower()
+    set_theme(page, theme)
+    dark = str(theme == "Dark").lower()
     page.wait_for_function(f"() => document.querySelector('.gs').classList.contains('gs-dark') === {dark}")
     page.evaluate(AXE.read_text())
 
@@ -84,5 +84,5 @@ def test_axe_inside_jupyterlab(page: Any, lab: Any, theme: str) -> None:
     said(page, "undone:")
     page.get_by_role("tab", name="History").click()
     clean("history")
-    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
+    set_theme(page, "Light")
     notebook.close()

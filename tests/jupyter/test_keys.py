@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.browser.hands import BUILD, IMPORTS, box
-from tests.lab import open_notebook
+from tests.lab import open_notebook, set_theme
 from tests.until import until
 
 pytestmark = pytest.mark.deep
@@ -70,12 +70,10 @@ def test_the_theme_is_followed_live(page, lab):
         )
 
     ground("rgb(255, 255, 255)")
-    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})")
+    set_theme(page, "Dark")
     page.wait_for_selector(".gs.gs-dark")
-    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
     ground("rgb(17, 17, 17)")
-    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
-    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
+    set_theme(page, "Light")
     opened.close()
 
 

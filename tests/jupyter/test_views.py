@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.browser.hands import BUILD, IMPORTS, box, painted, said, shot
-from tests.lab import open_notebook
+from tests.lab import open_notebook, set_theme
 from tests.until import until
 
 pytestmark = pytest.mark.deep
@@ -57,13 +57,8 @@ def test_every_theme_can_be_read(page: Any, kind: str, request: Any) -> None:
     seen = set()
     for theme, forced in (("Light", "none"), ("Dark", "none"), ("Light", "active"), ("Dark", "active")):
         page.emulate_media(forced_colors=forced, color_scheme=theme.lower())
-        page.evaluate(
-            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab ' + theme})",
-            theme,
-        )
-        page.wait_for_function("dark => document.body.dataset.jpThemeLight === String(!dark)", arg=theme == "Dark")
+        set_theme(page, theme)
         page.wait_for_function("dark => !!document.querySelector('.gs.gs-dark') === dark", arg=theme == "Dark")
-        page.locator("#jupyterlab-splash").wait_for(state="detached")
         ground, ink, *lines = page.evaluate(
             """() => { const style = (what, how) => getComputedStyle(document.querySelector(what))[how],
                 edge = document.querySelector('.gs-pane-source .gs-edge'),
@@ -84,7 +79,7 @@ def test_every_theme_can_be_read(page: Any, kind: str, request: Any) -> None:
         shot(page, f"theme-{kind}-{theme}-{forced}")
     assert len(seen) >= 3
     page.emulate_media(forced_colors="none")
-    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
+    set_theme(page, "Light")
     notebook.close()
 
 
