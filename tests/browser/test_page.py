@@ -11,7 +11,7 @@ from graphsurgeon.view.page_graph import pack
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.tree import Tree
 from tests.browser.hands import shot
-from tests.corpus import corpus_ids
+from tests.corpus import corpus_cases
 from tests.tf2 import tf1
 from tests.view.test_hostile import NAMES
 from tests.widget.page import AXE
@@ -88,9 +88,7 @@ def test_it_folds_and_unfolds(shows, dark):
     assert page.locator(".gs-box").count() == first
 
 
-@pytest.mark.parametrize(
-    "id", corpus_ids(lambda item: item["id"] in (SMALL, "kws_ds_cnn_s", "sci_inceptionv3", MIDDLE))
-)
+@pytest.mark.parametrize("id", corpus_cases(lambda item: item["id"] in UNFOLDED, quick=2))
 def test_it_unfolds_to_the_boxes_and_edges_of_the_kernel(shows, corpus, id):
     ed = gs.open(corpus.path(id))
     graph = ed.snapshot
@@ -347,7 +345,7 @@ def hostile():
     return Graph.read(nodes, title="</title><script>alert(1)</script>\u202e")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["light", "dark"])
 def test_hostile_names_are_text_and_nothing_runs(shows, page, dark):
     graph = hostile()
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
