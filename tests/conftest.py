@@ -116,10 +116,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("corpus")
     if _without_corpus():
         items[:] = [item for item in items if item.get_closest_marker("corpus") is None]
-    left_out = [item for item in items if not tiers.has(item)]
-    if left_out:
+    if left_out := [item for item in items if not tiers.has(item)]:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if tiers.has(item)]
+        items[:] = filter(tiers.has, items)
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
 
@@ -135,7 +134,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["peak"] = peak()
-    elif max([*_PEAKS, peak()]) > MEMORY and not tiers.deep():
+    elif largest_peak() > MEMORY and not tiers.deep():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -157,7 +156,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("slowest files")
         for file, time in slowest:
             terminalreporter.write_line(f"{time:7.1f} s  {file}")
-        largest = max([*_PEAKS, peak()])
+        largest = largest_peak()
         limit = f", more than the {MEMORY / 2**30:.0f} GiB that the quick tier may use" if largest > MEMORY else ""
         terminalreporter.write_line(f"largest worker: {largest / 2**30:.1f} GiB{limit}")
     if _without_corpus():
@@ -169,6 +168,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 _PEAKS: list[int] = []
 #: The largest resident size of a worker in the quick tier, in bytes.
 MEMORY = 3 << 30
+
+
+def largest_peak() -> int:
+    """Returns the largest resident size of this process and of the workers that have ended, in bytes."""
+    return max([*_PEAKS, peak()])
 
 
 def peak() -> int:
