@@ -131,8 +131,16 @@ def part_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, s
     return context_fault(graph, mask, ends) or array_fault(graph, mask, ends)
 
 
-def array_fault(graph: Graph, mask: Mask, cuts: frozenset[Tensor]) -> tuple[str, str] | None:
+def array_fault(
+    graph: Graph, mask: Mask, cuts: frozenset[Tensor], beside: Mask | None = None
+) -> tuple[str, str] | None:
     """Returns what is wrong with a part that reads a TensorArray without what is written to it before, as `part_fault`.
+
+    Args:
+        graph: the snapshot.
+        mask: the ops of the part.
+        cuts: tensors that are replaced, or fed.
+        beside: ops outside of the part that run with it; none by default.
 
     Example:
         >>> g = Graph.of([("a", "TensorArrayV3", []), ("w", "TensorArrayWriteV3", ["a", "a:1"]),
@@ -140,10 +148,11 @@ def array_fault(graph: Graph, mask: Mask, cuts: frozenset[Tensor]) -> tuple[str,
         >>> array_fault(g, g.mask([0, 2]), frozenset())[1]
         'Take the writes too: w'
     """
+    runs = mask if beside is None else mask | beside
     users = mask & graph.typed(filter(is_array_type, graph.kinds[0])) & (graph.data.degrees > 1)
     for user in np.flatnonzero(users).tolist():
-        met = met_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, mask, cuts, end))
-        lost = next((end for end in met if end in cuts or not mask[end[0]]), None)
+        met = met_from(graph.data.ends(user)[-1:], lambda end: _flow_before(graph, runs, cuts, end))
+        lost = next((end for end in met if end in cuts or not runs[end[0]]), None)
         if lost is not None:
             name = graph.name(lost)
             wrong = f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written"

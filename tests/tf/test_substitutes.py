@@ -172,7 +172,8 @@ def test_what_changes_a_variable_cannot_be_frozen(m):
 def test_freezing_needs_values(m):
     plan = gs.open(tf.Graph()).plan().copy(inference(m), to="t", unmapped="placeholder", variables="freeze")
     assert len(plan.check()) == 2
-    reads(plan.check()[0], "there is no value to freeze 'net/w' at", "Give values=session", "as 'initial'")
+    reads(plan.check()[0], "there is no value to freeze 'net/w' at", "Give values=session",
+          "or choose variables={'net/w': 'initial'}")  # fmt: skip
 
 
 def test_freezing_reads_values_before_anything_changes(m):

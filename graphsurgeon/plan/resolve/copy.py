@@ -189,8 +189,10 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             refused.append(name)
     external.update({t: chosen.mapping[t] for t in selection.outputs if t in chosen.mapping})  # it passes through
     entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
-    cuts = frozenset([*chosen.mapping, *chosen.baked, *(selection.inputs if step.unmapped != "include" else ())])
-    torn = array_fault(graph, chosen.mask, cuts)
+    keeps = step.unmapped == "keep" and same
+    fed = selection.inputs if step.unmapped != "include" and not keeps else ()
+    cuts = frozenset([*chosen.mapping, *chosen.baked, *fed])
+    torn = array_fault(graph, chosen.mask, cuts, ~chosen.mask if keeps else None)
     entry.faults.extend([Fault(asked(step), *torn)] if torn else [])
     return entry
 

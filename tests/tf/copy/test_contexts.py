@@ -179,7 +179,7 @@ def test_a_cut_between_writes_and_reads_of_an_array_is_refused():
     ed = gs.open(graph)
     write = next(op.name for op in graph.get_operations() if op.type.startswith("TensorArrayWrite"))
     plan = ed.plan().copy(ed.select(inputs=[f"{write}:0"], outputs=["y:0"]), to="c", unmapped="placeholder")
-    reads(plan.check()[0], "orders the writes and reads of a TensorArray", "Take the writes too, or cut after")
+    reads(plan.check()[0], "orders the writes and reads of a TensorArray", "Cut before the writes")
 
 
 def compiled_graph(where: str) -> Any:
