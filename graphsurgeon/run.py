@@ -320,9 +320,11 @@ def _copied(
 ) -> tuple[Subject, Graph, Graph]:
     """A copy that can be run, its snapshot, and that without what is ours: the seeds of random ops."""
     from .tf.open.snapshot import snapshot
+    from .tf.private.graphs import guarded_ops
     from .tf.run.seeds import give_seeds
 
     scratch = _scratch(editor, needed, wanted, stand_ins, how.session)
+    (guarded_ops(scratch.graph) or set()).clear()  # what is in a branch has a value if the condition takes it
     shown = scratch.snapshot
     if how.seed is not None and give_seeds(scratch.graph, shown, how.seed, how.called):
         return scratch, snapshot(scratch.graph, title=shown.title), shown

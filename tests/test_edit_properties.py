@@ -100,7 +100,8 @@ def edited(plan: Plan, made: Any, step: Any, at: int) -> Plan:
     if kind == "free":
         return plan.remove_control(op)
     if kind == "reroute control":
-        return plan.reroute_control(op, to=other)
+        awaited = [before for op in made.graph.get_operations() for before in op.control_inputs]
+        return plan.reroute_control(awaited[b % len(awaited)] if awaited else op, to=other)
     if kind == "replace":
         return plan.replace(lambda x: tf.negative(x), lambda x: x * -1.0 if x.dtype == tf.float32 else tf.negative(x),
                             external=("refuse", "keep")[c % 2])  # fmt: skip

@@ -12,7 +12,7 @@ from ..words import few
 from .boundary import Tensor, control_entering, fed_from, from_inputs
 from .contexts import EXITS, MERGES, context_fault
 from .downstream import shared_holders, writers_of
-from .frames import in_the_open
+from .frames import ROOT, Frames, in_the_open
 from .graph import Graph, Mask
 from .rewired import TURNING
 from .traversal import backward, end_of, forward, met_from
@@ -226,7 +226,7 @@ def refuse_part(
         key: the argument that names the inputs.
 
     Raises:
-        PlanError: it cuts through a loop, a branch or a TensorArray; an output is inside a loop or a branch; or it
+        PlanError: it cuts through a loop, a branch or a TensorArray; an output is inside a loop; or it
             would read what a write before it no longer sets. The message proposes what to take or feed instead.
     """
     given = list(inputs)
@@ -243,18 +243,20 @@ def refuse_part(
 
 
 def refuse_inner(graph: Graph, outputs: Iterable[Tensor], asked: str) -> None:
-    """Refuses outputs that are computed inside a loop or a branch of TF1: there is no one value of them.
+    """Refuses outputs that are computed inside a loop of TF1: there is no one value of them.
+
+    An output inside a branch of a cond has a value if the condition takes that branch; TensorFlow reports it otherwise.
 
     Raises:
-        PlanError: there is one; the message proposes a result of the loop or cond.
+        PlanError: there is one; the message proposes a result of the loop.
     """
-    wanted = list(outputs)
-    plain = in_the_open(graph)
-    inner = next((tensor for tensor in wanted if not plain[tensor[0]]), None)
+    frames = Frames(graph)
+    inner = next((tensor for tensor in outputs if frames.of(tensor[0]) != ROOT), None)
     if inner is not None:
+        plain = in_the_open(graph)
         behind = forward(graph, graph.mask([inner[0]]), control=False) & graph.typed((*MERGES, *EXITS)) & plain
         ends = [f"{graph.names[op]}:0" for op in np.flatnonzero(behind).tolist()]
-        wrong = f"{graph.name(inner)!r} is computed inside a loop or a branch of a cond"
+        wrong = f"{graph.name(inner)!r} is computed inside a loop"
         raise PlanError(asked, wrong, f"Name a result of it, such as {ends[0]!r}" if ends else "Name a tensor outside")
 
 

@@ -234,16 +234,29 @@ GIVES: dict[str, Callable[[Any, Any, str], Any]] = {
 
 
 @pytest.mark.parametrize("door", GIVES)
-@pytest.mark.parametrize("build", [loop, cond])
-def test_no_door_gives_a_tensor_of_a_loop_or_a_branch(build, door, tmp_path):
-    """Each proposes what the loop or cond gives, which it takes."""
-    ed = gs.open(session_of(build))
+def test_no_door_gives_a_tensor_of_a_loop(door, tmp_path):
+    """Each proposes what the loop gives, which it takes."""
+    ed = gs.open(session_of(loop))
     name = next(name for name in ed.snapshot.names if name.endswith("/inner"))
     with pytest.raises(gs.PlanError) as caught:
         GIVES[door](ed, tmp_path, name)
-    assert caught.value.wrong == f"'{name}:0' is computed inside a loop or a branch of a cond"
+    assert caught.value.wrong == f"'{name}:0' is computed inside a loop"
     result = re.search(r"such as '(.*)'", caught.value.instead)[1]
-    GIVES[door](gs.open(session_of(build)), tmp_path, result)
+    GIVES[door](gs.open(session_of(loop)), tmp_path, result)
+
+
+@pytest.mark.parametrize("door", GIVES)
+def test_every_door_gives_a_tensor_of_a_branch(door, tmp_path):
+    GIVES[door](gs.open(session_of(cond)), tmp_path, "loop/inner")
+
+
+def test_a_tensor_of_a_branch_has_a_value_if_the_condition_takes_that_branch():
+    ed = gs.open(session_of(cond))
+    function = ed.function(["x", "p"], "loop/inner")
+    np.testing.assert_array_equal(function(MID, True), -MID)
+    np.testing.assert_array_equal(ed.trace({"x": MID}, "loop/inner").results["loop/inner:0"], -MID)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="loop/inner:0 has no value"):
+        function(MID, False)
 
 
 ALWAYS = "would always take 'loop/inner:0'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -57,9 +58,19 @@ def _renamed(effect: Effect) -> Effect:
     return replace(effect, renamed=renamed, mode="materialise", after=after)
 
 
+def _numbers_before(effect: Effect) -> Callable[[str], int | None]:
+    """Returns a function from the name of an op after the plan to its number in the base; None for a new op."""
+    old = {new: name for name, new in effect.renamed.items()}
+
+    def before(name: str) -> int | None:
+        return effect.base.index.get(old.get(name, name)) if name in old or name not in effect.renamed else None
+
+    return before
+
+
 def _rewired(effect: Effect) -> Effect:
     """Compares what is rewired with the graph as it is: of several steps on one input only the outcome counts."""
-    base, old = effect.base, {new: name for name, new in effect.renamed.items()}
+    base, before = effect.base, _numbers_before(effect)
     last: dict[tuple[str, int], Connection] = {}
     for join in effect.connections:
         last.pop((join.to, join.input), None)
@@ -67,7 +78,7 @@ def _rewired(effect: Effect) -> Effect:
             last[join.to, join.input] = join
     kept = []
     for join in last.values():
-        op = base.index.get(old.get(join.to, join.to)) if join.to in old or join.to not in effect.renamed else None
+        op = before(join.to)
         if op is not None and join.was:
             join = replace(join, was=base.input_names(op)[join.input])
         if op is None or renaming(effect.renamed)(join.was) != join.tensor:
@@ -88,12 +99,13 @@ def _unread(effect: Effect) -> list[str]:
 
 def _stale(effect: Effect) -> list[str]:
     """Says which gradient ops were derived from what is computed otherwise now."""
-    base, old = effect.base, {new: name for name, new in effect.renamed.items()}
-    here = [(base.index.get(old.get(join.to, join.to), -1), join) for join in effect.connections]
+    base, before = effect.base, _numbers_before(effect)
+    here = [(before(join.to), join) for join in effect.connections]
     edges = [Rewired(op, base.data.ends(op)[join.input], effect.after.tensor(join.tensor))
-             for op, join in here if op >= 0]  # fmt: skip
-    changed = [base.index[old.get(name, name)] for name, change in effect.changes.items()
-               if old.get(name, name) in base.index and any(key[:1] != "_" for key in change.attributes)]  # fmt: skip
+             for op, join in here if op is not None]  # fmt: skip
+    configured = [before(name) for name, change in effect.changes.items()
+                  if any(key[:1] != "_" for key in change.attributes)]  # fmt: skip
+    changed = [op for op in configured if op is not None]
     if not edges and not changed:
         return []
     told, wrong = Gradients(base).stale(effect.after, edges, changed, effect.renamed)

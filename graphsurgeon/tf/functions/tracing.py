@@ -66,7 +66,25 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
     calls, needed = Calls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
     alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.acts(base.nodes[op])]
     run_along(graph, [_whatever_runs(base, op, made) for op in alone])
-    return [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
+    found = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
+    ends = [base.tensor(tensor)[0] for tensor in outputs]
+    return [_or_error(base, mask, *end, made) for end in zip(outputs, ends, found, strict=True)]
+
+
+def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, made: Callable[[int], Any]) -> Any:
+    """Returns a tensor; if it is in a branch of TF1 that does not run, the call fails instead of giving nothing."""
+    shape = tensor.shape
+    while mask[op] and (branch := branch_around(base, op)) and mask[branch[0]]:
+        pred = made(branch[0]).inputs[1]
+        other = tf.raw_ops.Switch(data=pred, pred=pred)[1 - branch[1]]
+        wrong = f"{name} has no value: {base.names[branch[0]]} takes the other branch"
+        failure = tf.raw_ops.Assert(condition=tf.logical_not(other) if branch[1] == 0 else other, data=[wrong])
+        with tf.control_dependencies([failure]):
+            nothing = tf.zeros([], tensor.dtype)
+        tensor = tf.raw_ops.Merge(inputs=[tensor, nothing]).output
+        op = branch[0]
+    tensor.set_shape(shape)
+    return tensor
 
 
 def _whatever_runs(base: Graph, op: int, made: Callable[[int], Any]) -> Any:
