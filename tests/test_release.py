@@ -25,7 +25,7 @@ WRONG = RELEASE["Wrong"]
 def built(tmp_path_factory) -> Path:
     """The files of a release, made by a dry run in a process of its own."""
     folder = tmp_path_factory.mktemp("dist")
-    (folder / "graphsurgeon-0.0.1-py3-none-any.whl").touch()
+    (folder / "tf_graphsurgeon-0.0.1-py3-none-any.whl").touch()
     command = [sys.executable, "tools/release.py", "--to", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -35,7 +35,7 @@ def built(tmp_path_factory) -> Path:
 
 def test_a_dry_run_makes_a_wheel_and_an_sdist(built):
     names = sorted(path.name for path in built.iterdir())
-    assert names == [f"graphsurgeon-{gs.__version__}-py3-none-any.whl", f"graphsurgeon-{gs.__version__}.tar.gz"]
+    assert names == [f"tf_graphsurgeon-{gs.__version__}-py3-none-any.whl", f"tf_graphsurgeon-{gs.__version__}.tar.gz"]
 
 
 def changed(wheel: Path, to: Path, without: str = "", more: str = "", text: dict[str, str] | None = None) -> Path:
@@ -56,7 +56,8 @@ def changed(wheel: Path, to: Path, without: str = "", more: str = "", text: dict
     [
         ({"without": r"static/widget\.js$"}, "lacks graphsurgeon/widget/static/widget.js"),
         ({"without": r"/words\.py$"}, "lacks graphsurgeon/words.py"),
-        ({"without": "LICENSE"}, r"lacks graphsurgeon-[\d.]+.dist-info/licenses/LICENSE"),
+        ({"without": "LICENSE"}, r"lacks tf_graphsurgeon-[\d.]+.dist-info/licenses/LICENSE"),
+        ({"without": "NOTICE"}, r"lacks tf_graphsurgeon-[\d.]+.dist-info/licenses/NOTICE"),
         ({"more": "tests/test_x.py"}, "holds what is not of the package: tests/test_x.py"),
         ({"more": "graphsurgeon/widget/frontend/src/a.ts"}, "holds what is not of the package: .*frontend/src/a.ts"),
         ({"more": "secrets.env"}, "holds what is not of the package: secrets.env"),
@@ -74,13 +75,13 @@ def test_a_wheel_that_is_not_right_is_refused(built, tmp_path, change, said):
 def test_an_sdist_that_makes_another_wheel_is_refused(built, tmp_path):
     (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
     other = changed(wheel, tmp_path, text={"graphsurgeon/words.py": "x = 1\n"})
-    with pytest.raises(WRONG, match=r"the wheel built from graphsurgeon-.*\.tar\.gz differs in graphsurgeon/words\.py"):
+    with pytest.raises(WRONG, match=r"the wheel built from tf_graphsurgeon-.*\.tar\.gz differs in graphsurgeon/words\.py"):
         RELEASE["same_from_sdist"](sdist, other)
 
 
 def test_what_pypi_would_refuse_is_refused(built, tmp_path):
     (wheel,) = built.glob("*.whl")
-    broken = changed(wheel, tmp_path, text={"METADATA": "Metadata-Version: 2.4\nName: graphsurgeon\n"})
+    broken = changed(wheel, tmp_path, text={"METADATA": "Metadata-Version: 2.4\nName: tf-graphsurgeon\n"})
     with pytest.raises(WRONG, match="-m twine --no-color failed:\n"):
         RELEASE["accepted"](broken)
 

@@ -94,7 +94,8 @@ def check_wheel(wheel: Path, root: Path) -> None:
     package = root / "graphsurgeon"
     ours = [p for p in package.rglob("*.py") if not FOREIGN.search(p.relative_to(root).as_posix())]
     ours += [p for p in (package / "widget" / "static").rglob("*") if p.is_file()]
-    wanted = {*MUST, f"{about}/METADATA", f"{about}/licenses/LICENSE", *(p.relative_to(root).as_posix() for p in ours)}
+    wanted = {*MUST, *(f"{about}/{name}" for name in ("METADATA", "licenses/LICENSE", "licenses/NOTICE"))}
+    wanted |= {p.relative_to(root).as_posix() for p in ours}
     if missing := sorted(wanted - names):
         raise Wrong(f"{wheel.name} lacks {', '.join(missing)}")
     foreign = [n for n in names if FOREIGN.search(n) or not n.startswith(("graphsurgeon/", f"{about}/"))]
