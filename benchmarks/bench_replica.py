@@ -24,13 +24,13 @@ UPDATE, FOLLOW = 1.0, 2.0
 
 
 def rows() -> Iterator[Row]:
-    """Yields an update between sessions, and a checkpoint that is picked up and swapped in."""
+    """Yields an update between sessions, and a checkpoint that is loaded and swapped in."""
     for kind in ("resource", "reference"):
         name = f"{COUNT * MEGABYTES} MB in {COUNT} {kind} variables, one changed"
         ours, theirs = _measured(kind == "resource", follow=False)
         yield Row(f"duplicate updated, {name}", ours, theirs, UPDATE, PEER)
         ours, theirs = _measured(kind == "resource", follow=True)
-        yield Row(f"checkpoint written, picked up and swapped in, {name}", ours, theirs, FOLLOW, PEER)
+        yield Row(f"checkpoint written, loaded and swapped in, {name}", ours, theirs, FOLLOW, PEER)
 
 
 def _measured(resource: bool, follow: bool) -> tuple[float, float]:

@@ -675,7 +675,7 @@ class Editor:
         self.journal = Journal(self._timeline.log, folder(asked=True) if place is None else place)
         self.changes.watch(self.journal.changed)
         if self._screen is not None:
-            self._told_of(self._screen)
+            self._journal_screen(self._screen)
 
     @property
     def history(self) -> History:
@@ -1221,10 +1221,10 @@ class Editor:
 
         kept = Kept((self, source), (self._timeline.log, log_of(source.snapshot)))
         screen = Screen(self, source, facts=facts, recipes=offered(), kept=kept)
-        self._told_of(screen)
+        self._journal_screen(screen)
         return screen
 
-    def _told_of(self, screen: Screen) -> None:
+    def _journal_screen(self, screen: Screen) -> None:
         """Lets the journal see what is done on a screen, and say there what it has."""
         journal = self.journal
         if journal is None:

@@ -108,7 +108,7 @@ def page_of(
     most = ITEMS
     while True:
         packed = pack(tree, keys, marks, most)
-        attributes, docs = _told(graph, packed)
+        attributes, docs = _details(graph, packed)
         data = {
             "title": graph.title, "packed": packed, "first": first, "open": packed.pop("open"), "theme": theme,
             "direction": direction, "attributes": attributes, "docs": docs,
@@ -120,7 +120,7 @@ def page_of(
     return document(data, svg=to_svg(first, title=graph.title), text=text)
 
 
-def _told(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
+def _details(graph: Graph, packed: dict[str, Any]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
     """Returns the attributes of the ops in a page by name, as far as there is room, and what their types do."""
     from .tf.open.facts import attribute_text, documentation
 

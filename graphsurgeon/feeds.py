@@ -138,15 +138,15 @@ def missing(editor: Subject, names: Iterable[str], asked: str, why: str = "") ->
         asked: the request, for messages.
         why: why they cannot be made up; empty where they can.
     """
-    graph, told, names = editor.snapshot, [], list(names)
+    graph, missing, names = editor.snapshot, [], list(names)
     for name in names:
         info = graph.info(*graph.tensor(name))
         dims = ", ".join("?" if d is None else str(d) for d in info.shape) if info and info.shape is not None else "..."
-        told.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
+        missing.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
     feeds = ", ".join([f"{name!r}: array" for name in names[:3]] + ["..."] * (len(names) > 3))
-    verb = "needs a feed" if len(told) == 1 else "need feeds"
+    verb = "needs a feed" if len(missing) == 1 else "need feeds"
     instead = f"Give feeds={{{feeds}}}" + (", or random=0 to make them up" if not why else "")
-    return PlanError(f"{asked}()", f"{few(told)} {verb}{why and ': '}{why}", instead)
+    return PlanError(f"{asked}()", f"{few(missing)} {verb}{why and ': '}{why}", instead)
 
 
 def made_up(editor: Subject, names: Iterable[str], random: Any, asked: str) -> dict[str, Any]:

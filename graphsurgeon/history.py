@@ -257,9 +257,9 @@ class History(list[Event]):
             return f"<pre>{escape(self.text())}</pre>"
         head, *rows = ([escape(cell) for cell in row] for row in self._cells(True))
         more = f'<tr><td></td><td colspan="{len(head) - 1}">'
-        told = [f"{more}{escape(event.values)}</td></tr>" if event.values else "" for event in self]
+        notes = [f"{more}{escape(event.values)}</td></tr>" if event.values else "" for event in self]
         cells = ("<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in rows)
-        body = "".join(row + below for row, below in zip(cells, told, strict=True))
+        body = "".join(row + below for row, below in zip(cells, notes, strict=True))
         return f"<table><thead><tr><th>{'</th><th>'.join(head)}</th></tr></thead><tbody>{body}</tbody></table>"
 
 

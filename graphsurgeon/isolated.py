@@ -93,6 +93,6 @@ def _run(folder: Path, watch: Watch | None) -> int:
                 process.kill()
 
 
-def _refusal(told: Mapping[str, str]) -> SurgeryError:
-    kind = _REFUSED.get(told["kind"], PlanError)
-    return kind(told["asked"], told["wrong"], told["instead"])
+def _refusal(fault: Mapping[str, str]) -> SurgeryError:
+    kind = _REFUSED.get(fault["kind"], PlanError)
+    return kind(fault["asked"], fault["wrong"], fault["instead"])

@@ -28,8 +28,8 @@ def main() -> None:
     try:
         run(folder, request, stopped)
     except SurgeryError as error:
-        told = {"kind": type(error).__name__, "asked": error.asked, "wrong": error.wrong, "instead": error.instead}
-        (folder / FAULT).write_text(json.dumps(told), encoding="utf-8")
+        fault = {"kind": type(error).__name__, "asked": error.asked, "wrong": error.wrong, "instead": error.instead}
+        (folder / FAULT).write_text(json.dumps(fault), encoding="utf-8")
 
 
 def run(folder: Path, request: Any, stopped: threading.Event) -> None:

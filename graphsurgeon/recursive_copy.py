@@ -400,7 +400,7 @@ def _copy(request: _Request, values: Any, after: Any = None) -> Any:
     reuse.update({} if waits else _brought(request, source, destination))
     # 3. Copy the rest, with current values as initial ones where a session is given.
     constants, apart = _current(source, block, set(reuse), values)
-    fresh = _picked(source.snapshot, [name for name in block if name not in reuse])
+    fresh = _selection_of(source.snapshot, [name for name in block if name not in reuse])
     if fresh:
         plan = destination.plan().copy(
             fresh, to=scope, reuse=reuse, control="keep" if waits else "include",
@@ -436,7 +436,7 @@ def _carried_out(request: _Request, destination: Any, plan: Any, fresh: Selectio
     return names
 
 
-def _picked(graph: Graph, names: Iterable[str]) -> Selection:
+def _selection_of(graph: Graph, names: Iterable[str]) -> Selection:
     return listed(graph, (graph.index[name] for name in names))
 
 
@@ -452,7 +452,7 @@ def _needed(source: Any, wanted: str) -> Selection:
         names = {o.name for o in originals if o is not None and o.graph is source.graph and o.name not in block}
         if not names:
             break
-        seen, block = block.mask, block | _picked(source.snapshot, sorted(names)).ancestors()
+        seen, block = block.mask, block | _selection_of(source.snapshot, sorted(names)).ancestors()
         fresh = (block.mask & ~seen).nonzero()[0].tolist()
     return block
 

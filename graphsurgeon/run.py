@@ -256,18 +256,18 @@ def _run(
     names = {name: scratch.outputs.get(name, name) for name in wanted}
     feeds = {name: value for name, value in fed.items() if op_name(stand_ins.get(name, name)) in base.index}
     fed = {stand_ins.get(name, name): value for name, value in feeds.items()}
-    same, untold = _unprobed(base)
+    same, unrecorded = _unprobed(base)
     if how.ops is not None:
-        _leave_out(how.ops, within, base, same, untold)
+        _leave_out(how.ops, within, base, same, unrecorded)
     for op in (whole - needed).numbers:
         why = f"the run stopped before it: {lacking}"
-        untold |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
+        unrecorded |= {f"{within.names[op]}:{port}": why for port in range(len(within.outputs(op) or ()))}
     runs = backward(base, base.mask(base.index[name.partition(":")[0]] for name in names.values()))
     tensors = [
         (op, port)
         for op in np.flatnonzero(runs).tolist()
         for port in range(len(base.outputs(op) or ()))
-        if base.name((op, port)) not in same and base.name((op, port)) not in untold
+        if base.name((op, port)) not in same and base.name((op, port)) not in unrecorded
     ]
     known = [tensor for tensor in tensors if base.types[tensor[0]] == "Const" and base.name(tensor) not in fed]
     tensors = sorted(set(tensors).difference(known))
@@ -293,13 +293,15 @@ def _run(
     lives.pop().close()
     results = {name: ran.results[now] for name, now in names.items() if now in ran.results}
     stopped, notes = lacking or ran.stopped, (*constants(base, known), *ran.notes)
-    untold |= ran.untold
+    unrecorded |= ran.unrecorded
     same |= {name: stand_ins[name] for name in feeds if stand_ins.get(name, name) != name}
     shown = replace(shown, title=editor.snapshot.title)
-    return Trace(shown, notes, ran.costs, results, feeds, same, stopped, untold, _added(within, base))
+    return Trace(shown, notes, ran.costs, results, feeds, same, stopped, unrecorded, _added(within, base))
 
 
-def _leave_out(chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], untold: dict[str, str]) -> None:
+def _leave_out(
+    chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
+) -> None:
     """Leaves what was not chosen out of a run: of calls, what is inside of them goes with them."""
     noted = {
         name
@@ -308,7 +310,7 @@ def _leave_out(chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str,
     }
     for op, name in enumerate(ran.names):
         for port in range(len(ran.outputs(op) or ()) if name not in noted else 0):
-            untold.setdefault(f"{name}:{port}", "it is not among the ops that were to be noted")
+            unrecorded.setdefault(f"{name}:{port}", "it is not among the ops that were to be noted")
             same.pop(f"{name}:{port}", None)
     for name, source in list(same.items()):
         if source.partition(":")[0] not in noted:
@@ -445,21 +447,21 @@ def _settled(graph: Graph, op: int) -> bool:
 
 def _unprobed(graph: Graph) -> tuple[dict[str, str], dict[str, str]]:
     """Tensors that are handed on as they are, with where from; and those of which no numbers can be taken, and why."""
-    same, untold = {}, {}
+    same, unrecorded = {}, {}
     waits = graph.control.degrees
     for op in range(graph.size):
         infos = graph.outputs(op) or ()
         for port, info in enumerate(infos):
             name = f"{graph.names[op]}:{port}"
             if info.dtype in _HANDLES:
-                untold[name] = _HANDLES[info.dtype]
+                unrecorded[name] = _HANDLES[info.dtype]
             elif info.dtype.endswith("_ref"):
-                untold[name] = "it is a variable itself: what reads it has the numbers"
+                unrecorded[name] = "it is a variable itself: what reads it has the numbers"
             elif port >= _BATCH_MOMENTS and _settled(graph, op):
-                untold[name] = "TensorFlow does not set it with is_training=False: it is whatever the memory held"
+                unrecorded[name] = "TensorFlow does not set it with is_training=False: it is whatever the memory held"
         if graph.types[op] in _HAND_ON and not waits[op] and infos:
             source = graph.data.ends(op)[0]
             given = graph.info(*source)
             if given is not None and not given.dtype.endswith("_ref") and given.dtype not in _HANDLES:
                 same[f"{graph.names[op]}:0"] = graph.name(source)
-    return same, untold
+    return same, unrecorded

@@ -81,7 +81,7 @@ class _Script:
         word = self._at(log, moment())
         added = _by_hand(log, log.at(moment()), snapshot)
         if added:
-            self._lines.append(_told(added, "after that"))
+            self._lines.append(_comment(added, "after that"))
         arguments = self._sources.parameters
         about = [f"# {name}: {what}" for name, what in arguments.items()]
         body = [*about, *self._lines, f"return {word}"]
@@ -138,7 +138,7 @@ class _Script:
             effect, self._event, self._log = event.applied.effect, event, log
             added = _by_hand(log, done, effect.base) if done or not (log.live and log.size) else []
             if added:
-                self._lines.append(_told(added, f"before step {event.number}"))
+                self._lines.append(_comment(added, f"before step {event.number}"))
             if any(isinstance(step, RebuildStep) for step in effect.steps):
                 self._lines += [f"# step {event.number}", f"{word}.rebuild()"]
                 continue
@@ -305,7 +305,7 @@ def _by_hand(log: Log, done: list[Event], now: Graph) -> list[str]:
     return [name for name in now.names if name not in known]
 
 
-def _told(added: list[str], when: str) -> str:
+def _comment(added: list[str], when: str) -> str:
     count = f"{counted(len(added), 'ops')} {'was' if len(added) == 1 else 'were'}"
     return f"# {when}, {count} added by hand, {added[0]!r} first: add them here"
 

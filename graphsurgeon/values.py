@@ -320,10 +320,10 @@ class Values:
         if own is None and self._source is not None and graph is not opened and self._stored() is None:
             # Only a session of the graph as it was opened can tell what its values were.
             there = [event for event in events if event.applied.graph is opened]
-            first, told = self._brought(opened, None, config, there)
+            first, transferred = self._brought(opened, None, config, there)
             with closing(first):
                 new, report = self._brought(graph, first, config, events)
-            report.warnings += told.warnings
+            report.warnings += transferred.warnings
             return new, report
         initialise = initialise or own is None or own in self._made
         asked = "session()" if own is None or own.graph is graph else "session(old)"

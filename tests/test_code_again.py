@@ -226,10 +226,10 @@ class Module(tf.Module):
 
 def parameters(code: str, name: str) -> str:
     """Sets what a code says is to be given, as the case gives it."""
-    told = re.findall(r"^ *# (\w+): ", code, re.M)
-    editor = {"src", "ed"} & set(told)  # of one that has a history
+    reported = re.findall(r"^ *# (\w+): ", code, re.M)
+    editor = {"src", "ed"} & set(reported)  # of one that has a history
     held = OPENED[name].partition(" := ")[0].rpartition("(")[2].strip()
-    lines = [f"{word} = {held}" for word in told if word != held and held.isidentifier()]
+    lines = [f"{word} = {held}" for word in reported if word != held and held.isidentifier()]
     opened = "".join(f"{word} = " for word in editor) + OPENED[name]
     return "\n".join(["import graphsurgeon as gs", f"paths = {PATHS!r}", opened, *lines])
 

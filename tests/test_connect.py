@@ -200,9 +200,9 @@ def test_a_mapping_the_wrong_way_round_is_told_with_what_to_type():
         tf.negative(first.get_tensor_by_name("out:0"), name="end")
     with tf.Graph().as_default() as second:
         tf.add(tf1.placeholder(tf.float32, [None], name="x"), 1.0, name="out")
-    with pytest.warns(UserWarning, match="which is computed") as told:
+    with pytest.warns(UserWarning, match="which is computed") as reported:
         gs.connect({"a": first, "b": second}, {"b/x:0": "a/out:0"})
-    (text,) = [str(one.message) for one in told]
+    (text,) = [str(one.message) for one in reported]
     assert "connect(['a', 'b']): 'b/x:0', a placeholder, takes the place of 'a/out:0', which is computed" in text
     assert "If 'a/out:0' is to feed 'b/x:0', type {'a/out:0': 'b/x:0'}" in text
 

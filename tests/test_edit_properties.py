@@ -216,8 +216,8 @@ def test_most_random_edits_are_taken_so_that_an_engine_that_refuses_all_is_found
     def each_kind(recipe, numbers):
         made = built(recipe)
         plan = gs.open(made.graph).plan()
-        for kind, picked in zip(KINDS, numbers, strict=True):
-            faults = unjudged(edited(plan, made, (kind, *picked), 0)).check()
+        for kind, chosen_numbers in zip(KINDS, numbers, strict=True):
+            faults = unjudged(edited(plan, made, (kind, *chosen_numbers), 0)).check()
             (refused if faults else taken)[kind] += 1
 
     each_kind()

@@ -28,7 +28,7 @@ ACTION = st.tuples(KIND, NUMBER, NUMBER)
 
 
 def plan_of(ed: Any, kind: str, a: int, b: int, number: int) -> Any:
-    """Returns a plan of one step of a kind, over ops picked by number; None where there is nothing to pick."""
+    """Returns a plan of one step of a kind, over ops chosen by number; None where there is nothing to choose."""
     left = ed.orphans
     ops = [op for op in ed.graph.get_operations() if op.name not in left]
     tensors = [t for op in ops for t in op.outputs]

@@ -41,7 +41,7 @@ def test_it_gives_what_a_run_here_gives(about):
     for name, value in here.results.items():
         assert there.results[name].dtype == value.dtype
         np.testing.assert_equal(there.results[name], value)
-    assert (there.stopped, there.untold, there.same) == (here.stopped, here.untold, here.same)
+    assert (there.stopped, there.unrecorded, there.same) == (here.stopped, here.unrecorded, here.same)
     assert [*there.graph.names] == [*here.graph.names]
     assert there.feeds.keys() == here.feeds.keys()
 
@@ -68,8 +68,8 @@ def test_what_ends_the_process_is_an_error_here(monkeypatch):
 def test_what_is_refused_there_is_refused_here(monkeypatch):
     with tf.Graph().as_default() as graph:
         tf.square(tf1.placeholder(tf.float32, [2], name="x"), name="y")
-    told = {"kind": "SelectionError", "asked": "trace()", "wrong": "it is not there", "instead": "Take another"}
-    code = f"import json, sys; open(sys.argv[1] + '/fault.json', 'w').write(json.dumps({told!r}))"
+    reported = {"kind": "SelectionError", "asked": "trace()", "wrong": "it is not there", "instead": "Take another"}
+    code = f"import json, sys; open(sys.argv[1] + '/fault.json', 'w').write(json.dumps({reported!r}))"
     monkeypatch.setattr(isolated, "_BEGIN", code)
     with pytest.raises(gs.SelectionError, match="it is not there"):
         gs.open(graph).trace({"x": [1.0, 2.0]}, isolated=True)

@@ -52,7 +52,7 @@ def attempt(call: Any) -> Any:
 
 
 def boundary(ends: Any, ed: Any, tensors: list[Any]) -> Any:
-    """Returns the ops between tensors picked by number, and the outputs; all above where that does not connect."""
+    """Returns the ops between tensors chosen by number, and the outputs; all above where that does not connect."""
     start, end = ([tensors[n % len(tensors)] for n in numbers] for numbers in ends)
     end = list({t.name: t for t in end}.values())
     found, error = attempt(lambda: ed.select(inputs=start or None, outputs=end))
@@ -77,13 +77,13 @@ def edges(snapshot: Any) -> Any:
     }
 
 
-def same_state(told: Any, read: Any) -> None:
+def same_state(reported: Any, read: Any) -> None:
     """Asserts that variables, collections, contexts and initializers are those that a plan has predicted."""
-    assert told.variables == read.variables
-    assert list(told.variables) == list(read.variables)
-    assert told.collections == read.collections
-    assert set(told.contexts) == set(read.contexts)
-    assert told.init_ops == read.init_ops
+    assert reported.variables == read.variables
+    assert list(reported.variables) == list(read.variables)
+    assert reported.collections == read.collections
+    assert set(reported.contexts) == set(read.contexts)
+    assert reported.init_ops == read.init_ops
 
 
 def as_predicted(plan: Any, done: Any, graph: Any) -> None:
@@ -92,8 +92,8 @@ def as_predicted(plan: Any, done: Any, graph: Any) -> None:
     assert edges(now) == edges(after)
     same_state(after.state, now.state)
     for name in now.names:
-        told = after.outputs(after.index[name])  # of what is added to set a variable, nothing is told
-        assert told is None or list(now.outputs(now.index[name])) == list(told), name
+        reported = after.outputs(after.index[name])  # of what is added to set a variable, nothing is known
+        assert reported is None or list(now.outputs(now.index[name])) == list(reported), name
     assert set(done.made.missed) <= set().union(*map(in_part, plan.effect.copies))
     assert set(done.made.infos) == {v.name for v in plan.effect.variables}
     added = [name for name, _ in done.made.collections]

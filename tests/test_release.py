@@ -75,7 +75,9 @@ def test_a_wheel_that_is_not_right_is_refused(built, tmp_path, change, said):
 def test_an_sdist_that_makes_another_wheel_is_refused(built, tmp_path):
     (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
     other = changed(wheel, tmp_path, text={"graphsurgeon/words.py": "x = 1\n"})
-    with pytest.raises(WRONG, match=r"the wheel built from tf_graphsurgeon-.*\.tar\.gz differs in graphsurgeon/words\.py"):
+    with pytest.raises(
+        WRONG, match=r"the wheel built from tf_graphsurgeon-.*\.tar\.gz differs in graphsurgeon/words\.py"
+    ):
         RELEASE["same_from_sdist"](sdist, other)
 
 

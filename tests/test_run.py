@@ -161,9 +161,9 @@ def test_the_picture_is_coloured_by_what_a_trace_tells():
     ed = gs.open(towers())
     trace = ed.trace({"x:0": [1.0, 2.0]})
     ed.paint(trace, "not finite")
-    told = {box["name"]: box["paint"]["told"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
+    reported = {box["name"]: box["paint"]["text"] for box in ed.screen.traits()["scenes"]["source"]["boxes"]}
     assert ed.screen.traits()["scenes"]["source"]["legend"]["title"].startswith("not finite")
-    bad = [name for name, words in told.items() if words and not words.startswith("0 ")]
+    bad = [name for name, words in reported.items() if words and not words.startswith("0 ")]
     assert any(name.startswith("tower_5") for name in bad)
     assert not any(name.startswith(("tower_4", "tower_6")) for name in bad)
     ed.paint(trace)

@@ -124,7 +124,7 @@ def writers(module: str, *also: str) -> Iterator[Writers]:
 
 # -- in that process ------------------------------------------------------------------------------
 
-_told: list[int] = []
+_reported: list[int] = []
 _write = os.write
 
 
@@ -134,8 +134,8 @@ def say(text: str) -> None:
 
 
 def _tell(kind: str, text: str) -> None:
-    if _told:
-        _write(_told[0], f"{json.dumps([kind, text])}\n".encode())
+    if _reported:
+        _write(_reported[0], f"{json.dumps([kind, text])}\n".encode())
 
 
 def serve(modules: list[str]) -> None:
@@ -146,15 +146,15 @@ def serve(modules: list[str]) -> None:
     os.dup2(2, 1)  # what a child prints is no answer
     for text in sys.stdin:
         asked = json.loads(text)
-        heard, told = os.pipe()
+        heard, reported = os.pipe()
         here, there = socket.socketpair()
         child = os.fork()
         if not child:
-            _told.append(told)
+            _reported.append(reported)
             _asking.append(there)
             here.close()
             _work(getattr(imported, asked["function"]), asked)
-        os.close(told)
+        os.close(reported)
         there.close()
         with here:
             hit = asked["send"] > 0 and _watch_sends(here, child, asked["send"])
@@ -283,9 +283,9 @@ def _watch_sends(here: socket.socket, child: int, at: int) -> bool:
     if not files:
         return False
     (listener,) = files
-    told = select.poll()
-    told.register(listener, select.POLLIN)
-    while told.poll()[0][1] & select.POLLIN:
+    reported = select.poll()
+    reported.register(listener, select.POLLIN)
+    while reported.poll()[0][1] & select.POLLIN:
         asked = bytearray(80)
         try:
             fcntl.ioctl(listener, _RECEIVE, asked)

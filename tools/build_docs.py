@@ -106,8 +106,8 @@ def parameters(owner: str, name: str) -> str:
     import graphsurgeon
 
     function: Any = getattr(getattr(graphsurgeon, owner), name)
-    told = inspect.getdoc(function) or ""
-    block = re.search(r"^Args:\n((?:    .*\n|\n)+)", told + "\n", re.M)
+    doc = inspect.getdoc(function) or ""
+    block = re.search(r"^Args:\n((?:    .*\n|\n)+)", doc + "\n", re.M)
     words = {}
     for found in re.finditer(r"^    ([\w, *]+): (.*(?:\n        .*)*)", block[1] if block else "", re.M):
         for one in found[1].split(", "):

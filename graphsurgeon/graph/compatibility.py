@@ -98,8 +98,8 @@ class Blocker:
 
     def __str__(self) -> str:
         what = f"{self.op!r} ({self.type})" if self.op and self.type else repr(self.op) if self.op else self.type
-        told = f"{what}: {self.reason}" if what else self.reason
-        return f"{told}. {self.replacement}" if self.replacement else told
+        text = f"{what}: {self.reason}" if what else self.reason
+        return f"{text}. {self.replacement}" if self.replacement else text
 
 
 @dataclass(frozen=True)

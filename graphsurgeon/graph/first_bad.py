@@ -69,7 +69,7 @@ def first_bad(
     notes: Mapping[str, Sequence[Noted]],
     handed_on: Mapping[str, str] | None = None,
     fed: Iterable[str] = (),
-    untold: Container[str] = (),
+    skipped: Container[str] = (),
 ) -> FirstBad | None:
     """Returns where the first NaN or infinity of a run arises; None where all is finite.
 
@@ -78,7 +78,7 @@ def first_bad(
         notes: tensor -> what it held, by round.
         handed_on: tensor that is handed on as it is -> the one of `notes`.
         fed: the tensors that were fed.
-        untold: ops that the way back passes over.
+        skipped: ops that the way back passes over.
 
     Example:
         >>> import numpy as np
@@ -89,7 +89,7 @@ def first_bad(
         >>> first_bad(graph, notes).op
         'y'
     """
-    return _Search(graph, notes, handed_on or {}, frozenset(fed), untold).found()
+    return _Search(graph, notes, handed_on or {}, frozenset(fed), skipped).found()
 
 
 class _Search:
@@ -99,9 +99,9 @@ class _Search:
         notes: Mapping[str, Sequence[Noted]],
         handed_on: Mapping[str, str],
         fed: frozenset[str],
-        untold: Container[str],
+        skipped: Container[str],
     ) -> None:
-        self.graph, self.fed, self.untold = graph, fed, untold
+        self.graph, self.fed, self.skipped = graph, fed, skipped
         self.at: dict[tuple[int, int], dict[_Rounds, Noted]] = {}
         for name, held in notes.items():
             self.at[self.graph.tensor(name)] = {note.rounds: note for note in held}
@@ -131,7 +131,7 @@ class _Search:
             order = self._order
             computed = [one for one in causes if self.graph.types[one[0]] not in _GIVEN]
             cause = min(computed or causes, key=lambda one: (order[one[0]], one[1].rounds))
-        return self._told(*cause, then)
+        return self._result(*cause, then)
 
     def inputs(self, op: int, rounds: _Rounds) -> list[Noted]:
         """Returns what the inputs of an op held when it ran."""
@@ -164,9 +164,9 @@ class _Search:
                     todo.append((maker, one))
         return min(ends or [(op, note)], key=lambda one: (one[1].rounds[:1], order[one[0]], one[1].rounds))
 
-    def _told(self, op: int, note: Noted, then: Noted | None) -> FirstBad:
+    def _result(self, op: int, note: Noted, then: Noted | None) -> FirstBad:
         graph, kind = self.graph, self.graph.types[op]
-        back = [name for i in self._way(op) if (name := graph.names[i]) not in self.untold]
+        back = [name for i in self._way(op) if (name := graph.names[i]) not in self.skipped]
         source = ""
         if note.tensor in self.fed or kind in FEED_TYPES:
             source = "feed"

@@ -104,18 +104,18 @@ class Gradients:
         there = [new for i in np.flatnonzero(flows).tolist() if (new := now_at(i)) >= 0]
         through = ~after.typed(_STOPS)
         flows_now = forward(after, after.mask(there) & through, control=False, within=through) & through
-        told = [op for op in changed if self.known[op]]
+        affected = [op for op in changed if self.known[op]]
         for op, was, now in edges:
             source, port = _value(graph, was)
             if not to_loss[op] or (now_at(source), port) == _value(after, now):
                 continue
             if flows[was[0]] or flows_now[now[0]] or self._reads_still(op, was, after, now_at):
-                told.append(op)
-        if not told:
+                affected.append(op)
+        if not affected:
             return [], []
-        above = backward(graph, graph.mask(told), control=False, within=passing) & self.known
+        above = backward(graph, graph.mask(affected), control=False, within=passing) & self.known
         wrong = np.flatnonzero(self.of(np.flatnonzero(above).tolist())).tolist()
-        return sorted(set(told)), [i for i in wrong if now_at(i) >= 0]
+        return sorted(set(affected)), [i for i in wrong if now_at(i) >= 0]
 
     def _trained(self) -> Mask:
         """The variables that are set by what is computed from gradients."""

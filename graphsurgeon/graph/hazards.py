@@ -94,15 +94,15 @@ def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int
     # Each round doubles how far back an op has counted.
     weight = graph.typed(hazard.counted)[ops].astype(np.int64)
     wanted = np.ones(len(ops), np.int64) if mask is None else mask[ops].astype(np.int64)
-    length, told = np.where(ends, 0, weight), np.where(ends, 0, wanted)
+    length, shaped = np.where(ends, 0, weight), np.where(ends, 0, wanted)
     back = before
     for _ in range(len(ops).bit_length()):
         further = back[back]
         if (further == back).all():
             break
-        length, told, back = length + length[back], told + told[back], further
-    length, told = length + weight[back], told + wanted[back]
-    length[told == 0] = 0
+        length, shaped, back = length + length[back], shaped + shaped[back], further
+    length, shaped = length + weight[back], shaped + wanted[back]
+    length[shaped == 0] = 0
     last = int(length.argmax())
     if length[last] <= hazard.most:
         return None

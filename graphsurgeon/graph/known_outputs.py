@@ -29,7 +29,7 @@ class _Part(NamedTuple):
     numbers: Ints | None
 
 
-class Told:
+class KnownOutputs:
     """Tells the outputs of ops; it grows and shrinks without one call inside another for each step of a plan.
 
     Args:
@@ -38,10 +38,11 @@ class Told:
 
     Example:
         >>> one, two = TensorInfo("float32", (1,)), TensorInfo("int32", (2,))
-        >>> told = Told.of(Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])).longer((1, lambda i: [two]))
-        >>> told(0) == [one], told(1) == [two], told.cut(np.array([1], np.int32), 2)(0) == [two]
+        >>> graph = Graph.of([("a", "Const", [])], outputs_of=lambda i: [one])
+        >>> known = KnownOutputs.of(graph).longer((1, lambda i: [two]))
+        >>> known(0) == [one], known(1) == [two], known.cut(np.array([1], np.int32), 2)(0) == [two]
         (True, True, True)
-        >>> loose = told.without_shapes([1])
+        >>> loose = known.without_shapes([1])
         >>> loose(0) == [one], loose(1)[0], loose.cut(np.array([1], np.int32), 2)(0)[0].shape
         (True, TensorInfo(dtype='int32', shape=None), None)
     """
@@ -52,10 +53,10 @@ class Told:
         self._unshaped = unshaped
 
     @classmethod
-    def of(cls, graph: Graph) -> Told:
+    def of(cls, graph: Graph) -> KnownOutputs:
         """Returns what a graph says of its ops."""
-        told = graph.outputs_of
-        return told if isinstance(told, Told) else cls([_Part(0, told, None)])
+        known = graph.outputs_of
+        return known if isinstance(known, KnownOutputs) else cls([_Part(0, known, None)])
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         at = bisect_right(self._firsts, number) - 1
@@ -65,15 +66,15 @@ class Told:
         found = tell(number - first if numbers is None else int(numbers[number - first]))
         return [TensorInfo(t.dtype, None) for t in found] if found and number in self._unshaped else found
 
-    def longer(self, *more: tuple[int, Telling | None]) -> Told:
+    def longer(self, *more: tuple[int, Telling | None]) -> KnownOutputs:
         """Returns the same with more ops.
 
         Args:
             more: for each call the number of the first op that it tells of, and the call, which counts them from 0.
         """
-        return Told([*self._parts, *(_Part(first, tell, None) for first, tell in more)], self._unshaped)
+        return KnownOutputs([*self._parts, *(_Part(first, tell, None) for first, tell in more)], self._unshaped)
 
-    def cut(self, stay: NDArray[np.integer], size: int) -> Told:
+    def cut(self, stay: NDArray[np.integer], size: int) -> KnownOutputs:
         """Returns what is known of a graph that has only some of the ops.
 
         Args:
@@ -88,8 +89,8 @@ class Told:
             if len(mine):
                 parts.append(_Part(begin, tell, mine if numbers is None else numbers[mine]))
         unshaped = np.flatnonzero(np.isin(stay, list(self._unshaped))) if self._unshaped else stay[:0]
-        return Told(parts or [_Part(0, None, None)], frozenset(unshaped.tolist()))
+        return KnownOutputs(parts or [_Part(0, None, None)], frozenset(unshaped.tolist()))
 
-    def without_shapes(self, ops: Iterable[int]) -> Told:
+    def without_shapes(self, ops: Iterable[int]) -> KnownOutputs:
         """Returns the same, but that of the outputs of some ops only the dtypes are known."""
-        return Told(self._parts, self._unshaped.union(ops))
+        return KnownOutputs(self._parts, self._unshaped.union(ops))

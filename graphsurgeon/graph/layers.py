@@ -153,9 +153,9 @@ class Layers(Sequence[Layer]):
     @property
     def text(self) -> str:
         """How many there are, of which classes."""
-        kinds = Counter(layer.class_name or "class untold" for layer in self)
-        told = [kind + (f" {n:,}" if n > 1 else "") for kind, n in kinds.most_common()]
-        return f"{len(self):,} ({few(told, 6)})"
+        kinds = Counter(layer.class_name or "class unknown" for layer in self)
+        texts = [kind + (f" {n:,}" if n > 1 else "") for kind, n in kinds.most_common()]
+        return f"{len(self):,} ({few(texts, 6)})"
 
     def called(self, name: str) -> list[Layer]:
         """Returns the layers of this path, else those of this name.

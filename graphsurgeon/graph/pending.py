@@ -51,7 +51,7 @@ class Pending:
         judge: Callable[[], OpenError | None] = lambda: None,
     ) -> None:
         self.read, self.records, self.refusal, self.filled = read, records, refusal, False
-        self._fill, self._infer, self._told, self._lock = fill, infer, False, threading.RLock()
+        self._fill, self._infer, self._answered, self._lock = fill, infer, False, threading.RLock()
         self.leave = leave
         self._judge: Callable[[], OpenError | None] | None = judge
 
@@ -62,7 +62,7 @@ class Pending:
 
     @property
     def inferred(self) -> bool:
-        return self.filled or self.hopeless or self._told
+        return self.filled or self.hopeless or self._answered
 
     def judge(self) -> None:
         """Finds out whether it is hopeless, as far as that can be known before; callable from any thread."""
@@ -85,7 +85,7 @@ class Pending:
         if found is None:
             return
         with self._lock:
-            (self.read, refusal), self._told = found, True
+            (self.read, refusal), self._answered = found, True
             if refusal is not None and not self.filled:
                 self.spoil(refusal)
 

@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from .graph import Derived, Edges, Graph, Mask
-from .known_outputs import Told
+from .known_outputs import KnownOutputs
 from .traversal import backward, strong_components
 
 #: What closes a loop of TF1: what goes round, and where it comes in again.
@@ -103,7 +103,7 @@ def cut_out(graph: Graph, gone: Sequence[int]) -> Graph:
         control=_kept(graph.control, keep, place),
         index=dict(zip(names, range(len(names)), strict=True)),
         owner=Derived(graph.origin),
-        outputs_of=Told.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
+        outputs_of=KnownOutputs.of(graph).cut(stay, graph.size) if graph.outputs_of else None,
     )
 
 

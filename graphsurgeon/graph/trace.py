@@ -52,7 +52,7 @@ class Trace:
         feeds: tensor that was fed -> the array.
         same: tensor -> the one it hands on as it is, whose numbers are its own.
         stopped: why the run did not come to its end; empty where it did.
-        untold: tensor -> why it has no numbers though its op may have run.
+        unrecorded: tensor -> why it has no numbers though its op may have run.
         added: ops that stand for how a cond or loop of TF2 turns, which the graph that was traced does not name.
 
     Example:
@@ -74,7 +74,7 @@ class Trace:
     feeds: Mapping[str, Any] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
     stopped: str = ""
-    untold: Mapping[str, str] = field(default_factory=dict)
+    unrecorded: Mapping[str, str] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
 
     # -- one tensor, one op ---------------------------------------------------------------------
@@ -98,7 +98,7 @@ class Trace:
         """
         name = tensor_name(getattr(tensor, "name", tensor))
         asked = f"trace[{name!r}]"
-        if name not in self.untold and name not in self.same:
+        if name not in self.unrecorded and name not in self.same:
             self.graph.tensor(name, asked)
         source = self._source(name)
         if source in self.by_tensor:
@@ -154,8 +154,8 @@ class Trace:
         Args:
             tensor: the name of the tensor.
         """
-        if tensor in self.untold:
-            return self.untold[tensor]
+        if tensor in self.unrecorded:
+            return self.unrecorded[tensor]
         if self.stopped:
             return f"the run stopped before it: {self.stopped}"
         return "its op did not run in this run, as in a branch that was not taken"
@@ -340,7 +340,8 @@ class Trace:
         about = {
             "title": graph.title, "names": list(graph.names), "types": list(graph.types), "inputs": graph.written(),
             "tensors": [note.tensor for note in self.notes], "dtypes": [note.dtype for note in self.notes],
-            "rounds": [note.rounds for note in self.notes], "stopped": self.stopped, "untold": dict(self.untold),
+            "rounds": [note.rounds for note in self.notes], "stopped": self.stopped,
+            "unrecorded": dict(self.unrecorded),
             "same": dict(self.same),
             "added": sorted(self.added),
             "costs": [[c.op, c.seconds, c.bytes, c.runs, c.device] for c in self.costs.values()],
@@ -381,7 +382,7 @@ class Trace:
             raise OpenError(asked, "there is no such file", "Give the path that trace.save(path) was given") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise OpenError(asked, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
-        held = (about["same"], about["stopped"], about["untold"], frozenset(about["added"]))
+        held = (about["same"], about["stopped"], about["unrecorded"], frozenset(about["added"]))
         return cls(graph, notes, costs, results, fed, *held)
 
 

@@ -107,9 +107,11 @@ def check_fit(asked: str, ts0: list[Any], ts1: list[Any]) -> None:
     if len(ts0) != len(ts1):
         raise WrongValue(asked, f"the lists have different sizes: {len(ts0)} != {len(ts1)}", "Give lists of one length")
     for t0, t1 in zip(ts0, ts1, strict=True):
-        misfit = rewiring.unlike(t0, t1)
-        if misfit:
-            raise WrongValue(asked, f"{misfit}; they are not compatible", "Choose tensors that fit, or convert first")
+        incompatibility = rewiring.unlike(t0, t1)
+        if incompatibility:
+            raise WrongValue(
+                asked, f"{incompatibility}; they are not compatible", "Choose tensors that fit, or convert first"
+            )
 
 
 def _ends(old: Any, new: Any, may: Callable[[Any], bool]) -> list[tuple[Any, int, Any]]:

@@ -157,12 +157,12 @@ class SubGraphView:
         """
         inputs, outputs = list(self.inputs), list(self.outputs)
         if new_input_indices is not None:
-            inputs = self._picked(new_input_indices, inputs, "remap_inputs", once=True)
+            inputs = self._remapped(new_input_indices, inputs, "remap_inputs", once=True)
         if new_output_indices is not None:
-            outputs = self._picked(new_output_indices, outputs, "remap_outputs", once=False)
+            outputs = self._remapped(new_output_indices, outputs, "remap_outputs", once=False)
         return self.with_ends(inputs, self._passthrough_ts, outputs)
 
-    def _picked(self, wanted: Any, listed: list[Any], verb: str, once: bool) -> list[Any]:
+    def _remapped(self, wanted: Any, listed: list[Any], verb: str, once: bool) -> list[Any]:
         wanted = list(wanted)
         asked = f"{verb}([{few([str(getattr(w, 'name', w)) for w in wanted], 6)}])"
         numbers = [w if isinstance(w, int) else self._place(w, listed, asked) for w in wanted]

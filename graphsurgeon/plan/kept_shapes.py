@@ -164,7 +164,7 @@ class Foreseen:
     """
 
     def __init__(self, effect: Effect) -> None:
-        self._effect, self._told = effect, effect.after.outputs_of
+        self._effect, self._original_outputs = effect, effect.after.outputs_of
         self.lock = effect.lock
         self._whole: Effect | None = None
 
@@ -173,15 +173,15 @@ class Foreseen:
         self._whole = effect
 
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
-        told = self._told(number) if self._told else None
-        if told is None or not self._original(number):
-            return told
+        outputs = self._original_outputs(number) if self._original_outputs else None
+        if outputs is None or not self._original(number):
+            return outputs
         loose = self._loose
         if number in self._changed:
             return None
         if loose[number]:
-            return [TensorInfo(t.dtype, None) for t in told]
-        return self._contradicted().get(number, told)
+            return [TensorInfo(t.dtype, None) for t in outputs]
+        return self._contradicted().get(number, outputs)
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
         """Returns the same with the shapes that TensorFlow infers anew, for pictures: steps are planned without."""

@@ -22,13 +22,13 @@ def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Ori
         before: tells where the ops of a source came from.
     """
     copies, made, covered = [], {}, set()
-    told: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
+    origins: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
     for copied in effect.copies:
         if copied.role == "graft":
             continue  # what a plan builds comes from no other graph
-        if id(copied.source) not in told:
-            told[id(copied.source)] = before(copied.source)
-        copies.append(_copy_record(copied, told[id(copied.source)]))
+        if id(copied.source) not in origins:
+            origins[id(copied.source)] = before(copied.source)
+        copies.append(_copy_record(copied, origins[id(copied.source)]))
         title = copied.source.title
         covered.update(copied.names)
         for new in copied.stand_ins:

@@ -93,7 +93,7 @@ class Sources:
         found = source_of(function, name)
         if found is None or not self._import(found[1]):
             self.taken.discard(name)
-            return self.parameter(function, wish, f"the function {_told(function)}")
+            return self.parameter(function, wish, f"the function {_description(function)}")
         self._known[id(function)] = function, name
         self.lines.append(found[0])
         return name
@@ -128,7 +128,7 @@ def _public(function: Callable[..., Any]) -> str:
     return ""
 
 
-def _told(function: Callable[..., Any]) -> str:
+def _description(function: Callable[..., Any]) -> str:
     name = getattr(function, "__qualname__", type(function).__name__)
     module = getattr(function, "__module__", None)
     return f"{name} of {module}" if module else str(name)

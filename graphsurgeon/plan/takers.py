@@ -11,7 +11,7 @@ from ..graph.boundary import Tensor
 from ..graph.rewired import TURNING
 from ..graph.traversal import backward
 from .mismatch import handle_clash
-from .resolve.connect import misfit
+from .resolve.connect import incompatibility
 from .resolve.rewire import frame_fault, reference_fault
 from .workbench import Workbench
 
@@ -25,14 +25,14 @@ class Taker:
         input: which of its inputs, from 0.
         reads: the tensor that it reads now.
         why: why it cannot read another; empty where it can.
-        misfit: only dtype or shape are against it: an adapter may help.
+        adaptable: only dtype or shape are against it: an adapter may help.
     """
 
     op: str
     input: int
     reads: str
     why: str = ""
-    misfit: bool = False
+    adaptable: bool = False
 
 
 def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) -> Iterator[Taker]:
@@ -59,7 +59,7 @@ def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) 
         elif above[op]:
             why = f"that makes a cycle: {name!r} is computed from it"
         else:
-            differ = misfit(bench, op, at, tensor)
+            differ = incompatibility(bench, op, at, tensor)
             why = differ or _clash(bench, op, at, tensor)
         yield Taker(graph.names[op], at, graph.name(reads), why, bool(differ))
 

@@ -156,8 +156,8 @@ class Tally:
         sources, ports = ([tensor[k] for tensor in node.inputs] for k in (0, 1))
         reads = Edges(np.array([0, len(sources)], np.int32), np.array(sources, np.int32), np.array(ports, np.int32))
         nothing = Edges(np.zeros(2, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
-        told = None if node.info is None else [node.info]
-        number = self.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: told)
+        outputs = None if node.info is None else [node.info]
+        number = self.bench.add([node.name], [node.op], [None], reads, nothing, lambda _: outputs)
         self.added.append(node)
         self._by[number], self._reads[number] = self.step, node.reads
 

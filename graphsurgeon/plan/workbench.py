@@ -15,7 +15,7 @@ from ..graph.boundary import Tensor
 from ..graph.contexts import ENTERS, EXITS, loops_of
 from ..graph.edges import Edges, stacked
 from ..graph.graph import Graph, TensorInfo, output_at
-from ..graph.known_outputs import Telling, Told
+from ..graph.known_outputs import KnownOutputs, Telling
 from ..graph.live import TFNodeDef
 from ..graph.rewired import reordered_many, rewired
 
@@ -310,7 +310,7 @@ class Workbench:
             about |= {"index": self.index.all(), "stamps": (), "first": weakref.ref(graph)}
             self._own = False
         if blocks:
-            about["outputs_of"] = Told.of(graph).longer(*((first, tell) for first, _, _, tell in blocks))
+            about["outputs_of"] = KnownOutputs.of(graph).longer(*((first, tell) for first, _, _, tell in blocks))
         after = replace(graph, **about)
         if self._rows:
             after = rewired(after, [(op, at, end) for op, row in self._rows.items() for at, end in enumerate(row)])

@@ -91,7 +91,7 @@ def set_input(
     for wish in wishes:
         plan = _cast(plan, wish)
     for fault in plan.check():
-        raise _misfit(found, wishes, fault)
+        raise _incompatibility(found, wishes, fault)
     if verify and isinstance(thing, Editor):
         ends = {f"{wish.op}:0": wish for wish in wishes}
         known = {tensor_name(name): np.asarray(array) for name, array in (feeds or {}).items()}
@@ -216,15 +216,15 @@ class _Trial:
             unsure = []
             for op in ready:
                 source, port = found.reads(op)[_data(found, op)]
-                told = graph.info(source, port)
+                info = graph.info(source, port)
                 now = inferred.get(index[graph.names[source]])
                 now_shape = None if now is None else now[port].shape
-                if told is None or told.shape is None or now_shape is None or None in now_shape:
+                if info is None or info.shape is None or now_shape is None or None in now_shape:
                     continue  # nothing there contradicts what is said
                 after = tuple(size for size in now_shape if size is not None)
-                if len(after) != len(told.shape):
+                if len(after) != len(info.shape):
                     continue
-                was = tuple(b if a is None else a for a, b in zip(told.shape, after, strict=True))
+                was = tuple(b if a is None else a for a, b in zip(info.shape, after, strict=True))
                 if op not in self._said and was != after and not self._decide(op, was, after):
                     unsure.append((op, was, after))
             if unsure:
@@ -239,7 +239,7 @@ class _Trial:
         plan = plan.detach([graph.names[op] for op in left], side="inputs")
         verdict = plan.effect.verdict
         for fault in verdict.faults:
-            raise _misfit(self._found, self._wishes, fault)
+            raise _incompatibility(self._found, self._wishes, fault)
         return verdict.inferred, plan.after().index
 
     def _decide(self, op: int, was: Shape, now: Shape) -> bool:
@@ -352,7 +352,7 @@ def _cast(plan: Plan, wish: _Wish) -> Plan:
     return plan.set_attr(wish.op, "dtype", wish.dtype)
 
 
-def _misfit(found: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
+def _incompatibility(found: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
     """What does not go with another size, and which ops may say the old one."""
     graph, sizes = found.graph, set[int]()
     for wish in wishes:

@@ -138,7 +138,7 @@ def _again(replica: Replica) -> str:
 def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables: Any) -> None:
     """Refuses a part that reads variables from outside: its duplicate would share them, or be fed them."""
     rules = dict(variables) if isinstance(variables, Mapping) else {"*": variables}
-    told = [rule for rule, policy in rules.items() if policy == "share" or rule != "*"]
+    explicit = [rule for rule, policy in rules.items() if policy == "share" or rule != "*"]
     graph = block.graph
     given = {tensor_name(key) for key in inputs or ()}
     for tensor in block.boundary.inputs:
@@ -148,7 +148,7 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
         above = [op, *(graph.data.row(op).tolist() if graph.types[op] in ("Identity", "ReadVariableOp") else ())]
         for number in above:
             name = graph.names[number]
-            if graph.types[number] in VARIABLE_TYPES and not any(fnmatchcase(name, rule) for rule in told):
+            if graph.types[number] in VARIABLE_TYPES and not any(fnmatchcase(name, rule) for rule in explicit):
                 raise PlanError(
                     "duplicate(...)",
                     f"the part reads variable {name!r}, which is not in it: nothing of its own would follow",

@@ -71,7 +71,7 @@ class Replica:
         self._closed = False
         self._fresh = True  # the next update takes over all, whatever tau is
         self._lacking = list(self._pairs)  # originals of the variables whose values nobody gave
-        self._told = grouped is not None  # of which was warned, or which somebody asked for
+        self._warned = grouped is not None  # of which was warned, or which somebody asked for
         self._state = _State()
         self._stop: threading.Event | None = None
         self._observed: list[Any] = []
@@ -160,9 +160,9 @@ class Replica:
 
     def _tell_lack(self) -> None:
         """Warns, once, of answers from values that nobody has given."""
-        if self._told or not self._lacking:
+        if self._warned or not self._lacking:
             return
-        self._told = True
+        self._warned = True
         (wrong,) = untrained_text(dict.fromkeys(self._lacking, "as nothing has given it values yet"))
         how = (
             "Give it what the original holds: replica.attach(session), replica.follow(folder) or "
@@ -338,7 +338,7 @@ class Replica:
             time.sleep(min(0.05, max(0.0, end - time.monotonic())))
 
     def _update_grouped(self, tau: float, start: float, timeout: float) -> Update:
-        from ..tf.values.variables import told_empty
+        from ..tf.values.variables import errors_if_empty
 
         if self.session is None:
             raise PlanError("update()", "the duplicate has no session yet", "Give it one: replica.attach(session)")
@@ -354,7 +354,7 @@ class Replica:
         with (
             self._alone(self._observed, [op], doors, timeout),
             self._state.half_way(),  # but all are read before one is set
-            told_empty([pair.old for pair in self._pairs.values()], "update()"),
+            errors_if_empty([pair.old for pair in self._pairs.values()], "update()"),
         ):
             self.session.run(op, feeds)
         self._count += 1
@@ -515,7 +515,7 @@ class Replica:
             )
         source = FolderSource(CheckpointFolder(os.fspath(folder)))
         source.folder.refuse_missing()
-        self._told = self._told or values is not None
+        self._warned = self._warned or values is not None
         with self._one:
             self._rest()
             with self._door.writing():

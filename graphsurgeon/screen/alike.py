@@ -50,7 +50,7 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
     boxes = hits_shown(graph, at.tolist(), stage.panes["source"].scene, spots)["boxes"]
     selected = _as_boxes(tree, ops, boxes)
     boxes = {name: count for name, count in boxes.items() if name not in selected}
-    state = select(stage, state, selected, "set").saying(_told(found, len(ops), near or ("" if small else None)))
+    state = select(stage, state, selected, "set").saying(_message(found, len(ops), near or ("" if small else None)))
     return state, {"count": len(found), "ops": len(ops), "boxes": boxes, "near": near}
 
 
@@ -102,7 +102,7 @@ def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
     return [*out, *(tree.graph.names[i] for i in np.flatnonzero(left).tolist())]
 
 
-def _told(found: Matches, ops: int, near: str | None) -> str:
+def _message(found: Matches, ops: int, near: str | None) -> str:
     lines = [f"{counted(len(found), 'places')} like this, {counted(ops, 'ops')}"]
     if near is not None:
         lines.append(f"next best: {near}" if near else "nothing else comes near")

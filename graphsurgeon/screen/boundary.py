@@ -97,7 +97,7 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
         stage.draw(state, "source")
     own = Marks.around(stage.selection(state))
     found = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
-    told = []
+    listed = []
     for marks in dict.fromkeys(found):
         region = stage.region(state.but(marks=marks))[0]
         if region is None:
@@ -106,8 +106,8 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
         ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
         lead = "of what is selected: " if marks == own else ""
         text = f"{lead}{len(marks.inputs)} in, {len(marks.outputs)} out, {counted(len(region), 'ops')}"
-        told.append({**shown, "text": f"{text}: {ends[0]} → {ends[1]}"})
-    return state, told
+        listed.append({**shown, "text": f"{text}: {ends[0]} → {ends[1]}"})
+    return state, listed
 
 
 def add_leak(stage: Stage, state: State, tensor: str) -> State:
@@ -158,8 +158,8 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
     inside = Selection(tree.graph, ops_of(tree, boxes, verb), Query("select"))
     given = Marks.around(inside).outputs
     if len(given) != 1:
-        told = f": {few(map(repr, given))}" if given else ""
-        wrong = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{told}"
+        listed = f": {few(map(repr, given))}" if given else ""
+        wrong = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{listed}"
         instead = "Unfold it (Enter) and mark an op, or mark the boundary of what is selected (Shift+B)"
         raise SelectionError(f"{verb}({box!r})", wrong, instead)
     return given[0]

@@ -201,7 +201,7 @@ def put_back(stage: Stage, state: State, made: str) -> State:
     plan, (inputs, outputs, included), notes = stage.kept.read(made)
     parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
     state = state.but(draft=plan, marks=Marks(inputs, outputs, included))
-    state = told(stage, state, " · ".join([f"put back: {' and '.join(parts)}", *notes]))
+    state = with_message(stage, state, " · ".join([f"put back: {' and '.join(parts)}", *notes]))
     return state.saying(state.status.text, "warn") if notes and state.status.level == "info" else state
 
 
@@ -249,10 +249,10 @@ def edited(stage: Stage, state: State, plan: Plan, text: str) -> State:
 
 def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:
     """Returns the state with another plan, and says what it will do."""
-    return told(stage, state.but(draft=plan), text)
+    return with_message(stage, state.but(draft=plan), text)
 
 
-def told(stage: Stage, state: State, text: str, warn: bool = True) -> State:
+def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> State:
     """Returns the state with what its plan will do in the status line, or what is wrong with it."""
     plan = stage.draft(state)
     faults = plan.check()

@@ -26,7 +26,7 @@ from .numbers import numbers
 _MOST = 60
 """So many names of a list are shown; the list's total says how many there are."""
 _KINDS = 8
-_TOLD = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
+_SHOWN_ELSEWHERE = frozenset({"_output_shapes", "_class", "_saved_gradient", READ_BY_GRADIENT})
 """Attributes that other rows say."""
 _IDLE = ("Const", "NoOp", "Identity")
 _FLOPS_OF = 2000
@@ -230,7 +230,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     rows += _gradient(graph, node)
     value = facts.constant_value(node)
     for key in sorted(getattr(node, "attr", {})):
-        if key not in _TOLD and (key != "value" or value is None):
+        if key not in _SHOWN_ELSEWHERE and (key != "value" or value is None):
             rows.append([key, facts.attribute_text(node.attr[key])])
     about = numbers(value) if value is not None else {"rows": [], "histogram": None}
     rows += about["rows"]
@@ -309,8 +309,8 @@ def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> tup
     if len(within) > _FLOPS_OF:
         return 0, False
     own = [deep.number[within][deep.part[within] == k].tolist() for k in range(len(deep.parts))]
-    told = [_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some]
-    return sum(count for count, _ in told), any(one for _, one in told)
+    counts = [_flops_of(facts, part.graph, some) for part, some in zip(deep.parts, own, strict=True) if some]
+    return sum(count for count, _ in counts), any(one for _, one in counts)
 
 
 def _flops_of(facts: Facts, graph: Graph, ops: list[int]) -> tuple[int, bool]:

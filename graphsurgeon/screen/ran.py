@@ -78,7 +78,7 @@ class Ran:
         for what in _ALL:
             found = sorted(trace.numbers(what).items(), key=lambda one: -one[1])[:_TOP]
             tops[what] = [[op, self.cost_text(what, number)] for op, number in found if number]
-        told = None if bad is None else {
+        shown_bad = None if bad is None else {
             "op": bad.op,
             "text": f"{repr(bad.note)[len(bad.tensor) :].strip()}, by {bad.type}",
             "inputs": [repr(note) for note in bad.inputs],
@@ -88,7 +88,7 @@ class Ran:
             "line": self.line,
             "pane": self.pane,
             "stopped": trace.stopped,
-            "bad": told,
+            "bad": shown_bad,
             "apart": self.apart_shown,
             "tops": tops,
             "code": self.code,
@@ -183,9 +183,9 @@ class Ran:
 
     def tensor(self, name: str, whole: Any = None) -> list[dict[str, Any]]:
         """Returns the same for one tensor, of which all elements may be given; nothing where it has no numbers."""
-        return [self._told(self.trace[name], name, whole)] if name in self.trace else []
+        return [self._tensor(self.trace[name], name, whole)] if name in self.trace else []
 
-    def _told(self, note: Noted, name: str, whole: Any) -> dict[str, Any]:
+    def _tensor(self, note: Noted, name: str, whole: Any) -> dict[str, Any]:
         rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
         if note.rounds:
             rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} noted"])

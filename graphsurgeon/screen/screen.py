@@ -232,8 +232,8 @@ class Screen:
 
     def _refused(self, state: State) -> State:
         """A state that says of a graph which TensorFlow refuses what can be done with it."""
-        told = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
-        return state.saying(told[0], "warn") if told else state
+        refusals = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
+        return state.saying(refusals[0], "warn") if refusals else state
 
     def graph_changed(self) -> None:
         """Calls who waits for changes; an editor does after an apply, undo or redo."""

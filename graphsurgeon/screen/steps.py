@@ -12,7 +12,7 @@ from ..plan.step_names import later_steps, scope_change
 from ..plan.step_text import step_text
 from ..plan.steps import InsertStep, MutedStep, SetStep, Step, bare
 from ..words import counted
-from .drafts import told
+from .drafts import with_message
 from .stage import Stage
 from .state import State
 from .step_form import form_of, with_arguments
@@ -26,7 +26,7 @@ def drop_step(stage: Stage, state: State, step: int) -> State:
     """
     plan = stage.draft(state)
     gone = _step(plan, step, f"drop_step({step})")
-    return told(stage, state.but(draft=plan.with_step(step, None)), f"taken out: {step_text(gone)}", warn=False)
+    return with_message(stage, state.but(draft=plan.with_step(step, None)), f"taken out: {step_text(gone)}", warn=False)
 
 
 def move_step(stage: Stage, state: State, step: int, before: int) -> State:
@@ -45,7 +45,7 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
     faults = other.check()
     if faults and not plan.check():
         raise PlanError(asked, f"{step_text(moved)} cannot stand there: {faults[0].wrong}", "Leave it where it is")
-    return told(stage, state.but(draft=other), f"moved: {step_text(moved)}", warn=False)
+    return with_message(stage, state.but(draft=other), f"moved: {step_text(moved)}", warn=False)
 
 
 def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
@@ -58,7 +58,7 @@ def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
     plan = stage.draft(state)
     text = step_text(bare(_step(plan, step, f"mute_step({step}, on={on})")))
     state = state.but(draft=plan.with_muted(step, on))
-    return told(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
+    return with_message(stage, state, f"{'muted' if on else 'no longer muted'}: {text}", warn=False)
 
 
 def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[str, Any]]]:
@@ -106,7 +106,7 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
         there = replace(plan, steps=plan.steps[:step]).after().index
         later = later_steps(plan.steps[step + 1 :], made[0], scope_change(*made, there))
         plan = replace(plan, steps=(*plan.steps[: step + 1], *later))
-    return told(stage, state.but(draft=plan), f"edited: {step_text(new)}")
+    return with_message(stage, state.but(draft=plan), f"edited: {step_text(new)}")
 
 
 def _step(plan: Plan, step: int, asked: str) -> Step:

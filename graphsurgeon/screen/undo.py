@@ -9,7 +9,7 @@ from ..errors import PlanError
 from ..plan.step_text import steps_text
 from ..plan.steps import Step
 from ..words import few
-from .drafts import told
+from .drafts import with_message
 from .shown import receipt
 from .stage import Stage
 from .state import State, Was
@@ -42,7 +42,7 @@ def undo(stage: Stage, state: State) -> State:
         event = stage.destination.undo()
         return state.but(undone=(*undone(state), event)).saying(f"undone: {event.text}")
     now = _back(stage, state, state.past[-1]).but(past=state.past[:-1], undone=(*state.undone, _was(stage, state)))
-    return told(stage, now, f"taken back: {_difference(now, state)}", warn=False)
+    return with_message(stage, now, f"taken back: {_difference(now, state)}", warn=False)
 
 
 def redo(stage: Stage, state: State) -> State:
@@ -50,7 +50,7 @@ def redo(stage: Stage, state: State) -> State:
     left = undone(state)
     if left and isinstance(left[-1], Was):
         now = _back(stage, state, left[-1]).but(past=(*state.past, _was(stage, state)), undone=left[:-1])
-        return told(stage, now, f"done again: {_difference(state, now)}", warn=False)
+        return with_message(stage, now, f"done again: {_difference(state, now)}", warn=False)
     if not left and stage.draft(state).steps:
         raise PlanError("redo()", "no step of this plan was taken back", "Apply the plan, or take its steps back")
     event = stage.destination.redo()

@@ -61,11 +61,12 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
         if not len(group):
             continue
         inputs = zip(rows[group].tolist(), (group - data.ptr[rows[group]]).tolist(), strict=True)
-        at, told = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_JUDGED]))
+        at, takers = int(box[group[0]]), list(judged(bench, end, list(inputs)[:_JUDGED]))
         if not alone[at]:
-            told.sort(key=lambda taker: bool(taker.why))
+            takers.sort(key=lambda taker: bool(taker.why))
         found[scene.boxes[at].name] = [
-            {"op": t.op, "input": t.input, "reads": t.reads, "why": t.why, "misfit": t.misfit} for t in told[:_MOST]
+            {"op": t.op, "input": t.input, "reads": t.reads, "why": t.why, "adaptable": t.adaptable}
+            for t in takers[:_MOST]
         ]
     info = bench.info(*end)
     text = "" if info is None else str(info)

@@ -43,7 +43,7 @@ def contrast(diff: Diff) -> Scene:
     marks = diff.marks
     tree = Tree(both)
     scene = build(tree, _opened(tree, marks))
-    _mark_boxes(scene, marks, _told(diff))
+    _mark_boxes(scene, marks, _texts(diff))
     _mark_groups(scene)
     mark_edges(both, kinds, scene.boxes, scene.edges, scene.op_box)
     return scene
@@ -110,7 +110,7 @@ def _mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -> b
     return bool(hit) and (len(kinds) > 1 or "changed" in kinds or len(hit) < len(ops))
 
 
-def _told(diff: Diff) -> dict[int, str]:
+def _texts(diff: Diff) -> dict[int, str]:
     """For each changed op what is another there, in a word or two."""
     found: dict[int, list[Change]] = {}
     for change in diff.changes:
@@ -129,7 +129,7 @@ def _word(changes: list[Change]) -> str:
     return elide(", ".join(words[:2]) + (" …" if len(words) > 2 else ""), 34)
 
 
-def _mark_boxes(scene: Scene, marks: Mapping[int, str], told: Mapping[int, str]) -> None:
+def _mark_boxes(scene: Scene, marks: Mapping[int, str], texts: Mapping[int, str]) -> None:
     inside: dict[int, Counter[str]] = {}
     beside: dict[int, Counter[str]] = {}
     last: dict[int, int] = {}
@@ -143,18 +143,18 @@ def _mark_boxes(scene: Scene, marks: Mapping[int, str], told: Mapping[int, str])
     for at, box in enumerate(scene.boxes):
         mine, near = inside.get(at, Counter()), beside.get(at, Counter())
         if mine or near:
-            _mark_box(box, mine, near, told.get(last.get(at, -1), ""))
+            _mark_box(box, mine, near, texts.get(last.get(at, -1), ""))
 
 
-def _mark_box(box: Box, mine: Counter[str], near: Counter[str], told: str) -> None:
+def _mark_box(box: Box, mine: Counter[str], near: Counter[str], texts: str) -> None:
     kinds = set(mine)
     whole = len(kinds) == 1 and sum(mine.values()) >= box.count - sum(near.values()) and kinds != {"changed"}
     box.state = kinds.pop() if whole else "changed"
     said = []
     if mine and not whole and box.kind not in ("op", "variable"):
         said.append(count_text(mine + near))
-    elif told and mine:
-        said.append(told)
+    elif texts and mine:
+        said.append(texts)
     elif near and not whole:
         said.append(f"{count_text(near)} hidden")
     if said:

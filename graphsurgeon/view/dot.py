@@ -29,7 +29,7 @@ def quoted(text: str) -> Any:
     return graphviz.escape(clean(text))
 
 
-def _told(text: str) -> Any:
+def _tooltip(text: str) -> Any:
     return quoted(elide(text, _LONGEST))
 
 
@@ -65,7 +65,7 @@ def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digrap
     for edge in scene.edges:
         style = {"style": "dashed"} if edge.control else {}
         label = f"×{edge.n}" if edge.n > 1 else ""
-        out.edge(edge.source, edge.target, label=label, tooltip=_told(", ".join(edge.tensors)), **style)
+        out.edge(edge.source, edge.target, label=label, tooltip=_tooltip(", ".join(edge.tensors)), **style)
     return out
 
 
@@ -78,7 +78,7 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
             into.node(
                 box.id,
                 label,
-                tooltip=_told(box.name),
+                tooltip=_tooltip(box.name),
                 fillcolor=ink.fill,
                 color=ink.line,
                 fontcolor=ink.text,
@@ -87,5 +87,5 @@ def _fill(into: graphviz.Digraph, scene: Scene, group: int) -> None:
     for i, inner in enumerate(scene.groups):
         if inner.group == group:
             with into.subgraph(name=f"cluster_{i}") as cluster:
-                cluster.attr(label=quoted(inner.label), tooltip=_told(inner.name), labeljust="l", style="rounded")
+                cluster.attr(label=quoted(inner.label), tooltip=_tooltip(inner.name), labeljust="l", style="rounded")
                 _fill(cluster, scene, i)

@@ -15,7 +15,7 @@ from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]
 """Names of inputs and of outputs, where somebody has said which they are."""
-MOST, TOLD = 6, 20
+MOST, LISTED = 6, 20
 """So many inputs, and so many outputs, are drawn however deep they lie; more where a signature names them."""
 
 _FED = frozenset({*FEED_TYPES, "PlaceholderWithDefault"})
@@ -42,7 +42,7 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
     if known[0] or known[1]:
         found = [[graph.index.get(n.partition(":")[0], -1) for n in names] for names in known]
         fed, given = (np.unique([i for i in ops if i >= 0]).astype(np.int32) for ops in found)
-        return fed[:TOLD], given[:TOLD]
+        return fed[:LISTED], given[:LISTED]
     shown = (tree.own.kind == 0) & (tree.helpers.kind != ORPHAN)
     fed = graph.typed(_FED) & shown
     read_by = graph.consumers

@@ -73,7 +73,7 @@ Legend = list[dict[str, Any]]
 def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
-    A box gets ``{"key", "colour", "bars", "told"}``: the entry of the legend it belongs to, its colour, what shares
+    A box gets ``{"key", "colour", "bars", "text"}``: the entry of the legend it belongs to, its colour, what shares
     of its ops belong to which colour, and words for it.
 
     Args:
@@ -87,7 +87,7 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
         >>> boxes = [{"name": "x", "family": "state"}, {"name": "y", "family": "math"}]
         >>> shown = painted(build(Tree(g)), Tree(g), {"boxes": boxes}, Paint("values", {"y": 2.5}, "ms"))
-        >>> [(b["paint"]["told"]) for b in shown["boxes"]], shown["legend"]["title"]
+        >>> [(b["paint"]["text"]) for b in shown["boxes"]], shown["legend"]["title"]
         (['', '2.5 ms'], 'ms')
     """
     if paint.by == "family":
@@ -135,8 +135,8 @@ def _kinds(scene: Scene, graph: Graph, by: str) -> tuple[list[dict[str, Any]], L
         whole = sum(counts.values()) or 1
         most = counts.most_common(1)[0][0] if counts else order[0] if order else ""
         bars = [[colour[w], round(n / whole, 4)] for w, n in counts.most_common(6)] if len(counts) > 1 else []
-        told = ", ".join(f"{w} {n / whole:.0%}" for w, n in counts.most_common(3)) if len(counts) > 1 else most
-        found.append({"key": key.get(most, "c10"), "colour": colour.get(most, GREY), "bars": bars, "told": told})
+        text = ", ".join(f"{w} {n / whole:.0%}" for w, n in counts.most_common(3)) if len(counts) > 1 else most
+        found.append({"key": key.get(most, "c10"), "colour": colour.get(most, GREY), "bars": bars, "text": text})
     items = [{"key": key[w], "text": elide(w, 40), "colour": colour[w]} for w in order[: len(HUES)]]
     if len(order) > len(HUES):
         items.append({"key": "c10", "text": counted(len(order) - len(HUES), "others"), "colour": GREY})
@@ -174,11 +174,11 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
     for box in scene.boxes:
         at = of.get(box.name, len(HUES))
         known = at < len(HUES)
-        told = f"one of {len(groups[at])} of the same structure" if known else ""
+        text = f"one of {len(groups[at])} of the same structure" if known else ""
         if known and box.kind == "series":
-            told = f"{len(groups[at])} of the same structure"
+            text = f"{len(groups[at])} of the same structure"
         found.append(
-            {"key": f"c{at}" if known else "c10", "colour": HUES[at] if known else "", "bars": [], "told": told}
+            {"key": f"c{at}" if known else "c10", "colour": HUES[at] if known else "", "bars": [], "text": text}
         )
     return found, items
 
@@ -242,18 +242,18 @@ def _numbers(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, A
     found: list[dict[str, Any]] = []
     for total, values in zip(totals, held, strict=True):
         if total is None:
-            found.append({"key": "c10", "colour": "", "bars": [], "told": ""})
+            found.append({"key": "c10", "colour": "", "bars": [], "text": ""})
             continue
         of = f" ({reduce} of {len(values)})" if len(values) > 1 and reduce != "sum" else ""
-        told = f"{figure(total, 4)} {paint.name}{of}"
+        text = f"{figure(total, 4)} {paint.name}{of}"
         if not math.isfinite(total):
-            found.append({"key": "odd", "colour": ODD, "bars": [[ODD, 1.0]], "told": told})
+            found.append({"key": "odd", "colour": ODD, "bars": [[ODD, 1.0]], "text": text})
         elif not total:
-            found.append({"key": "zero", "colour": ZERO, "bars": [], "told": told})
+            found.append({"key": "zero", "colour": ZERO, "bars": [], "text": text})
         else:
             at = scale.step(total)
             share = abs(total) / max(map(abs, known)) if not scale.tiny else max(0.04, scale.share(total))
-            found.append({"key": f"c{at}", "colour": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "told": told})
+            found.append({"key": f"c{at}", "colour": STEPS[at], "bars": [[STEPS[at], round(share, 4)]], "text": text})
     used = {scale.step(t) for t in known if t}
     items: Legend = [
         {"key": f"c{i}", "text": words, "colour": STEPS[i]} for i, words in enumerate(scale.words()) if i in used
@@ -294,9 +294,9 @@ def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]
     found = []
     for counts in inside:
         most = counts.most_common(1)[0][0] if counts else ""
-        told = ", ".join(f"{word}: {counted(n, 'ops')}" if sum(counts.values()) > 1 else word
+        text = ", ".join(f"{word}: {counted(n, 'ops')}" if sum(counts.values()) > 1 else word
                          for word, n in counts.most_common(3))  # fmt: skip
-        found.append({"key": key.get(most, "none"), "colour": colour.get(most, ""), "bars": [], "told": told})
+        found.append({"key": key.get(most, "none"), "colour": colour.get(most, ""), "bars": [], "text": text})
     items = [{"key": key[word], "text": elide(word, 40), "colour": colour[word]} for word in order[: len(WORDS)]]
     return found, [*items, {"key": "none", "text": "all others", "colour": GREY}]
 

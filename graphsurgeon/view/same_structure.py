@@ -68,6 +68,6 @@ def _written(tree: Tree, name: str, by_name: bool) -> bytes:
         read = [(place.get(maker, -1), port) for maker, port in graph.data.ends(op)]
         waits = sorted(place.get(maker, -1) for maker in graph.control.row(op).tolist())
         attr = getattr(graph.nodes[op], "attr", None) or {}
-        told = [(key, str(attr[key])) for key in _TELLING if key in attr]
-        digest.update(repr((graph.types[op], read, waits, told)).encode("utf-8", "surrogatepass"))
+        attributes = [(key, str(attr[key])) for key in _TELLING if key in attr]
+        digest.update(repr((graph.types[op], read, waits, attributes)).encode("utf-8", "surrogatepass"))
     return digest.digest()

@@ -107,9 +107,9 @@ def build(
     stats: dict[str, Any] = {
         "ops": graph.size, "boxes": len(boxes), "edges": len(edges), "hidden": hidden, "degraded": "",
     }  # fmt: skip
-    told = [graph.fingerprint, str(tree.filters), *sorted(keys)]
-    told += [f"{k}={v}" for k, v in sorted((marks or {}).items())]
-    rev = hashlib.blake2b("\n".join(told).encode("utf-8", "surrogatepass"), digest_size=6)
+    texts = [graph.fingerprint, str(tree.filters), *sorted(keys)]
+    texts += [f"{k}={v}" for k, v in sorted((marks or {}).items())]
+    rev = hashlib.blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=6)
     for kind in kinds or ():
         rev.update(kind.tobytes())
     return Scene(rev.hexdigest(), boxes, groups, edges, stats, op_box, helped_box)
@@ -255,10 +255,10 @@ def _block(tree: Tree, item: Item) -> str:
     """Says how many ops a block holds, or how many blocks, and what they do."""
     inner = item.blocks()
     if len(inner) > 1:
-        told, does = f"{counted(len(inner), 'blocks')} of ", gist(tree, inner[-1])
+        texts, does = f"{counted(len(inner), 'blocks')} of ", gist(tree, inner[-1])
     else:
-        told, does = f"{counted(len(tree.ops_of(item)), 'ops')} · ", gist(tree, item)
-    return told + does if does else told.removesuffix(" of ").removesuffix(" · ")
+        texts, does = f"{counted(len(tree.ops_of(item)), 'ops')} · ", gist(tree, item)
+    return texts + does if does else texts.removesuffix(" of ").removesuffix(" · ")
 
 
 def _holding(tree: Tree, item: Item) -> str:

@@ -269,9 +269,9 @@ def _box(b: Mapping[str, Any], chosen: bool, in_region: bool, faded: bool) -> st
     x, y, w, h = float(b["x"]), float(b["y"]), float(b["w"]), float(b["h"])
     radius = {"op": 5.0, "variable": h / 2}.get(b["kind"], 8.0)
     colour, dash = STATES.get(b["state"], (ink.line, ""))
-    told = f" · {paint['told']}" if paint and paint["told"] else ""
+    text = f" · {paint['text']}" if paint and paint["text"] else ""
     fading = ' opacity="0.22"' if faded else ""
-    out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + told)}</title>"]
+    out = [f"<g{fading}><title>{escape((b['detail'] or b['name']) + text)}</title>"]
     if chosen:
         out.append(_rect(x - 4, y - 4, w + 8, h + 8, radius + 4, fill="none", stroke=SELECTED, stroke_width="3"))
     if b["state"] == "conflict":

@@ -131,22 +131,22 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         try:
             request = parse(message)
         except Exception as error:
-            return self._told(self._refusal(getattr(error, "id", 0), error, "a message of the page"), tell)
+            return self._replied(self._refusal(getattr(error, "id", 0), error, "a message of the page"), tell)
         if request.verb == "cancel":
             self._screen.cancel()
-            return self._told(answer(request.id, None), tell)
+            return self._replied(answer(request.id, None), tell)
         if request.verb == "infer":  # for long, and beside all else
             if tell:
                 here = contextvars.copy_context()
                 threading.Thread(target=here.run, args=(self._infer,), name="graphsurgeon-shapes", daemon=True).start()
             else:
                 self._infer()
-            return self._told(answer(request.id, None), tell)
+            return self._replied(answer(request.id, None), tell)
         if tell and VERBS[request.verb].looks:
-            self._turns.beside(lambda: self._told(self._done(request)))
+            self._turns.beside(lambda: self._replied(self._done(request)))
             return {}
         self._turns.wait()
-        return self._told(self._done(request), tell)
+        return self._replied(self._done(request), tell)
 
     def _done(self, request: Request) -> dict[str, Any]:
         try:
@@ -177,7 +177,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         if not sys.is_finalizing():  # what is left to do ends with this process
             self._screen.leave()
 
-    def _told(self, reply: dict[str, Any], tell: bool = True) -> dict[str, Any]:
+    def _replied(self, reply: dict[str, Any], tell: bool = True) -> dict[str, Any]:
         if tell:
             self.send(reply)
         return reply

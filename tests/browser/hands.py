@@ -56,7 +56,7 @@ def fit(page: Any) -> None:
 
 
 def painted(page: Any) -> None:
-    """Waits until what the page has been told so far is on screen: sizes are observed and drawn within two frames."""
+    """Waits until all that the page has received is on screen: sizes are observed and drawn within two frames."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 

@@ -32,10 +32,10 @@ def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
     (one,) = blockers(NET, Converted(said="the converter died (SIGSEGV), in a process of its own"))
     assert str(one) == "the converter died (SIGSEGV), in a process of its own"
     assert blockers(NET, Converted(model=b"model")) == ()
-    told = Compatibility("net", "tflite", "TensorFlow 2", (one,), 8)
-    assert str(told).splitlines()[0] == "net: it does not become TFLite, says TensorFlow 2"
-    assert told
-    assert not told.passed
+    reported = Compatibility("net", "tflite", "TensorFlow 2", (one,), 8)
+    assert str(reported).splitlines()[0] == "net: it does not become TFLite, says TensorFlow 2"
+    assert reported
+    assert not reported.passed
 
 
 def test_what_cannot_be_frozen_is_said_before_a_converter_is_asked():
@@ -65,7 +65,7 @@ def test_each_blocker_says_what_to_type():
     found = blockers(
         NET, Converted(said="x", errors=(Said(("mel",), "Mfcc", "", "no"), Said(("b",), "MatMul", "", "no")))
     )
-    told = advised(found, {"gs.recipes.strip(ed)": ["b"]}, {"mel": "Cut it off: inputs='mel:0'"})
-    assert [one.replacement for one in told] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) takes it out"]
-    table = Compatibility("net", "tflite", "x", told, 8).table()
+    reported = advised(found, {"gs.recipes.strip(ed)": ["b"]}, {"mel": "Cut it off: inputs='mel:0'"})
+    assert [one.replacement for one in reported] == ["Cut it off: inputs='mel:0'", "gs.recipes.strip(ed) takes it out"]
+    table = Compatibility("net", "tflite", "x", reported, 8).table()
     assert table[1] == {**vars(found[1]), "replacement": "gs.recipes.strip(ed) takes it out"}

@@ -1,4 +1,4 @@
-"""draws: random ops are told by their two seeds, and those without any."""
+"""draws: random ops are known by their two seeds, and those without any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows on which TensorFlow's graph optimiser crashes or hangs are told, with the cure."""
+"""Rows on which TensorFlow's graph optimiser crashes or hangs are reported, with the cure."""
 
 from __future__ import annotations
 

@@ -52,9 +52,9 @@ def test_the_numbers_are_those_of_the_finite_elements(dtype, size):
     finite = real[np.isfinite(real)].astype(np.float64)
     assert (note.shape, note.rounds, note.dtype) == ((size, 1), (4,), dtype)
     assert (note.nans, note.infinite, note.zeros) == (np.isnan(real).sum(), np.isinf(real).sum(), (finite == 0).sum())
-    told = [float(number) for number in note.numbers[1:8]]
-    assert told[0] == sum(told[1:]) == size
-    assert told[3:6] == [(finite < 0).sum(), (finite == 0).sum(), (finite > 0).sum()]
+    reported = [float(number) for number in note.numbers[1:8]]
+    assert reported[0] == sum(reported[1:]) == size
+    assert reported[3:6] == [(finite < 0).sum(), (finite == 0).sum(), (finite > 0).sum()]
     if size:
         assert (note.min, note.max) == (finite.min(), finite.max())
         assert note.mean == pytest.approx(finite.mean(), rel=1e-9, abs=1e-12)

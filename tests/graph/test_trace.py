@@ -71,8 +71,8 @@ def test_the_table_shows_the_columns_that_are_asked_for(trace):
 def test_what_an_op_reads_stands_before_what_it_gives():
     graph = Graph.of([("y", "Split", ["x"]), ("x", "Placeholder", []), ("z", "Neg", ["y:1"])])
     notes = [held(name, 1.0) for name in ("z:0", "y:1", "y:0", "x:0")]  # as several threads may note them
-    told = [row["tensor"] for row in Trace(graph, tuple(notes)).rows()]
-    assert told == ["x:0", "y:0", "y:1", "z:0"]
+    reported = [row["tensor"] for row in Trace(graph, tuple(notes)).rows()]
+    assert reported == ["x:0", "y:0", "y:1", "z:0"]
 
 
 def test_a_column_is_asked_for_by_its_head_too(trace):
@@ -123,7 +123,7 @@ def test_a_frame_needs_pandas(trace, monkeypatch):
 def test_it_is_kept_in_a_file(trace, tmp_path):
     trace.save(tmp_path / "a.npz")
     again = Trace.load(tmp_path / "a.npz")
-    assert (again.rows(), again.untold, again.same) == (trace.rows(), trace.untold, trace.same)
+    assert (again.rows(), again.unrecorded, again.same) == (trace.rows(), trace.unrecorded, trace.same)
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
     trace.save(tmp_path / "new" / "folder" / "a.npz")
     assert Trace.load(tmp_path / "new" / "folder" / "a.npz").rows() == trace.rows()

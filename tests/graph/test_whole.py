@@ -35,9 +35,9 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, full, monkeypatch):
     file.write_text("old")
     monkeypatch.setattr(whole.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1))
     words = "No space left on device: 3 bytes needed, 1 byte free, 2 bytes missing"
-    with pytest.raises(OSError, match=words) as told:
+    with pytest.raises(OSError, match=words) as reported:
         write_whole(file, b"new")
-    assert told.value.errno == errno.ENOSPC
+    assert reported.value.errno == errno.ENOSPC
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.svg"]
 
@@ -85,10 +85,10 @@ class _Stage:
 
 def test_the_screen_says_it_in_three_parts(tmp_path, full):
     path = str(tmp_path / "a.svg")
-    with pytest.raises(PlanError) as told:
+    with pytest.raises(PlanError) as reported:
         leave.save(_Stage(), None, path, "picture")
-    assert str(told.value).startswith(f"save({path!r}): No space left on device: 6 bytes needed, ")
-    assert str(told.value).endswith("Give another path, or make room; what was there is as it was.")
+    assert str(reported.value).startswith(f"save({path!r}): No space left on device: 6 bytes needed, ")
+    assert str(reported.value).endswith("Give another path, or make room; what was there is as it was.")
 
 
 def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):

@@ -35,7 +35,7 @@ DTYPES = st.sampled_from(["float32", "float32_ref", "float64", "float16", "int32
 INFOS = st.builds(TensorInfo, DTYPES, SHAPES)
 
 
-def told(given, wanted, dtype="float32", into="float32", **about):
+def reported(given, wanted, dtype="float32", into="float32", **about):
     return [str(one) for one in proposals(TensorInfo(dtype, given), TensorInfo(into, wanted), **about)]
 
 
@@ -102,20 +102,20 @@ def test_a_cast_is_proposed_for_a_number_of_another_dtype(a, dtype):
     ],
 )
 def test_the_most_sensible_comes_first(given, wanted, first):
-    assert next(iter(told(given, wanted)), None) == first
+    assert next(iter(reported(given, wanted)), None) == first
 
 
 def test_casts_stand_where_numbers_stay_exact():
-    assert told((N, 28, 28), (N, 784), "uint8")[0] == "cast to float32, then reshape to (?, 784)"
-    assert told((N, 8, 8, 1), (N, 4, 4, 1), into="int32")[0] == "resize to 4 x 4 (nearest), then cast to int32"
-    assert told((N, 8, 8, 1), (N, 4, 4, 1), "float64", "float64")[0].endswith("(bilinear), then cast to float64")
-    assert not any("dense" in one for one in told((N, 7, 7, 5), (N, 4), into="int32"))
-    assert told((2,), (3,), "string") == []
-    assert told((2,), (2,), "complex64") == []
+    assert reported((N, 28, 28), (N, 784), "uint8")[0] == "cast to float32, then reshape to (?, 784)"
+    assert reported((N, 8, 8, 1), (N, 4, 4, 1), into="int32")[0] == "resize to 4 x 4 (nearest), then cast to int32"
+    assert reported((N, 8, 8, 1), (N, 4, 4, 1), "float64", "float64")[0].endswith("(bilinear), then cast to float64")
+    assert not any("dense" in one for one in reported((N, 7, 7, 5), (N, 4), into="int32"))
+    assert reported((2,), (3,), "string") == []
+    assert reported((2,), (2,), "complex64") == []
 
 
 def test_what_reads_it_says_where_the_channels_are():
-    assert told((N, 5, 6, 7), (N, 4, 6, 7), data_format="NCHW")[0] == "dense to 4"
+    assert reported((N, 5, 6, 7), (N, 4, 6, 7), data_format="NCHW")[0] == "dense to 4"
     (_, dense) = asked_for(TensorInfo("float32", (N, 8, 7, 7)), TensorInfo("float32", (N, 4)), Wish(("pool", "dense")),
                            "NCHW").parts  # fmt: skip
     assert dense.units == 4

@@ -1,4 +1,4 @@
-"""Effects: the outcome of all steps is told, not each of them."""
+"""Effects: the outcome of all steps is reported, not each of them."""
 
 from __future__ import annotations
 

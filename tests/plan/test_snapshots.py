@@ -58,7 +58,7 @@ def planned(graph, steps):
     return plan
 
 
-def picked(graph, picks):
+def selected_by(graph, picks):
     """A selection of the ops at the numbers where `picks` is true."""
     return listed(graph, [at for at in range(graph.size) if picks[at % len(picks)]])
 
@@ -68,7 +68,7 @@ def test_set_algebra_is_that_of_the_names(ops, steps, others, first, second, whi
     graph = graph_of(ops)
     grown = graph.extended(Graph.of([("later", "Const", [])]).nodes)
     graphs = [graph, grown, planned(graph, steps).after(), planned(grown, others).after()]
-    a, b = picked(graphs[which[0]], first), picked(graphs[which[1]], second)
+    a, b = selected_by(graphs[which[0]], first), selected_by(graphs[which[1]], second)
     one, two = set(a.names), set(b.names)
     assert set((a & b).names) == one & two
     assert set((a - b).names) == one - two
@@ -90,7 +90,7 @@ def test_set_algebra_is_that_of_the_names(ops, steps, others, first, second, whi
 def test_a_selection_of_the_graph_stands_for_its_ops_whatever_a_step_before_has_called_them(ops, steps, picks):
     graph = graph_of(ops)
     plan = planned(graph, steps)
-    chosen = picked(graph, picks)
+    chosen = selected_by(graph, picks)
     gone = {graph.names[i] for i in plan.effect.removed}
     assume(len(chosen) and not gone & set(chosen.names))
     device = plan.set_device(chosen, "/cpu:0")

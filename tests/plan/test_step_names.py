@@ -70,13 +70,13 @@ def test_names_of_the_destination_follow_a_change_of_scope_and_no_other_text_doe
     })  # fmt: skip
     moved = with_names(step, scope_change("copy", "new"))
 
-    def told(value: Any) -> str:
+    def reported(value: Any) -> str:
         return repr(packed(value, lambda other: {"other": str(other)}))
 
-    expected = told(step)
+    expected = reported(step)
     for role in ("HERE", "MADE", "POLICY"):
         expected = expected.replace(f"copy/{role}", f"new/{role}")
-    assert told(moved) == expected
+    assert reported(moved) == expected
     assert ("new/" in expected) == bool(named_by(step))
     assert with_names(moved, scope_change("new", "copy")) == step
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphsurgeon.graph.edges import Edges
 from graphsurgeon.graph.graph import Graph, TensorInfo
-from graphsurgeon.graph.known_outputs import Told
+from graphsurgeon.graph.known_outputs import KnownOutputs
 from graphsurgeon.graph.selection import select
 from graphsurgeon.plan.plan import Plan
 from graphsurgeon.plan.workbench import Workbench
@@ -66,12 +66,14 @@ def same(bench: Workbench) -> None:
 
 
 def test_what_is_told_of_outputs_is_no_call_within_a_call_for_each_step():
-    told = Told.of(begin())
+    reported = KnownOutputs.of(begin())
     for n in range(3000):
-        told = Told.of(Graph.of([], outputs_of=told)).longer((5, lambda _, n=n: [TensorInfo("int32", (n,))]))
-        told = told.cut(np.array([0, 1, 2, 3, 5]), 6)
-    assert told(4) == [TensorInfo("int32", (2999,))]
-    assert told(3) == begin().outputs(3)
+        reported = KnownOutputs.of(Graph.of([], outputs_of=reported)).longer(
+            (5, lambda _, n=n: [TensorInfo("int32", (n,))])
+        )
+        reported = reported.cut(np.array([0, 1, 2, 3, 5]), 6)
+    assert reported(4) == [TensorInfo("int32", (2999,))]
+    assert reported(3) == begin().outputs(3)
 
 
 MANY: dict[str, Any] = {

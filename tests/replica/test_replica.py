@@ -667,13 +667,15 @@ def test_the_code_of_a_plan_says_that_nothing_is_to_be_trained():
 def test_answers_from_values_that_nobody_gave_are_told_once(kind):
     m = model(kind, None)
     replica, other = (gs.duplicate(m.graph) for _ in range(2))
-    with pytest.warns(UserWarning, match="^run.*2 variables have initial values, as nothing .*: net/w, net/b") as told:
+    with pytest.warns(
+        UserWarning, match="^run.*2 variables have initial values, as nothing .*: net/w, net/b"
+    ) as reported:
         _ = replica.run(m.w), replica.run(m.b)
-    assert [one.filename for one in told] == [__file__]
+    assert [one.filename for one in reported] == [__file__]
     with pytest.warns(UserWarning, match="as nothing has given it values yet"), other.reading() as session:
         session.run(other[m.b])
     for words in ("replica.attach(session)", "replica.follow(folder)", "values=session", "variables='initial'"):
-        assert words in str(told[0].message)
+        assert words in str(reported[0].message)
 
 
 @pytest.mark.parametrize("kind", KINDS)

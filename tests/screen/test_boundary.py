@@ -95,11 +95,11 @@ def test_boundaries_near_what_is_selected():
     with refuses(SelectionError, "suggest_boundaries(): nothing is selected", "Click a box first"):
         screen.suggest_boundaries()
     screen.select(["in/c"])
-    told = screen.suggest_boundaries()
-    assert told[0]["text"] == "of what is selected: 1 in, 1 out, 1 op: in/b:0 → in/c:0"
-    ends = [([t["tensor"] for t in one["inputs"]], [t["tensor"] for t in one["outputs"]]) for one in told]
+    reported = screen.suggest_boundaries()
+    assert reported[0]["text"] == "of what is selected: 1 in, 1 out, 1 op: in/b:0 → in/c:0"
+    ends = [([t["tensor"] for t in one["inputs"]], [t["tensor"] for t in one["outputs"]]) for one in reported]
     assert ends == [(["in/b:0"], ["in/c:0"]), (["a:0"], ["in/c:0"])]
-    assert sum(told[1]["boxes"].values()) == told[1]["ops"] == 2
+    assert sum(reported[1]["boxes"].values()) == reported[1]["ops"] == 2
     assert screen.region is None
     # what is chosen becomes the boundary, as if it was marked tensor by tensor
     screen.set_boundary(*ends[1])
@@ -135,9 +135,9 @@ def test_what_a_region_waits_for_is_copied_too_kept_or_dropped():
     screen = waiting()
     assert traits(screen)["boundary"]["control_leaks"] == [{"tensor": "done", "text": "y must run after done"}]
     assert screen.state.status.text == "Boundary: 1 in, 1 out, 2 ops, 1 leak"
-    for control, told in (("keep", ["done"]), ("drop", []), ("auto", ["done"])):
+    for control, reported in (("keep", ["done"]), ("drop", []), ("auto", ["done"])):
         screen.copy(control, control=control)
-        assert waits(screen, f"{control}/y") == told
+        assert waits(screen, f"{control}/y") == reported
     screen.include("^done")
     shown = traits(screen)["boundary"]
     assert (shown["control_leaks"], shown["included"]) == ([], ["^done"])

@@ -52,7 +52,7 @@ def test_copy_apply_undo_redo():
     assert ed.history[0].undone
     scene = traits(screen)["scenes"]["source"]
     assert not [b["name"] for b in scene["boxes"] if b["name"].startswith("copy")], "ghosts leave the picture"
-    assert scene["stats"]["hidden"]["orphans"] == len(ed.orphans), "and are told"
+    assert scene["stats"]["hidden"]["orphans"] == len(ed.orphans), "and are counted"
     screen.show_helpers("orphans")
     assert "orphan" in {b["state"] for b in traits(screen)["scenes"]["source"]["boxes"]}
     screen.show_helpers("orphans", on=False)

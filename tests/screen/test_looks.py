@@ -169,8 +169,8 @@ def test_numbers_from_python():
     ed = trained()
     assert ed.paint({ed.op("layera/mm"): 3.0, "layerb/mm": 1.0, "layerb/relu": 1.5}, "ms") is ed
     ed.screen.set_depth(0)
-    told = {b["name"]: b["paint"]["told"] for b in scene(ed.screen)["boxes"]}
-    assert (told["layera/"], told["layerb/"], told["layerc/"]) == ("3 ms", "2.5 ms", "")
+    reported = {b["name"]: b["paint"]["text"] for b in scene(ed.screen)["boxes"]}
+    assert (reported["layera/"], reported["layerb/"], reported["layerc/"]) == ("3 ms", "2.5 ms", "")
     assert "ms:" in ed.to_svg()
     assert ed.screen.traits()["look"]["name"] == "ms"
     ed.paint("structure")
@@ -308,10 +308,10 @@ def test_numbers_sizes_and_colours_reach_into_calls():
     assert "constants and variables" in rows["holds"]
     (hit,) = ed.find("op:MatMul")
     screen.paint(values={hit: 2.0, f"{call}/held": 1.0}, name="ms")
-    assert {b["name"]: b["paint"]["told"] for b in scene(screen)["boxes"]}[call] == "3 ms"
+    assert {b["name"]: b["paint"]["text"] for b in scene(screen)["boxes"]}[call] == "3 ms"
     screen.unfold(call)
-    told = {b["name"]: b["paint"]["told"] for b in scene(screen)["boxes"]}
-    assert told[hit] == "2 ms"
+    reported = {b["name"]: b["paint"]["text"] for b in scene(screen)["boxes"]}
+    assert reported[hit] == "2 ms"
     assert dict(screen.details(hit)["rows"])["FLOPs"] == "60"
     assert int(whole) >= 60
     with refuses(SelectionError, f"paint({{'{call}/nothing': ...}}): no op is called", f"{call}/"):

@@ -83,11 +83,11 @@ def test_the_direction_stays_until_it_is_chosen(monkeypatch):
     screen, asked = row_of_ops(), []
     place = pane.place
 
-    def told(scene, **options):
+    def reported(scene, **options):
         asked.append((options["direction"], (options["like"] or {}).get("direction")))
         return place(scene, **options)
 
-    monkeypatch.setattr(pane, "place", told)
+    monkeypatch.setattr(pane, "place", reported)
     first = traits(screen)["scenes"]["source"]["direction"]
     screen.fold("in/")
     screen.set_direction("LR")

@@ -25,19 +25,19 @@ def test_what_lies_between_two_boxes_whichever_comes_first():
 
 def test_why_one_needs_the_other():
     screen = row_of_ops()
-    told = screen.why("d", "a")
-    assert told["text"] == "d needs a, by 3 steps"
-    assert [step["op"] for step in told["steps"]] == ["a", "in/b", "in/c", "d"]
-    assert told["steps"][1]["text"] == "in/b  input 0 reads a:0"
-    assert screen.why("a", "d") == told
+    reported = screen.why("d", "a")
+    assert reported["text"] == "d needs a, by 3 steps"
+    assert [step["op"] for step in reported["steps"]] == ["a", "in/b", "in/c", "d"]
+    assert reported["steps"][1]["text"] == "in/b  input 0 reads a:0"
+    assert screen.why("a", "d") == reported
     with refuses(SelectionError, "why('e', 'd'): no way", "Choose two boxes"):
         screen.why("e", "d")
 
 
 def test_between_folds_the_nearest_ops_of_both():
     screen = plain_screen(destination=None)
-    told = screen.why("conv0/", "head/")
-    assert (told["steps"][0]["op"], told["steps"][-1]["op"]) == ("conv0/Relu", "head/MatMul")
-    assert told["text"].startswith("head/MatMul needs conv0/Relu")
+    reported = screen.why("conv0/", "head/")
+    assert (reported["steps"][0]["op"], reported["steps"][-1]["op"]) == ("conv0/Relu", "head/MatMul")
+    assert reported["text"].startswith("head/MatMul needs conv0/Relu")
     # control edges count only where data leads nowhere as quickly
-    assert all("reads" in step["text"] for step in told["steps"][1:])
+    assert all("reads" in step["text"] for step in reported["steps"][1:])

@@ -288,13 +288,13 @@ def test_a_check_colours_what_is_in_the_way(ed, monkeypatch):
         return Compatibility("net", target, "a converter", found, 9)
 
     monkeypatch.setattr(gs.Editor, "check", check)
-    told = ed.screen.check("tflite", outputs="y:0", inputs="conv:0")
+    reported = ed.screen.check("tflite", outputs="y:0", inputs="conv:0")
     assert asked == [("tflite", {"outputs": ["y:0"], "inputs": ["conv:0"], "prove": False})]
-    assert told["code"] == "ed.check('tflite', outputs='y:0', inputs='conv:0')"
-    assert told["lines"][0] == "net: 1 of 9 ops keeps it from TFLite, says a converter"
+    assert reported["code"] == "ed.check('tflite', outputs='y:0', inputs='conv:0')"
+    assert reported["lines"][0] == "net: 1 of 9 ops keeps it from TFLite, says a converter"
     shown = traits(ed.screen)
     scene = shown["scenes"]["source"]
-    paint = {box["name"]: box["paint"]["told"] for box in scene["boxes"]}
+    paint = {box["name"]: box["paint"]["text"] for box in scene["boxes"]}
     assert paint["features"] == "custom op"
     assert paint["conv"] == ""
     assert next((one["text"], one["boxes"]) for one in scene["legend"]["items"]) == ("custom op", 1)

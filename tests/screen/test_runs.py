@@ -59,8 +59,8 @@ def test_the_form_says_what_is_needed_and_what_of_the_notebook_fits(notebook):
     )
     screen = gs.open(graph).screen
     form = screen.run_form()
-    told = {feed["tensor"]: (feed["text"], feed["made"]) for feed in form["feeds"]}
-    assert told == {
+    reported = {feed["tensor"]: (feed["text"], feed["made"]) for feed in form["feeds"]}
+    assert reported == {
         "a:0": ("float32 (?, 8)", "random (1, 8)"),
         "b:0": ("int32 unknown shape", ""),
         "text:0": ("string (2,)", ""),
@@ -167,8 +167,8 @@ def test_colours_of_a_run_are_chosen():
         screen.paint(by)
         assert traits(screen)["look"]["name"] == by
     screen.paint("zeros")
-    told = {box["name"]: box["paint"]["told"] for box in traits(screen)["scenes"]["source"]["boxes"]}
-    assert told["d"] == "50 zeros"
+    reported = {box["name"]: box["paint"]["text"] for box in traits(screen)["scenes"]["source"]["boxes"]}
+    assert reported["d"] == "50 zeros"
     screen.paint("dtype")
     assert traits(screen)["run"]  # it stays
 

@@ -148,19 +148,19 @@ def test_copying_there_drops_control_edges_and_says_so():
 
 def test_every_change_is_told():
     _, ed, screen = opened()
-    told = []
-    screen.on_change(lambda: told.append(len(told)))
+    reported = []
+    screen.on_change(lambda: reported.append(len(reported)))
     for verb, args in [
         ("select", (["net/"],)), ("boundary_of_selection", ()), ("mark_input", ("x",)), ("mark_output", ("loss",)),
         ("unmark", ("x",)), ("clear_boundary", ()), ("copy", ("t",)), ("undo", ()), ("redo", ()), ("apply", ()),
         ("fold_all", ()), ("outline_open", ("net/",)), ("set_direction", ("TB",)), ("cancel", ()),
     ]:  # fmt: skip
-        before = len(told)
+        before = len(reported)
         getattr(screen, verb)(*args)
-        assert len(told) > before, verb
-    before = len(told)
+        assert len(reported) > before, verb
+    before = len(reported)
     ed.undo()
-    assert len(told) > before
+    assert len(reported) > before
 
 
 def test_traits_are_json_whatever_the_names():

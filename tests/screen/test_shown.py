@@ -1,4 +1,4 @@
-"""What the page is told of a plan."""
+"""What the page shows of a plan."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def test_shared_variables_are_in_the_plan_bar():
     ed = gs.open(model("resource", None).graph)
     rules = {"net/w": "share", "net/b": "initial"}
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables=rules)
-    told = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
-    assert told == [
+    reported = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
+    assert reported == [
         ("net/w", "net/w", "share", "the original's"),
         ("t/net/b", "net/b", "initial", "initial value"),
     ]
@@ -29,8 +29,8 @@ def test_variables_have_sizes_and_the_names_that_a_later_step_gives_them():
     ed = gs.open(model("resource", None).graph)
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables="initial")
     plan = plan.rename("t/net/w", to="t/net/mine")
-    told = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
-    assert told == [
+    reported = [(v["was"], v["name"], v["size"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
+    assert reported == [
         ("net/w", "t/net/mine", "24 bytes", "initial value"),
         ("net/b", "t/net/b", "12 bytes", "initial value"),
     ]

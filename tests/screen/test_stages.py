@@ -149,14 +149,14 @@ def test_the_stage_is_chosen_by_the_verb_and_shown_by_the_static_picture():
     with refuses(PlanError, "set_stage('after'): there is no plan", "Copy or edit something first"):
         screen.set_stage("after")
     screen.insert("Relu6", on="split:0", name="clip")
-    told = []
+    reported = []
     for show in ("before", "after", "both"):
         screen.set_stage(show)
         svg = screen.svg()
-        told.append(
+        reported.append(
             (traits(screen)["look"]["stage"], svg.count("<svg"), "clip" in svg, traits(screen)["status"]["text"])
         )
-    assert told == [
+    assert reported == [
         ("before", 1, False, "Before: the graph as it is"),
         ("after", 1, True, "After: the graph as the plan makes it"),
         ("both", 3, True, "Both: the graph as it is, and as the plan makes it"),

@@ -29,8 +29,10 @@ def _tool():
 def test_the_method_has_the_arguments_of_the_table(name):
     parameters = list(inspect.signature(getattr(Screen, name)).parameters.values())[1:]
     named = {arg.name for arg in VERBS[name].args}
-    told = [(arg.name, inspect.Parameter.empty if arg.default is REQUIRED else arg.default) for arg in VERBS[name].args]
-    assert [(p.name, p.default) for p in parameters if p.name in named] == told
+    reported = [
+        (arg.name, inspect.Parameter.empty if arg.default is REQUIRED else arg.default) for arg in VERBS[name].args
+    ]
+    assert [(p.name, p.default) for p in parameters if p.name in named] == reported
     more = [p for p in parameters if p.name not in named]
     assert all(p.default is not p.empty for p in more), "what a page cannot give has a default"
     assert inspect.getdoc(getattr(Screen, name))

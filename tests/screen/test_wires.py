@@ -1,4 +1,4 @@
-"""What is told while a tensor is dragged: what `connect` would accept, by box."""
+"""What is listed while a tensor is dragged: what `connect` would accept, by box."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tests.screen.screens import row_of_ops, traits
 tf1 = tf.compat.v1
 
 
-def _fits(told: dict) -> dict[str, list[tuple[str, int]]]:
-    fits = {box: [(t["op"], t["input"]) for t in inputs if not t["why"]] for box, inputs in told["boxes"].items()}
+def _fits(reported: dict) -> dict[str, list[tuple[str, int]]]:
+    fits = {box: [(t["op"], t["input"]) for t in inputs if not t["why"]] for box, inputs in reported["boxes"].items()}
     return {box: inputs for box, inputs in fits.items() if inputs}
 
 
 def test_inputs_by_box_and_of_a_fold_those_that_read_something_outside():
     screen = row_of_ops()
     screen.fold("in/")
-    told = screen.takers("e:0")
-    assert (told["tensor"], told["text"], told["pane"]) == ("e:0", "float32 (2,)", "source")
-    assert _fits(told) == {"in/": [("in/b", 0)], "d": [("d", 0)]}
+    reported = screen.takers("e:0")
+    assert (reported["tensor"], reported["text"], reported["pane"]) == ("e:0", "float32 (2,)", "source")
+    assert _fits(reported) == {"in/": [("in/b", 0)], "d": [("d", 0)]}
     why = "that makes a cycle: 'e:0' is computed from it"
-    assert told["boxes"]["e"] == [{"op": "e", "input": 0, "reads": "a:0", "why": why, "misfit": False}]
+    assert reported["boxes"]["e"] == [{"op": "e", "input": 0, "reads": "a:0", "why": why, "adaptable": False}]
     screen.unfold("in/")
     assert _fits(screen.takers("e:0")) == {"in/b": [("in/b", 0)], "in/c": [("in/c", 0)], "d": [("d", 0)]}
 
@@ -49,9 +49,9 @@ def test_of_a_plan_the_boxes_are_those_after_it():
     screen = row_of_ops()
     screen.select(["in/"])
     screen.copy("copy")
-    told = screen.takers("e:0")
-    assert told["pane"] == "destination"
-    assert any(box.startswith("copy/") for box in _fits(told))
+    reported = screen.takers("e:0")
+    assert reported["pane"] == "destination"
+    assert any(box.startswith("copy/") for box in _fits(reported))
     assert traits(screen)["plan"]["steps"]
 
 
@@ -62,8 +62,8 @@ def test_what_does_not_fit_by_dtype_or_shape_can_be_adapted_as_it_says():
         tf.exp(tf1.placeholder(tf.float32, [None, 784], name="x"), name="y")
     screen = gs.open(graph).screen
     (one,) = screen.takers("raw:0")["boxes"]["y"]
-    assert one["misfit"], one
-    assert not screen.takers("x:0")["boxes"]["y"][0]["misfit"]
+    assert one["adaptable"], one
+    assert not screen.takers("x:0")["boxes"]["y"][0]["adaptable"]
     first, *_ = screen.adapters("raw:0", "y", 0)
     assert first == {"by": ["reshape"], "text": "cast to float32, then reshape to (?, 784)"}
     screen.adapt("raw:0", "y", one["input"], first["by"])
@@ -86,10 +86,10 @@ def test_of_another_graph_the_copy_is_meant():
     screen = ed.screen
     screen.select(["y"])
     screen.copy("new")
-    told = screen.takers("y:0")
-    assert (told["tensor"], told["pane"], told["copies"]) == ("new/y:0", "destination", 0)
-    assert ("b", 0) in _fits(told)["b"]
-    screen.connect(told["tensor"], to="b", input=0)
+    reported = screen.takers("y:0")
+    assert (reported["tensor"], reported["pane"], reported["copies"]) == ("new/y:0", "destination", 0)
+    assert ("b", 0) in _fits(reported)["b"]
+    screen.connect(reported["tensor"], to="b", input=0)
     assert not screen.draft.check()
 
 
@@ -111,9 +111,14 @@ def two(shape=(2,)):
 
 def test_a_tensor_of_another_graph_fits_where_its_copy_would():
     screen = two()
-    told = screen.takers("y:0")
-    assert (told["tensor"], told["text"], told["pane"], told["copies"]) == ("y:0", "float32 (2,)", "destination", 4)
-    assert _fits(told) == {"b": [("b", 0)], "c": [("c", 0)]}
+    reported = screen.takers("y:0")
+    assert (reported["tensor"], reported["text"], reported["pane"], reported["copies"]) == (
+        "y:0",
+        "float32 (2,)",
+        "destination",
+        4,
+    )
+    assert _fits(reported) == {"b": [("b", 0)], "c": [("c", 0)]}
     assert not screen.draft.steps, "it is only looked at"
     screen.copy_and_connect("y:0", "b", 0)
     assert not screen.draft.check()
@@ -135,7 +140,7 @@ def test_a_tensor_of_another_graph_takes_the_place_of_a_placeholder():
 def test_a_tensor_of_another_graph_is_adapted_in_one_verb():
     screen = two((1, 2))
     (one,) = screen.takers("y:0")["boxes"]["b"]
-    assert one["misfit"]
+    assert one["adaptable"]
     first, *_ = screen.adapters("y:0", "b", 0, pane="source")
     screen.copy_and_connect("y:0", "b", 0, by=first["by"])
     assert not screen.draft.check()

@@ -99,7 +99,7 @@ def placed(place: str, resource: bool, targets: Mapping[str, str]) -> Iterator[t
 
 @contextmanager
 def _elsewhere(folder: str, resource: bool) -> Iterator[Callable[[], Any]]:
-    """A trainer in a process of its own that takes a step and saves it when it is told to."""
+    """A trainer in a process of its own that takes a step and saves it on request."""
     process = subprocess.Popen(
         [sys.executable, "-c", TRAINER, folder, "resource" if resource else "reference"],
         cwd=Path(__file__).parents[1], env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},

@@ -234,8 +234,8 @@ def main(moments: int = 200, size: int = 20_000, seed: int = 0, happens: str = "
                 if wrong:
                     bad += 1
                     print(f"{name} of {size:,} ops, at call {at:,}: {wrong}", flush=True)
-            told = ", ".join(f"{found.count(how)} {how}" for how in sorted(set(found)))
-            print(f"{name} of {size:,} ops: {len(found)} interrupts, {told}", flush=True)
+            reported = ", ".join(f"{found.count(how)} {how}" for how in sorted(set(found)))
+            print(f"{name} of {size:,} ops: {len(found)} interrupts, {reported}", flush=True)
     return bool(bad)
 
 

@@ -129,7 +129,7 @@ def _batch(group: str, files: Any, first: int, last: int, always: Sequence[str])
             for line in ended:
                 if isinstance(line, int):
                     where = stages[-1][0] if stages else "mutation"
-                    yield Result(now[0], f"{words(line)} in {where}{_told(said)}", *now[1:], stages, 0.0)
+                    yield Result(now[0], f"{words(line)} in {where}{_reported(said)}", *now[1:], stages, 0.0)
                     return
                 kind, *rest = json.loads(line)
                 if kind == "start":
@@ -145,7 +145,7 @@ def _batch(group: str, files: Any, first: int, last: int, always: Sequence[str])
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _told(said: IO[str]) -> str:
+def _reported(said: IO[str]) -> str:
     said.seek(0)
     telling = [line.strip() for line in said if any(word in line for word in _TELLING)]
     return "".join(f"; {line}" for line in telling[:3])
@@ -245,7 +245,7 @@ def attempt(
         seed: decides what is done in the stages.
         folder: where it is put; emptied before.
         always: stages that it comes to in any case.
-        out: where each stage is told of as it begins and ends.
+        out: where each stage is reported of as it begins and ends.
     """
     from tests.tf.stages import visited
 

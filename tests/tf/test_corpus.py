@@ -61,13 +61,13 @@ def opened(corpus: Any, id: str, filled: Any = None) -> tuple[Any, Any]:
     values = {}
     golden, steps = item["golden"] or {}, item["golden_train"] or {}
     ends = [*golden.get("fetches", ()), *steps.get("fetches", ()), *([steps["train_op"]] if steps else [])]
-    told = set(ed.select(name=[end.partition(":")[0] for end in ends]).ancestors().names) if ends else set()
+    reported = set(ed.select(name=[end.partition(":")[0] for end in ends]).ancestors().names) if ends else set()
     for name in ed.snapshot.state.variables:
         op = ed.graph.get_operation_by_name(name)
         shape = tuple(d.size for d in op.get_attr("shape").dim)
         dtype = tf.as_dtype(op.get_attr("dtype")).as_numpy_dtype
         values[name] = (
-            corpus.fill_value(name, shape, dtype) if name in told else np.broadcast_to(np.zeros((), dtype), shape)
+            corpus.fill_value(name, shape, dtype) if name in reported else np.broadcast_to(np.zeros((), dtype), shape)
         )
     return ed, values
 

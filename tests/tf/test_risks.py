@@ -1,4 +1,4 @@
-"""What reaches out of a graph is found: in ops, calls, branches, datasets; and what only does what is asked is told."""
+"""What reaches out of a graph is found: in ops, calls, branches, datasets; ops that act only on request are listed."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def test_what_cannot_be_shown_is_refused(folder):
 
 def test_by_hand_the_list_shows_what_is_chosen(folder):
     ed = gs.open(folder)
-    screen, told = ed.screen, []
-    screen.on_change(lambda: told.append(screen.traits()["views"]["serves"]))
+    screen, reported = ed.screen, []
+    screen.on_change(lambda: reported.append(screen.traits()["views"]["serves"]))
     views = screen.traits()["views"]
     assert (views["served"], views["serves"]) == (["double", "scale", "beside"], "double")
     screen.insert("Identity", "twice:0")
@@ -86,7 +86,7 @@ def test_by_hand_the_list_shows_what_is_chosen(folder):
     screen.undo()
     screen.show_signature("scale")
     shown = screen.traits()
-    assert told[-1] == shown["views"]["serves"] == "scale"
+    assert reported[-1] == shown["views"]["serves"] == "scale"
     assert "scaled" in {box["name"] for box in shown["scenes"]["source"]["boxes"]}
     assert shown["status"]["text"].startswith("scale of ")
     screen.insert("Identity", "scaled:0")

@@ -1,4 +1,4 @@
-"""Static shapes: what TensorFlow was told of a tensor is true of every copy, as long as the copy reads the like."""
+"""Static shapes: what TensorFlow was reported of a tensor is true of every copy, as long as the copy reads the like."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def _op(name: str) -> str:
     return name.partition(":")[0]
 
 
-def told() -> Any:
-    """A graph in which TensorFlow was told of tensors what it cannot infer."""
+def reported() -> Any:
+    """A graph in which TensorFlow was reported of tensors what it cannot infer."""
     with tf.Graph().as_default() as graph, flow_version("v1"):
         x = tf1.placeholder(tf.float32, [None, None], name="x")
         y = tf.identity(x, name="y")
@@ -146,7 +146,7 @@ def told() -> Any:
 
 @pytest.mark.parametrize("how", WHOLE)
 def test_what_was_told_is_told_of_what_is_made_of_the_whole(how, tmp_path):
-    graph = told()
+    graph = reported()
     before = shapes(graph)
     new, lead = WHOLE[how](gs.open(graph), tmp_path)
     assert before["y:0"] == (None, 8)
@@ -191,7 +191,7 @@ MAKERS: list[Any] = [
 
 
 def random_shapes(recipe: Any) -> Any:
-    """A graph of 2-D tensors with sizes 4 and 4, of which TensorFlow knows what it infers, and what it is told."""
+    """A graph of 2-D tensors with sizes 4 and 4, of which TensorFlow knows what it infers, and what it is reported."""
     sizes = [[None, None], [4, None], [None, 4], None]
     with tf.Graph().as_default() as graph:
         made = [tf1.placeholder(tf.float32, None if n == 3 else sizes[n], name=f"feed{n}") for n in range(4)]
@@ -237,7 +237,7 @@ def test_a_copy_that_reads_something_else_says_nothing_false(recipe, fed):
                 assert now.shape.is_subtype_of(tensor.shape), (tensor, now)  # it says at least as much
                 foreseen = predicted.info(predicted.index[op.name], port)
                 assert foreseen is not None
-                # Where what was told contradicts what is fed, TensorFlow's word counts.
+                # Where what was reported contradicts what is fed, TensorFlow's word counts.
                 assert tensor.shape.is_compatible_with(tf.TensorShape(foreseen.shape)), (tensor, foreseen)
                 assert now.shape.is_subtype_of(tf.TensorShape(foreseen.shape)), (foreseen, now)
 
@@ -246,7 +246,7 @@ def remapped(size: Any) -> Any:
     into = gs.open(tf.Graph())
     with into.graph.as_default():
         tf1.placeholder(tf.float32, size, name="other")
-    source = gs.open(told())
+    source = gs.open(reported())
     into.apply(into.plan().copy(source.select(scope="", outputs=["z:0"]), to="c", inputs={"x:0": "other:0"}))
     return into
 
@@ -278,7 +278,7 @@ def test_what_was_told_is_not_foreseen_where_it_contradicts_what_is_fed(asked_fi
     into.apply(plan)
     assert foreseen["y"] == foreseen["z"] == (2, 3)
     assert {name: shape(into.tensor(f"c/{name}:0")) for name in ops} == {**foreseen, "other": (2, 3)}
-    assert foreseen["other"] == (None, 3)  # what was told is true: TensorFlow only knows more
+    assert foreseen["other"] == (None, 3)  # what was reported is true: TensorFlow only knows more
 
 
 def test_what_was_told_does_not_hold_of_a_wider_input():

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, EncodeError
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError
 from graphsurgeon.tf.private import graphs
-from graphsurgeon.tf.run.errors import told
+from graphsurgeon.tf.run.errors import errors_as
 from graphsurgeon.tf.wire import decoded, encoded, naming_memory
 from tests.graphs import tf1
 from tests.refusal import reads
@@ -51,7 +51,7 @@ def test_protobufs_own_words_for_a_want_of_memory_are_read():
 
 def test_the_request_is_named_and_no_other_error_stands_for_it():
     for error in (MemoryError(), NO_ROOM, NO_BYTES, EncodeError("Failed to serialize proto")):
-        refused = told(OpenError, "save('a')", "the file is damaged", "Fetch it again")
+        refused = errors_as(OpenError, "save('a')", "the file is damaged", "Fetch it again")
         with pytest.raises(MemoryError, match=r"^save\('a'\)" + SAID) as caught, refused:
             raise error
         assert caught.value.__cause__ is error

@@ -52,12 +52,12 @@ def test_folded_scopes_count_their_differences():
     new[new.index("s2/op9")] = "s2/op9:Exp"
     new.insert(new.index("s2/op20"), "s2/extra")
     scene = contrast(diff(chain(*old), chain(*new)))
-    told = boxes(scene)
+    reported = boxes(scene)
     assert len(scene.boxes) <= 60
-    states = {name: state for name, (state, _) in told.items() if state}
+    states = {name: state for name, (state, _) in reported.items() if state}
     assert set(states.values()) <= {"changed", "new", "removed"}
     assert all(name.startswith(("s2", "~s2")) for name in states), states
-    subs = " ".join(sub for _, sub in told.values())
+    subs = " ".join(sub for _, sub in reported.values())
     counted = {
         sign: sum(map(int, re.findall(rf"{re.escape(sign)}(\d+)", subs))) for sign in ("+", "\u2212", SIGNS["changed"])
     }
@@ -69,7 +69,7 @@ def test_folded_scopes_count_their_differences():
 def test_a_scope_that_is_wholly_new_stays_folded_or_has_a_marked_frame():
     big = [f"copy/op{i}" for i in range(50)]
     scene = contrast(diff(chain("x", "y"), chain("x", "y", *big)))
-    mine = {name: told for name, told in boxes(scene).items() if "copy" in name}
+    mine = {name: reported for name, reported in boxes(scene).items() if "copy" in name}
     assert mine
     assert {state for state, _ in mine.values()} == {"new"}
     assert {group.state for group in scene.groups if "copy" in group.name} <= {"new"}

@@ -85,8 +85,8 @@ def test_every_op_is_drawn_or_counted_whatever_is_put_away():
     graph = trained()
     for filters in (Filters(training="away"), Filters(training="beside"), Filters(hidden=frozenset({"Relu", "Tile"}))):
         scene = shown(graph, filters)
-        told = sum(n for kind, n in scene.stats["hidden"].items() if kind in KINDS)
-        assert int((scene.op_box >= 0).sum()) + told == graph.size
+        reported = sum(n for kind, n in scene.stats["hidden"].items() if kind in KINDS)
+        assert int((scene.op_box >= 0).sum()) + reported == graph.size
 
 
 def test_hidden_types_go_and_come_back():

@@ -20,7 +20,7 @@ layers = keras.layers
 
 
 def transformer(count=6):
-    """Returns an encoder of layers that are told apart by names only, as people write them."""
+    """Returns an encoder of layers that only their names tell apart, as people write them."""
     x = y = keras.Input((8,), dtype="int32", name="tokens")
     y = layers.Embedding(20, 8, name="embedding")(y)
     for i in range(count):
@@ -94,8 +94,8 @@ def test_a_first_picture_is_stem_blocks_and_head(model):
     name, tree, ends = model
     scene = first(tree, ends)
     assert len(scene.boxes) <= 60
-    told = [box.label for box in scene.boxes if box.name.startswith("~")]
-    assert told == BLOCKS[name]
+    reported = [box.label for box in scene.boxes if box.name.startswith("~")]
+    assert reported == BLOCKS[name]
     for box in scene.boxes:
         assert not re.search(r"PartitionedCall|Identity_\d| \u2026 ", box.label), box.label
     line = edges(scene)  # from the input to the output: nothing of a block lies outside of it

@@ -1,4 +1,4 @@
-"""Colours: what they mean, that they are told in words and shares as well, and the legend."""
+"""Colours: what they mean, that words and shares show them as well, and the legend."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def devices():
 def test_devices_have_shares_where_a_fold_mixes_them():
     shown = picture(devices(), Paint("device"))
     found = by_name(shown)
-    assert found["a/"]["told"] == "/cpu:0"
+    assert found["a/"]["text"] == "/cpu:0"
     assert found["a/"]["bars"] == []
-    assert found["b/"]["told"] == "/gpu:0 75%, /cpu:0 25%"
+    assert found["b/"]["text"] == "/gpu:0 75%, /cpu:0 25%"
     assert [share for _, share in found["b/"]["bars"]] == [0.75, 0.25]
-    assert found["x"]["told"] == "no device"
+    assert found["x"]["text"] == "no device"
     assert shown["legend"]["title"] == "device"
     assert {i["text"]: i["boxes"] for i in shown["legend"]["items"]} == {"/cpu:0": 1, "/gpu:0": 1, "no device": 1}
 
 
 def test_dtypes_and_scopes():
     graph = devices()
-    assert by_name(picture(graph, Paint("dtype")))["a/"]["told"] == "float32 75%, int32 25%"
+    assert by_name(picture(graph, Paint("dtype")))["a/"]["text"] == "float32 75%, int32 25%"
     assert [i["text"] for i in picture(graph, Paint("scope"))["legend"]["items"]] == ["a", "b", "top level"]
     inner = Graph.of([("m/x/p", "Neg", []), ("m/x/q", "Neg", []), ("m/y/p", "Neg", []), ("m/y/q", "Neg", [])])
     assert {i["text"] for i in picture(inner, Paint("scope"), ["m/"])["legend"]["items"]} == {"m/x", "m/y"}
@@ -71,7 +71,7 @@ def test_numbers_become_steps_and_bars():
     shown = picture(graph, Paint("values", values, "ms"))
     boxes = [b["paint"] for b in shown["boxes"]]
     assert {p["colour"] for p in boxes} <= {*STEPS, ZERO}
-    assert all(p["told"].endswith(" ms") for p in boxes)
+    assert all(p["text"].endswith(" ms") for p in boxes)
     assert max(share for p in boxes for _, share in p["bars"]) == 1
     assert shown["legend"]["title"] == "ms"
     few = picture(graph, Paint("values", {"x": 2.0, "gone": 1.0}, "ms"))
@@ -86,7 +86,7 @@ def test_numbers_become_steps_and_bars():
 def test_large_numbers_are_written_as_people_do():
     graph = Graph.of([("a", "Neg", []), ("b", "Neg", [])])
     shown = picture(graph, Paint("values", {"a": 12345.6, "b": 1.5e-7}, "bytes", scale="linear"))
-    assert [b["paint"]["told"] for b in shown["boxes"]] == ["12,350 bytes", "1.5e-07 bytes"]
+    assert [b["paint"]["text"] for b in shown["boxes"]] == ["12,350 bytes", "1.5e-07 bytes"]
     assert [i["text"] for i in shown["legend"]["items"]] == ["1.5e-07 to 2,470", "9,880 to 12,300"]
 
 
@@ -101,7 +101,7 @@ def colours(values: dict[str, float], graph: Graph = ROW, **about: str) -> dict[
     entries = {item["key"]: (item["text"], item["colour"]) for item in shown["legend"]["items"]}
     for box in shown["boxes"]:
         assert box["paint"]["colour"] in (entries[box["paint"]["key"]][1], "")
-        assert not box["paint"]["told"] or box["paint"]["key"] != "c10"
+        assert not box["paint"]["text"] or box["paint"]["key"] != "c10"
     return {"keys": keys, "entries": entries, "title": shown["legend"]["title"], "svg": to_svg(shown)}
 
 
@@ -172,12 +172,13 @@ def test_a_single_hit_is_not_hidden_by_sums_of_many_small_numbers():
 
 
 @pytest.mark.parametrize(
-    ("reduce", "told"), [("sum", "6 ms"), ("auto", "6 ms"), ("max", "3 ms (max of 3)"), ("mean", "2 ms (mean of 3)")]
+    ("reduce", "reported"),
+    [("sum", "6 ms"), ("auto", "6 ms"), ("max", "3 ms (max of 3)"), ("mean", "2 ms (mean of 3)")],
 )
-def test_numbers_of_a_fold_become_one(reduce, told):
+def test_numbers_of_a_fold_become_one(reduce, reported):
     graph = Graph.of([("s/a", "Neg", []), ("s/b", "Neg", []), ("s/c", "Neg", []), ("t", "Neg", [])])
     paint = Paint("values", {"s/a": 1.0, "s/b": 2.0, "s/c": 3.0}, "ms", reduce)
-    assert by_name(picture(graph, paint))["s/"]["told"] == told
+    assert by_name(picture(graph, paint))["s/"]["text"] == reported
 
 
 def test_families_are_what_they_were_and_have_a_legend():
@@ -199,10 +200,10 @@ def test_repeated_structure_is_coloured_alike():
     shown = picture(graph, Paint("structure"))
     colours = {by_name(shown)[f"tower_{i}/"]["colour"] for i in range(4)}
     assert colours == {HUES[0]}
-    assert by_name(shown)["tower_0/"]["told"] == "one of 4 of the same structure"
+    assert by_name(shown)["tower_0/"]["text"] == "one of 4 of the same structure"
     assert shown["legend"]["items"][0]["text"] == "4 × 3 ops"
     many = picture(towers(16), Paint("structure"))
-    assert by_name(many)["~tower_[0..15]/"]["told"] == "16 of the same structure"
+    assert by_name(many)["~tower_[0..15]/"]["text"] == "16 of the same structure"
 
 
 def test_the_static_picture_has_the_colours_and_the_legend_in_it():

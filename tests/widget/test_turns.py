@@ -38,8 +38,8 @@ def screen():
 @pytest.fixture
 def widget(screen):
     widget = GraphWidget(screen)
-    widget.told = []
-    widget.send = lambda content, buffers=None: widget.told.append(content["id"])
+    widget.reported = []
+    widget.send = lambda content, buffers=None: widget.reported.append(content["id"])
     return widget
 
 
@@ -82,11 +82,11 @@ def test_a_work_knows_what_its_caller_knew():
 
 def test_the_kernel_is_free_while_a_picture_is_made_and_may_call_it_off(widget, screen):
     say(widget, 1, "unfold", name="mixed/")
-    assert widget.told == []  # and this thread goes on
+    assert widget.reported == []  # and this thread goes on
     say(widget, 2, "cancel")
     widget._turns.wait()
     assert screen.cancelled == 1
-    assert sorted(widget.told) == [1, 2]
+    assert sorted(widget.reported) == [1, 2]
 
 
 def test_what_changes_a_graph_waits_for_its_turn(widget, screen):
@@ -94,9 +94,9 @@ def test_what_changes_a_graph_waits_for_its_turn(widget, screen):
     threading.Timer(0.2, screen.go.set).start()
     say(widget, 2, "mark_input", tensor="x:0")
     assert screen.order == ["unfold", "mark_input"]
-    assert widget.told == [1, 2]
+    assert widget.reported == [1, 2]
 
 
 def test_what_is_quick_is_done_at_once(widget, screen):
     say(widget, 1, "details", pane="source", name="split")
-    assert widget.told == [1]
+    assert widget.reported == [1]

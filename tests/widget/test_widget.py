@@ -21,8 +21,8 @@ def screen():
 @pytest.fixture
 def widget(screen):
     widget = GraphWidget(screen)
-    widget.told = []
-    widget.send = lambda content, buffers=None: widget.told.append(content)
+    widget.reported = []
+    widget.send = lambda content, buffers=None: widget.reported.append(content)
     return widget
 
 
@@ -41,7 +41,7 @@ def test_the_first_state_is_the_screens(widget, screen):
 def test_a_message_is_done_and_answered(widget, screen):
     say(widget, v=1, id=4, verb="select", args={"names": ["images"], "mode": "set"})
     assert screen.state.view.selected == ("images",)
-    assert widget.told == [{"v": 1, "id": 4, "ok": True, "result": None}]
+    assert widget.reported == [{"v": 1, "id": 4, "ok": True, "result": None}]
     assert widget.selected == ["images"]
 
 
@@ -96,8 +96,8 @@ def test_a_fault_of_ours_is_answered_with_where_to_look(widget, screen):
 
 def test_a_message_outside_the_protocol_is_answered(widget, screen):
     say(widget, v=1, id=9, verb="traits", args={})
-    assert widget.told[0]["error"]["wrong"] == "there is no such verb"
-    assert widget.told[0]["id"] == 9
+    assert widget.reported[0]["error"]["wrong"] == "there is no such verb"
+    assert widget.reported[0]["id"] == 9
     assert screen.state.view.selected == ()
 
 
@@ -121,8 +121,8 @@ def test_an_error_while_showing_is_kept(widget, screen):
 def test_changes_from_a_thread_while_the_screen_holds_its_lock(screen):
     """A layout thread and a verb change the screen at once: no deadlock, and the last state is shown."""
     widget = GraphWidget(screen)
-    told = []
-    screen.on_change(lambda: told.append(screen.state.budget))
+    reported = []
+    screen.on_change(lambda: reported.append(screen.state.budget))
 
     def lay_out():
         for i in range(50):
@@ -137,7 +137,7 @@ def test_changes_from_a_thread_while_the_screen_holds_its_lock(screen):
     thread.join(60)
     assert not thread.is_alive()
     until(lambda: not widget._pushing and not widget._stale)
-    assert len(told) == 100
+    assert len(reported) == 100
     assert widget.look["budget"] == 149
     assert widget.selected == ["split"]
 
@@ -162,8 +162,8 @@ def test_what_a_cell_does_while_the_page_looks_is_kept_and_shown(monkeypatch, wi
     for thread in (cell, graph):
         thread.join(60)
         assert not thread.is_alive()
-    until(lambda: widget.told)
-    assert widget.told[0]["ok"]
+    until(lambda: widget.reported)
+    assert widget.reported[0]["ok"]
     assert screen.state.marks.inputs == ("images:0",)
     until(lambda: [t["tensor"] for t in widget.boundary["inputs"]] == ["images:0"])
 
@@ -215,7 +215,7 @@ def test_nothing_is_inferred_before_the_page_has_painted_and_then_beside_all_els
     assert widget.inferred is False
     assert not [t for t in threading.enumerate() if t.name == "graphsurgeon-shapes"]
     say(widget, v=1, id=5, verb="infer", args={})
-    assert widget.told == [{"v": 1, "id": 5, "ok": True, "result": None}]
+    assert widget.reported == [{"v": 1, "id": 5, "ok": True, "result": None}]
     assert unsure.begun.wait(60.0)
     assert widget.simulate("mark_output", tensor="softmax2:0")["ok"]
     unsure.known.set()

@@ -341,7 +341,7 @@ class Search:
             text = self._fits.get((p, op))
             if text is None:
                 view = OpView(self.graph, op)
-                texts = (condition.misfit(view) for condition in self.pattern.conditions[p])
+                texts = (condition.incompatibility(view) for condition in self.pattern.conditions[p])
                 text = self._fits[p, op] = next((text for text in texts if text), "")
             if text:
                 return Said("condition", lambda: f"{self._op(op)} does not fit: {text}")

@@ -37,7 +37,7 @@ class Condition:
     value: Any = None
     read: Callable[[Any], Any] | None = None
 
-    def misfit(self, op: OpView) -> str:
+    def incompatibility(self, op: OpView) -> str:
         """Returns what is wrong with an op, in words; empty where it fits."""
         held: Mapping[str, Any] = getattr(op.node, "attr", None) or {}
         for key, value in self.attributes:

@@ -23,7 +23,7 @@ def connect(step: ConnectStep, so_far: Tally) -> Iterator[Delta]:
     graph, request, at = so_far.bench, asked(step), step.input
     source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
     reads = input_of(graph, op, at, request)
-    new, old, wrong = graph.info(*source), graph.info(*reads), misfit(graph, op, at, source)
+    new, old, wrong = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
     if wrong and new is not None and old is not None:
         instead = both_ways(graph.frozen(), old, source, new, [op], reads)
         fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {wrong}", instead)
@@ -54,7 +54,7 @@ def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
     return row[at]
 
 
-def misfit(graph: Workbench, op: int, at: int, tensor: Tensor) -> str:
+def incompatibility(graph: Workbench, op: int, at: int, tensor: Tensor) -> str:
     """Returns why an input of an op cannot read a tensor, by dtype and shape, as "takes int32 ..."; empty where it can.
 
     Args:

@@ -12,7 +12,7 @@ from ...graph.boundary import Tensor
 from ...graph.downstream import Downstream, downstream, writers_of
 from ...graph.edges import Edges, stacked
 from ...graph.graph import Graph, Ints, Mask
-from ...graph.known_outputs import Told
+from ...graph.known_outputs import KnownOutputs
 from ...graph.names import name_problem
 from ...graph.rewired import reordered_many
 from ...graph.selection import listed
@@ -227,7 +227,9 @@ def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int,
     data, control = (stacked(new.part(0, first), old.moved(copied.ops, place)) for new, old in both)
     after = replace(graph, data=data, control=control)
     loose = place[np.flatnonzero(unlike[: len(copied.place)])].tolist()
-    return replace(after, outputs_of=Told.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
+    return (
+        replace(after, outputs_of=KnownOutputs.of(graph).without_shapes(loose)) if loose and graph.outputs_of else after
+    )
 
 
 def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:

@@ -108,12 +108,12 @@ def _stale(effect: Effect) -> list[str]:
     changed = [op for op in configured if op is not None]
     if not edges and not changed:
         return []
-    told, wrong = Gradients(base).stale(effect.after, edges, changed, effect.renamed)
+    stale, wrong = Gradients(base).stale(effect.after, edges, changed, effect.renamed)
     if not wrong:
         return []
     names, were = [base.names[i] for i in wrong], "were" if len(wrong) > 1 else "was"
     return [f"stale gradients: {counted(len(names), 'ops')} ({few(names)}) {were} derived before "
-            f"{few([effect.renamed.get(base.names[i], base.names[i]) for i in told])} changed; "
+            f"{few([effect.renamed.get(base.names[i], base.names[i]) for i in stale])} changed; "
             "differentiate again, and make the train op again"]  # fmt: skip
 
 

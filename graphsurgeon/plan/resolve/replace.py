@@ -64,10 +64,10 @@ def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
     else:
         given = step.what
     used = set[int]()
-    for told in given:
-        one = next(iter(_opened(told, graph)), None)
+    for place in given:
+        one = next(iter(_opened(place, graph)), None)
         if one is None:
-            out.refused.append(f"{match_word(told)}: the graph has changed since it was found")
+            out.refused.append(f"{match_word(place)}: the graph has changed since it was found")
             continue
         now = Match(graph, one.pattern, one.found, one.read or so_far.backend.array)
         own = {i for i in now.numbers if graph.types[i] != "Const"}

@@ -30,7 +30,7 @@ class Refused(Exception):
 
 
 @contextmanager
-def told_as(asked: str) -> Iterator[None]:
+def with_request(asked: str) -> Iterator[None]:
     """Lets what is refused meanwhile be refused as this request."""
     try:
         yield

@@ -107,14 +107,14 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
     names = [{moved.source: moved.name for moved in moves} for moves in gradients]
     loose = unsure(effect)
     graph_def, tensors, controls = compiled(effect, graph, library, made.frozen, names)
-    told = tell_shapes(effect, graph_def, loose)
+    stated = tell_shapes(effect, graph_def, loose)
     made.frozen = {}
     # 2. One import.
     phase(f"importing {counted(len(graph_def.node), 'nodes')}")
     with functions.added(library, graph):
         try:
             within = _scope_in_use(effect, [node.name for node in graph_def.node])
-            made.live = import_stated(graph, graph_def, told, tensors, controls, within=within)
+            made.live = import_stated(graph, graph_def, stated, tensors, controls, within=within)
         except Exception as error:
             if lacks_memory(error):
                 raise
@@ -186,8 +186,8 @@ def value_faults(effect: Effect) -> list[Fault]:
         try:
             giver = giver_of(values)
             if giver is not None and giver.graph is graph:
-                told = giver.untrained(names={info.op for info in infos})
-                infos = [info for info in infos if told.get(info.op) == UNHELD]
+                stated = giver.untrained(names={info.op for info in infos})
+                infos = [info for info in infos if stated.get(info.op) == UNHELD]
                 values = giver.reader() if infos else {}
             refuse_unfit(values, infos, graph, asked)
         except PlanError as error:

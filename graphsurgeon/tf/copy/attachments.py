@@ -42,9 +42,9 @@ def attach(copied: Copied, graph: TFGraph, made: Made, loose: Mask | None = None
     numbers = copied.ops.tolist()
     old, new = source.get_operations(), made.live
     pairs = [(old[i], new[name]) for i, name in zip(numbers, copied.names, strict=True)]
-    told = ~copied.source.typed(["Const"])[copied.ops]  # the shape of a constant is in its node
+    inferred = ~copied.source.typed(["Const"])[copied.ops]  # the shape of a constant is in its node
     same = np.ones(len(pairs), np.bool_) if loose is None else ~loose[copied.place[copied.ops]]
-    keep_shapes(list(compress(pairs, (told & same).tolist())))
+    keep_shapes(list(compress(pairs, (inferred & same).tolist())))
     _keep_handles(copied, graph, pairs, same)
     functions.keep_gradients(pairs)
     _keep_callbacks(copied, source, graph)

@@ -85,7 +85,7 @@ def tell_shapes(effect: Effect, graph_def: TFGraphDef, loose: Mask) -> list[TFNo
     Returns:
         the nodes that were changed.
     """
-    told: list[TFNodeDef] = []
+    completed: list[TFNodeDef] = []
     known, first = frontier(effect.after, loose), effect.base.size
     for copied in effect.copies if known.any() else ():
         live = copied.source.live.get_operations()
@@ -94,8 +94,8 @@ def tell_shapes(effect: Effect, graph_def: TFGraphDef, loose: Mask) -> list[TFNo
             node = graph_def.node[int(copied.place[number]) - first]
             if shapes and number not in copied.turned:
                 node.attr["_output_shapes"].list.shape.extend(shapes)
-                told.append(node)
-    return told
+                completed.append(node)
+    return completed
 
 
 def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:

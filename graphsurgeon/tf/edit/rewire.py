@@ -51,7 +51,7 @@ class Journal:
         count: how many batches ever: tells whether something kept of the graph is still right.
         backward: an edge now goes from a later op to an earlier one, so that cycles are looked for everywhere.
         unsure: tensors whose static shapes say more than is known since the last batch.
-        told: sessions that were named in a warning.
+        warned: sessions that were named in a warning.
         seen: the last snapshot that was read of the graph, and at which count.
         wiring: what walks have kept of the graph: its state, how many large walks there were, the edges.
     """
@@ -59,7 +59,7 @@ class Journal:
     count: int = 0
     backward: bool = False
     unsure: list[str] = field(default_factory=list)
-    told: weakref.WeakSet[TFSession] = field(default_factory=weakref.WeakSet)
+    warned: weakref.WeakSet[TFSession] = field(default_factory=weakref.WeakSet)
     seen: tuple[int, Snapshot] | None = None
     wiring: tuple[Any, int, Any] | None = None
 
@@ -291,9 +291,9 @@ def stale_sessions(graph: TFGraph) -> list[TFSession]:
         found += [thing for thing in _holders(graph) if isinstance(thing, tf1.Session | tf1.InteractiveSession)]
     fresh = []
     for session in found:
-        if session is None or session.graph is not graph or session in held.told or is_closed(session):
+        if session is None or session.graph is not graph or session in held.warned or is_closed(session):
             continue
-        held.told.add(session)
+        held.warned.add(session)
         fresh.append(session)
     return fresh
 

@@ -23,7 +23,7 @@ from ..open.snapshot import snapshot
 from ..private.contexts import innermost_context
 from ..private.functions import functions_of
 from ..private.graphs import all_collections, copy_handle_data, guarded_ops, op_definition
-from ..run.errors import told, words_of
+from ..run.errors import errors_as, words_of
 from .nodes import alike
 from .patterns import parameters_of
 
@@ -117,7 +117,7 @@ class _Bench:
     def _placeholder(self, name: str, tensor: tuple[int, int]) -> Any:
         info = self._info(tensor)
         wrong = f"TensorFlow takes no tensor of the shape of '{self.base.names[tensor[0]]}:{tensor[1]}'"
-        with told(PlanError, self.asked, wrong, "Write the graph out again where it was made", ValueError):
+        with errors_as(PlanError, self.asked, wrong, "Write the graph out again where it was made", ValueError):
             made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
         self.inputs[made.op.name] = tensor
         if made.dtype in (tf.resource, tf.variant):
@@ -301,7 +301,7 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
             named[arg.name] = [rest.pop(0) for _ in range(extra)] if arg.name in lists else rest.pop(0)
         wrong = f"TensorFlow makes no {kind!r} of {', '.join(names)}"
         instead = f"Choose an op type for these dtypes and shapes, {_FUNCTION}"
-        with told(PlanError, asked, wrong, instead, TypeError, ValueError):
+        with errors_as(PlanError, asked, wrong, instead, TypeError, ValueError):
             return make(**named)
 
     return make_op

@@ -82,7 +82,7 @@ class _Judge:
         if changed:
             below = forward(self._after, self._after.mask(changed), control=False)
             made = self._tried(self._without_lost({*region, *np.flatnonzero(below).tolist()}))
-            inferred = {op: known for op, new in made.items() if (known := self._untold(op, new))}
+            inferred = {op: known for op, new in made.items() if (known := self._corrected(op, new))}
         reshaped = {
             op: self._now(new) for op, new in made.items() if op < self._effect.first and self._reshaped(op, new)
         }
@@ -97,7 +97,7 @@ class _Judge:
     def _now(made: TFOp) -> list[TensorInfo]:
         return [tensor_info(tensor) for tensor in made.outputs]
 
-    def _untold(self, op: int, made: Any) -> list[TensorInfo]:
+    def _corrected(self, op: int, made: Any) -> list[TensorInfo]:
         """The outputs of an op as they are inferred where a known shape contradicts that; empty where it does not."""
         was = self._outputs(op) or ()
         now = self._now(made)
@@ -347,9 +347,9 @@ def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
     return len(new.shape) == len(old.shape) and all(a in (None, b) for a, b in zip(new.shape, old.shape, strict=True))
 
 
-def _apart(told: TensorInfo, inferred: TensorInfo) -> bool:
+def _apart(stated: TensorInfo, inferred: TensorInfo) -> bool:
     """Whether no tensor has both of two shapes."""
-    return not tf.TensorShape(told.shape).is_compatible_with(tf.TensorShape(inferred.shape))
+    return not tf.TensorShape(stated.shape).is_compatible_with(tf.TensorShape(inferred.shape))
 
 
 def _refused_name(said: str, after: Graph) -> str:

@@ -28,7 +28,7 @@ from ..copy.append import copied_into
 from ..fresh import fresh
 from ..private.eager import eager, keras_trains, note_use
 from ..private.graphs import op_definition
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..run.gate import refuse_untrusted, session_of
 from ..values.variables import dims_of, fetch
 from .calls import is_stateful
@@ -66,7 +66,7 @@ class GraphFunction(tf.Module):
 
     def __init__(self, name: str, held: Sequence[Any], tables: Sequence[Any], call: Any) -> None:
         super().__init__(name=name)
-        self._held, self._tables, self._told = list(held), list(tables), False
+        self._held, self._tables, self._warned = list(held), list(tables), False
         # tf.saved_model.save looks here; Python's own call looks at the class.
         setattr(self, "__call__", call)  # noqa: B010
 
@@ -78,12 +78,12 @@ class GraphFunction(tf.Module):
     def _tell_keras(self) -> None:
         """Warns where Keras trains a layer that calls this function, whose variables it does not see."""
         trains = keras_trains()
-        if trains is None or self._told:
+        if trains is None or self._warned:
             return
         layer, seen = trains
         unseen = [v for v in self.trainable_variables if id(v) not in seen]
         if unseen:
-            self._told = True
+            self._warned = True
             what = f"{counted(len(unseen), 'variables')}, as {unseen[0].name!r}"
             warn(
                 f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not see its {what}, so fit does not "
@@ -206,7 +206,7 @@ def traced(
 
     function = traced_function(call, name, specs, names)
     wrong, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
-    with told(PlanError, asked, wrong, "Choose other boundaries", *kinds):
+    with errors_as(PlanError, asked, wrong, "Choose other boundaries", *kinds):
         function.get_concrete_function()
     return function
 
@@ -422,7 +422,7 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     with graph.as_default():
         export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
     wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run"
-    with told(PlanError, asked, wrong, instead, tf.errors.OpError), session_of(graph, asked=asked) as session:
+    with errors_as(PlanError, asked, wrong, instead, tf.errors.OpError), session_of(graph, asked=asked) as session:
         session.run(graph.get_operation_by_name(fills[0]))
         keys, content = session.run([export.keys, export.values])
     return table_of(keys, content, types)

@@ -26,7 +26,7 @@ from ..fresh import fresh
 from ..open.snapshot import snapshot
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder
-from ..run.errors import told
+from ..run.errors import errors_as
 from .body import Places, copied, in_place
 from .calls import Calls
 from .handles import with_handles
@@ -280,7 +280,9 @@ class Inlining:
         )
         stated = [node for node in graph_def.node if "_output_shapes" in node.attr]
         with added(library, graph):
-            with told(PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"):
+            with errors_as(
+                PlanError, "inlined()", "TensorFlow refuses the nodes", "Inline other calls: ed.inlined('name')"
+            ):
                 live = import_stated(graph, graph_def, stated)
             attach(copied, graph, Made(graph, live=live))
             restore_gradients(graph, self.calls.known)
@@ -295,7 +297,7 @@ class Inlining:
         """The functions that are still called: branches of conds and loops under names of their own."""
         out = Library()
         called: set[str] = set()
-        definitions = self._told() if any(node.op in BRANCHING for node in nodes) else {}
+        definitions = self._definitions_by_name() if any(node.op in BRANCHING for node in nodes) else {}
         for node in nodes:
             if node.op not in BRANCHING:
                 called |= referred(node, self.calls.known)
@@ -315,7 +317,7 @@ class Inlining:
         out.shared = [self.calls.known[name] for name in reachable(called, self.calls.known)]
         return out
 
-    def _told(self) -> dict[str, Any]:
+    def _definitions_by_name(self) -> dict[str, Any]:
         """The functions that the graph calls, in which each resource that they take says what it holds."""
         known = self.calls.known
         calls = {node.name: called for node in self.base.nodes if (called := referred(node, known))}

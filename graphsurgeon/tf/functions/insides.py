@@ -45,10 +45,10 @@ def body(graph: Graph, name: str, call: int | None = None, made: dict[Any, Graph
     inner = functions[name]
     outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
     names = [argument.name for argument in inner.signature.input_arg]
-    told = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
+    described = given(graph, call, len(names), outer) if call is not None else [Given()] * len(names)
     known = {
         argument: about if about != Given() else Given(_own_shape(inner, i))
-        for i, (argument, about) in enumerate(zip(names, told, strict=True))
+        for i, (argument, about) in enumerate(zip(names, described, strict=True))
     }
     key = (graph.title, name, *(about.key for about in known.values()))
     made = {} if made is None else made

@@ -28,7 +28,7 @@ from ..open.snapshot import snapshot
 from ..private.eager import eager
 from ..private.functions import functions_of, run_along
 from ..private.graphs import copy_handle_data
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..run.gate import refuse_untrusted
 from ..values.variables import dims_of
 from ..wire import decoded, encoded
@@ -387,7 +387,7 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
 def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[str, Any]]:
     """What a layer that comes from a file runs, and what a file keeps of it."""
     asked = f"layer {layer.name!r}"
-    with told(PlanError, asked, "what the file says of its graph is damaged", "Save the model again"):
+    with errors_as(PlanError, asked, "what the file says of its graph is damaged", "Save the model again"):
         graph_def = decoded(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         python = next((node.name for node in nodes if node.op in _PYTHON), None)
@@ -404,7 +404,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
         handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
     refuse_deadly(graph_def, asked)
     graph = fresh()
-    with told(PlanError, asked, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
+    with errors_as(PlanError, asked, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
         import_nodes(graph, graph_def)
         adopt(graph, graph_def.library)
     _say_handles(graph, handles["weight"])

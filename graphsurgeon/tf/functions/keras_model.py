@@ -107,13 +107,13 @@ def keras_model(
     if sorting.wanted:
         _refuse_other_keras(package, asked)
         used, takes, wanted = {one.node.layer.name for one in known.calls}, sorting.takes(asked), list(sorting.wanted)
-        told = training
+        remapped = training
         if isinstance(training, tuple):
             there = _elsewhere(known, ways, *training[1:3])
             ids = {t: id(made[t]) for t in takes} | sorting.wanted
-            told = training[0], *([there(t, ids[t]) for t in side] for side in (takes, wanted)), training[3]
+            remapped = training[0], *([there(t, ids[t]) for t in side] for side in (takes, wanted)), training[3]
         layer = keras_layer(
-            graph, takes, wanted, held, free_name("rebuilt", used.__contains__), told, True, asked, frozen
+            graph, takes, wanted, held, free_name("rebuilt", used.__contains__), remapped, True, asked, frozen
         )
         layer.supports_masking = True  # the layers behind it take theirs as arguments
         made.update(zip(wanted, layer([_typed(graph, t, made[t]) for t in takes]), strict=True))
@@ -127,7 +127,7 @@ def keras_model(
         symbols = symbols[0]
     name = name or getattr(known.model, "name", None)
     model = package.Model(symbols, as_asked(outputs, [made[t] for t in ends]), name=name)
-    model.surgery = _told(model, known, sorting, layer, training)
+    model.surgery = _surgery_of(model, known, sorting, layer, training)
     return model
 
 
@@ -178,7 +178,7 @@ def _other_values(graph: Graph, ways: _Ways, known: Origin, held: Any, asked: st
     return found
 
 
-def _told(model: Any, known: Origin, sorting: _Sorting, layer: Any, training: Any) -> Surgery:
+def _surgery_of(model: Any, known: Origin, sorting: _Sorting, layer: Any, training: Any) -> Surgery:
     """What is to be said of a model that was made."""
     name = "" if layer is None else layer.name
     if known.model is None:

@@ -59,8 +59,8 @@ class _Lent:
     @cached_property
     def _gradient(self) -> Any:
         order, known, out = reachable([self._name], self._definitions), functions_of(self._graph), Library()
-        told = with_handles(order, [op_finder(self._graph)(self._call)], known, self._definitions)
-        brought = bring(out, order, told, known)
+        handles = with_handles(order, [op_finder(self._graph)(self._call)], known, self._definitions)
+        brought = bring(out, order, handles, known)
         for concrete in out.loaded.values():
             restore_gradients(concrete.graph, out.loaded)
             give_gradients(concrete.graph, out.loaded, out.slopes)

@@ -37,7 +37,7 @@ from ..private.functions import (
     restore_gradients,
 )
 from ..private.graphs import gradient_function, op_finder, set_gradient_function
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..wire import encoded
 from .handles import with_handles
 
@@ -131,7 +131,7 @@ def bring(
     """
     order = list(order)
     asked, instead = f"taking along {few(map(repr, order))}", "Leave out what calls it, or write the file out again"
-    with told(PlanError, asked, "TensorFlow cannot make such a function", instead):
+    with errors_as(PlanError, asked, "TensorFlow cannot make such a function", instead):
         made = loaded([definitions[name] for name in order])
     for name, concrete in made.items():
         prepare_gradients(concrete.graph.get_operations(), name)

@@ -18,7 +18,7 @@ from ...words import counted, few
 from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import body
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..values.variables import value_of
 from .files import TRUSTED
 from .flops import flops
@@ -59,7 +59,7 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
     if name in uninitialized:
         raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")
     live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
-    with told(SelectionError, asked, "its value cannot be read", how):
+    with errors_as(SelectionError, asked, "its value cannot be read", how):
         return live.run(value_of(live.graph, held, asked))
 
 

@@ -42,10 +42,10 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
 
 
 def _counted(found: Sequence[Any]) -> tuple[int, bool]:
-    told = [flops_of(op) for op in found]
-    open_ = [op for op, count in zip(found, told, strict=True) if count is None and counts_flops(op.type)]
+    counts = [flops_of(op) for op in found]
+    open_ = [op for op, count in zip(found, counts, strict=True) if count is None and counts_flops(op.type)]
     for_one = _for_one(open_)
-    return sum(filter(None, told)) + for_one, for_one > 0
+    return sum(filter(None, counts)) + for_one, for_one > 0
 
 
 def _for_one(found: Sequence[Any]) -> int:

@@ -21,9 +21,9 @@ from .files import read_bytes
 
 _FUNCTIONS = ("activations", "constraints", "initializers", "losses", "metrics", "regularizers")
 _GRAPH_LAYER = "graphsurgeon>GraphLayer"
-_TOLD = ("config.json", "metadata.json")
+_DESCRIPTION = ("config.json", "metadata.json")
 #: Bytes that each of these may have.
-_MOST_TOLD = 256 << 20
+_LARGEST = 256 << 20
 _OURS = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
 
 
@@ -81,11 +81,11 @@ def _parts(data: bytes, asked: str) -> tuple[dict[str, Any], dict[str, Any]]:
             if missing:
                 held = few(sorted(names), 4) or "nothing"
                 raise OpenError(asked, f"it is not a Keras model: it holds no {missing[0]}, but {held}", again)
-            told = [name for name in _TOLD if name in names]
-            if max(archive.getinfo(name).file_size for name in told) > _MOST_TOLD:  # no more is ever unpacked
-                wrong = f"its description alone has more than {size_text(_MOST_TOLD)}, as in a file made to fill memory"
+            present = [name for name in _DESCRIPTION if name in names]
+            if max(archive.getinfo(name).file_size for name in present) > _LARGEST:  # no more is ever unpacked
+                wrong = f"its description alone has more than {size_text(_LARGEST)}, as in a file made to fill memory"
                 raise OpenError(asked, wrong, "Get the model from somebody you trust")
-            config, about = (json.loads(archive.read(name)) if name in told else {} for name in _TOLD)
+            config, about = (json.loads(archive.read(name)) if name in present else {} for name in _DESCRIPTION)
     except (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
         raise OpenError(asked, f"the file is damaged ({error})", again) from error
     if not isinstance(config, dict) or not isinstance(about, dict):

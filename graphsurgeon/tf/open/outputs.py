@@ -63,7 +63,7 @@ class Stated:
         functions: the FunctionDefs of the file, by name.
         producer: the version of TensorFlow's graphs that the file is written in.
         said: op name -> shapes that the file notes beside the op.
-        told: op name -> shapes that another process has inferred, as far as it could; None before one has.
+        inferred_shapes: op name -> shapes that another process has inferred, as far as it could; None before one has.
 
     Attributes:
         said: see there.
@@ -77,24 +77,24 @@ class Stated:
         functions: Mapping[str, Any],
         producer: int,
         said: Mapping[str, list[Shape]],
-        told: Mapping[str, Sequence[Sequence[int | None] | None]] | None = None,
+        inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]] | None = None,
     ) -> None:
         self.settled: Graph | None = None
         self._live: TFGraph | None = owner if hasattr(owner, "get_operations") else None
         self._graph, self._nodes = graph, graph.nodes
-        self._functions, self._producer, self.said, self._told = functions, producer, said, told
+        self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, said, inferred_shapes
         self._signatures: dict[str, Any] = {}
         self._inferred: Inferred | None = None
         self._asked_of: dict[int, _Infos | None] = {}
 
-    def inferred(self, told: Mapping[str, Sequence[Sequence[int | None] | None]]) -> Stated:
+    def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> Stated:
         """Returns the same with the shapes that another process has inferred."""
-        return Stated(self._live, self._graph, self._functions, self._producer, self.said, told)
+        return Stated(self._live, self._graph, self._functions, self._producer, self.said, inferred_shapes)
 
     def __call__(self, number: int) -> _Infos | None:
         """Returns dtypes and shapes, inferred where the op does not say itself what it gives."""
         stated = self.stated(number)
-        unsure = self._inferred is None and self._told is None and self._nodes[number].op not in _SURE
+        unsure = self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _SURE
         if unsure and stated and self._live is not None:
             with suppress(OpenError):
                 made(self._live, whole=False)
@@ -143,9 +143,9 @@ class Stated:
         return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
 
     def _shapes(self, node: TFNodeDef, dtypes: list[str]) -> list[Shape]:
-        told = (self._told or {}).get(node.name, ())
-        if len(told) == len(dtypes):
-            return [None if dims is None else tuple(dims) for dims in told]
+        inferred_shapes = (self._inferred_shapes or {}).get(node.name, ())
+        if len(inferred_shapes) == len(dtypes):
+            return [None if dims is None else tuple(dims) for dims in inferred_shapes]
         said = self.said.get(node.name, [])
         if len(said) == len(dtypes):
             return said

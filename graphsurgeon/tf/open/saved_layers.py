@@ -16,7 +16,7 @@ from ..private.eager import keras_metadata
 from .called import paths
 
 FILE = "keras_metadata.pb"
-_UNTOLD = "this SavedModel does not say which ops are of which layer"
+_UNKNOWN = "this SavedModel does not say which ops are of which layer"
 
 
 def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[str, int]) -> Layers:
@@ -33,24 +33,24 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
         held: variable op of the graph -> number of its object.
     """
     if folder is None or not (folder / FILE).exists():
-        why = f"{_UNTOLD}: no scope has the name of a layer whose variables it reads; a .keras file says it"
+        why = f"{_UNKNOWN}: no scope has the name of a layer whose variables it reads; a .keras file says it"
         return Layers(Later(lambda: _by_objects(graph, objects, held)), why=why)
-    told = {}
+    classes = {}
     for path, kind, text in keras_metadata((folder / FILE).read_bytes()) or ():
         try:
             about = json.loads(text)
         except ValueError:
             about = {}
         if kind.startswith("_tf_keras_") and kind != "_tf_keras_metric" and isinstance(about, dict):
-            told[path] = str(about.get("name", "")), str(about.get("class_name", ""))
+            classes[path] = str(about.get("name", "")), str(about.get("class_name", ""))
     names = {}
-    for path, (_, kind) in told.items():
+    for path, (_, kind) in classes.items():
         parts = path.split(".")
-        around = [told.get(".".join(parts[: i + 1]), ("", ""))[0] for i in range(len(parts))]
+        around = [classes.get(".".join(parts[: i + 1]), ("", ""))[0] for i in range(len(parts))]
         if len(around) > 1 and all(around):
             names["/".join(around[1:])] = kind
-    found = in_scopes(graph, told.get("root", ("", ""))[0], names)
-    return Layers(found, why=f"{_UNTOLD}: none of the {len(names):,} that Keras lists is a scope of its graph")
+    found = in_scopes(graph, classes.get("root", ("", ""))[0], names)
+    return Layers(found, why=f"{_UNKNOWN}: none of the {len(names):,} that Keras lists is a scope of its graph")
 
 
 def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:

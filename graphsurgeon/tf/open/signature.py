@@ -24,7 +24,7 @@ from ...words import few
 from ..functions.body import constant, copied
 from ..functions.library import own_gradient, referred
 from ..private.graphs import op_definition
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..values.assets import asset_files, asset_path
 from ..values.checkpoints import Checkpoint
 from ..wire import encoded
@@ -115,7 +115,7 @@ def served(
         wrong = f"{what} names " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
         raise OpenError(asked, wrong, "Open another signature, or the file as it lies: raw=True")
     wrong, how = f"{what} cannot be read, as the file is damaged", "Open it as it lies: raw=True"
-    with told(OpenError, asked, wrong, how, LookupError):
+    with errors_as(OpenError, asked, wrong, how, LookupError):
         return _Work(meta, folder, checkpoint, asked).served(inputs, outputs)
 
 

@@ -22,7 +22,7 @@ from .outputs import array_in
 _WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType
 _WALKED = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
 _BLOCKING = frozenset({"Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit", "PlaceholderWithDefault"})
-_TOLD = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # where static shapes tell these, it stops
+_STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # where static shapes tell these, it stops
 _SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # the input that says the size
 _SAID = frozenset({"Const", "Placeholder"})
 
@@ -109,13 +109,13 @@ class Walks:
         before = self.before(number)
         return lambda at: self.nodes[before[at]] if at < len(before) and before[at] >= 0 else None
 
-    def looked_at(self, start: int, limit: int, told: bool) -> tuple[float, set[int] | None]:
+    def looked_at(self, start: int, limit: int, static: bool) -> tuple[float, set[int] | None]:
         """Walks back from an op as TensorFlow does, breadth first, until something is not a constant.
 
         Args:
             start: the op whose value is asked for.
             limit: the most ops to look at.
-            told: stop at a Shape, as if static shapes told it; else go on, at a small part of the cost.
+            static: stop at a Shape, as if static shapes static it; else go on, at a small part of the cost.
 
         Returns:
             how many ops were looked at; and which ones, where all of them are constant.
@@ -126,14 +126,14 @@ class Walks:
             number = line.popleft()
             kind = self.kinds[number]
             looks += 0.03 if number in far else 1.0
-            before = () if told and kind in _TOLD else self.before(number)
-            if _blocks(kind) or -1 in before or (not before and kind not in ("Const", *_TOLD)):
+            before = () if static and kind in _STATIC else self.before(number)
+            if _blocks(kind) or -1 in before or (not before and kind not in ("Const", *_STATIC)):
                 return looks, None
             for other in before:
                 if other not in seen:
                     seen.add(other)
                     line.append(other)
-                    if kind in _TOLD or number in far:
+                    if kind in _STATIC or number in far:
                         far.add(other)
         return looks, seen if not line else None
 
@@ -144,7 +144,7 @@ class Walks:
         sized = [i for i, kind in enumerate(self.kinds) if kind in _SIZED or kind in _SAID]
         giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
         for start in dict.fromkeys(self.starts) if giants else ():
-            reached = self.looked_at(start, _PATIENCE, told=True)[1] or {start}
+            reached = self.looked_at(start, _PATIENCE, static=True)[1] or {start}
             for number in reached & giants.keys():
                 return (
                     f"op {self.names[number]!r} ({self.kinds[number]})",
@@ -171,7 +171,7 @@ class Walks:
         sample = Random(0).sample(self.starts, min(_SAMPLE, len(self.starts)))
         costs, spent = [], 0.0
         for start in sample:
-            looks, _ = self.looked_at(start, _PATIENCE, told=False)
+            looks, _ = self.looked_at(start, _PATIENCE, static=False)
             costs.append((looks * (1 + self._walk(start)[1]), start))
             spent += looks
             if spent > _PATIENCE:

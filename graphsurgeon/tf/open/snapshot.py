@@ -59,10 +59,10 @@ def settled(graph: Graph) -> Graph:
     A snapshot that was read from a file has the same ops under the same numbers, but their attributes and shapes only
     as far as the file states them.
     """
-    told = graph.outputs_of
-    if not isinstance(told, Stated):
+    outputs = graph.outputs_of
+    if not isinstance(outputs, Stated):
         return graph
-    if told.settled is None:
+    if outputs.settled is None:
         try:
             live = made(graph.owner, whole=False)
         except OpenError:
@@ -72,9 +72,9 @@ def settled(graph: Graph) -> Graph:
         if lost:  # there, the live graph has stand-ins
             nodes_of = {**dict(enumerate(found.nodes)), **{i: graph.nodes[i] for i in lost}}
             own = list(nodes_of.values())
-            found = replace(found, types=graph.types, nodes=own, outputs_of=told, unknown=graph.unknown)
-        told.settled = found
-    return told.settled
+            found = replace(found, types=graph.types, nodes=own, outputs_of=outputs, unknown=graph.unknown)
+        outputs.settled = found
+    return outputs.settled
 
 
 def _read(graph: TFGraph, ops: Sequence[TFOp], title: str) -> Graph:

@@ -35,7 +35,7 @@ from ..functions.lift import lift
 from ..functions.traces import Trace, is_traceable, trace
 from ..private.graphs import collection_reader
 from ..private.sessions import is_closed
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..values.assets import asset_files, asset_path, point_at
 from ..values.checkpoints import Checkpoint
 from ..values.file_values import CheckpointValues, KeyedValues, Values
@@ -467,7 +467,7 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
 
 
 def _import(graph: TFGraph, graph_def: TFGraphDef, asked: str) -> None:
-    with told(OpenError, asked, "TensorFlow refuses the graph", "Fix it where it was made"):
+    with errors_as(OpenError, asked, "TensorFlow refuses the graph", "Fix it where it was made"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
@@ -480,7 +480,7 @@ def _fill_collections(graph: TFGraph, meta: Any, asked: str) -> None:
     instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
     with graph.as_default():
         for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
-            with told(OpenError, asked, f"collection {name!r} is damaged", instead):
+            with errors_as(OpenError, asked, f"collection {name!r} is damaged", instead):
                 _fill_collection(graph, name, collection, made)
 
 

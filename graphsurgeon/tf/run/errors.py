@@ -64,7 +64,7 @@ def out_of_memory(error: BaseException) -> str:
 
 
 @contextmanager
-def told(
+def errors_as(
     kind: type[SurgeryError], asked: str, wrong: str, instead: str, *caught: type[BaseException]
 ) -> Iterator[None]:
     """Says in our words what TensorFlow refuses, with its own behind them.
@@ -79,7 +79,7 @@ def told(
 
     Example:
         >>> try:
-        ...     with told(SurgeryError, "save('x')", "TensorFlow does not write it", "Choose another path", OSError):
+        ...     with errors_as(SurgeryError, "save('x')", "it was not written", "Choose another path", OSError):
         ...         raise OSError("the disk is full")
         ... except SurgeryError as error:
         ...     error.wrong

@@ -13,7 +13,7 @@ import tensorflow as tf
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFTensor
 from ..fresh import fresh
-from .errors import told
+from .errors import errors_as
 
 tf1 = tf.compat.v1
 
@@ -90,7 +90,7 @@ def _number(value: float, dtype: Any) -> Any:
 def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) -> TFTensor:
     name = getattr(function, "__name__", repr(function))
     asked, kinds = f"functions=[{name}]", (TypeError, ValueError, tf.errors.OpError)
-    with told(PlanError, asked, "it does not take such tensors", "Leave it out", *kinds):
+    with errors_as(PlanError, asked, "it does not take such tensors", "Leave it out", *kinds):
         out = function(*args)
     same = getattr(out, "dtype", None) == like.dtype and out.shape.is_compatible_with(like.shape)
     if not same:

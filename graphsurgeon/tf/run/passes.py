@@ -58,8 +58,8 @@ def passes(
 
     def run(numbers: Sequence[int], **about: Any) -> Ran:
         time_left = None if timeout is None else max(timeout - (time.monotonic() - begun), 0.001)
-        told = None if watch is None else lambda some, of: watch(done + some, len(probed.targets))
-        return watched_run(session, base, wanted, fed, probed, time_left, told, again=again, probes=numbers, **about)
+        report = None if watch is None else lambda some, of: watch(done + some, len(probed.targets))
+        return watched_run(session, base, wanted, fed, probed, time_left, report, again=again, probes=numbers, **about)
 
     whole = run(here, measure=True)
     done += len(here)
@@ -79,7 +79,7 @@ def passes(
         ran = run(here, fetch=False, dead=whole.dead)
         done += len(here)
         whole.notes += ran.notes
-        whole.untold |= ran.untold
+        whole.unrecorded |= ran.unrecorded
         whole.dead, whole.ended, whole.stopped = ran.dead, ran.ended, whole.stopped or ran.stopped
     if timeout is not None and whole.ended and whole.stopped.startswith("it took longer"):
         whole.stopped = f"it took longer than {timeout:g} s"

@@ -41,7 +41,7 @@ class Ran:
         costs: op -> what it cost; of a run that was stopped nothing is known.
         results: tensor that was asked for -> its value.
         stopped: why it did not come to its end.
-        untold: tensor -> why it has no numbers, though its op has run.
+        unrecorded: tensor -> why it has no numbers, though its op has run.
         dead: what was left out, for it stops a run or reads from what does.
         sizes: tensor -> bytes of the largest round, and how many rounds; nothing where nobody asked.
         ended: it was ended, by its time or by hand, or by what nothing can be left out for: nothing else is run.
@@ -51,7 +51,7 @@ class Ran:
     costs: dict[str, Cost] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     stopped: str = ""
-    untold: dict[str, str] = field(default_factory=dict)
+    unrecorded: dict[str, str] = field(default_factory=dict)
     dead: Mask | None = None
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     ended: bool = False
@@ -127,8 +127,8 @@ def watched_run(
         alive = list(filter(lives, wanted))
         elements = [session.graph.as_graph_element(name) for name in alive]
         numbers = range(len(probed.targets)) if probes is None else probes
-        told = [number for number in numbers if number not in lost and lives(probed.tensors[number][0])]
-        targets = [session.graph.get_operation_by_name(probed.targets[number]) for number in told]
+        recorded = [number for number in numbers if number not in lost and lives(probed.tensors[number][0])]
+        targets = [session.graph.get_operation_by_name(probed.targets[number]) for number in recorded]
         if not targets and not (elements and fetch):
             break
         about = tf1.RunMetadata()
@@ -167,7 +167,7 @@ def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int]
     probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
     if probe is not None and probe not in lost:
         lost.add(probe)
-        ran.untold[probed.tensors[probe][0]] = f"its numbers could not be taken: {said}"
+        ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be taken: {said}"
         return
     op = next((base.index[name] for name in _named(error) if name in base.index), None)
     ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)

@@ -296,9 +296,9 @@ def _with_shapes(graph: TFGraph, asked: str) -> Any:
     again = fresh(graph)
     found = import_nodes(again, made)
     pairs = [(op, found[op.name]) for op in graph.get_operations()]
-    told = {old.op.name for old, new in differently_shaped(pairs) if new.shape.is_compatible_with(old.shape)}
-    for node in made.node if told else ():
-        if node.name in told:
+    refined = {old.op.name for old, new in differently_shaped(pairs) if new.shape.is_compatible_with(old.shape)}
+    for node in made.node if refined else ():
+        if node.name in refined:
             shapes = [tensor.shape.as_proto() for tensor in graph.get_operation_by_name(node.name).outputs]
             node.attr["_output_shapes"].list.shape.extend(shapes)
     return made

@@ -32,7 +32,7 @@ from ..functions.library import BRANCHING, CALLS, definition, reachable, referre
 from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import has_op, op_definition
-from ..run.errors import told, unfed, words_of
+from ..run.errors import errors_as, unfed, words_of
 from ..run.gate import distrusted, session_of
 from ..values.initialization import initialise
 from ..values.transfer import assign
@@ -101,9 +101,9 @@ def prove(
     Raises:
         PlanError: TensorFlow does not open the file or does not run it, or other numbers come out.
     """
-    untold = distrusted(base.owner)
-    if untold:
-        return Proof(notes=[f"not opened again: {untold}"])
+    distrust = distrusted(base.owner)
+    if distrust:
+        return Proof(notes=[f"not opened again: {distrust}"])
     proof, made_up, sizes, equal = Proof("opened again by TensorFlow"), dict[str, None](), set[int](), 0
     runs = dict[str, Run]()
     with ExitStack() as opened:
@@ -163,7 +163,7 @@ def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
 
 def _refusing(asked: str, what: str, instead: str) -> AbstractContextManager[None]:
     wrong, kinds = f"TensorFlow does not {what} what was written", (NotImplementedError, AttributeError, OSError)
-    return told(PlanError, asked, wrong, f"{instead}; verify=False writes the file as it is", *_ERRORS, *kinds)
+    return errors_as(PlanError, asked, wrong, f"{instead}; verify=False writes the file as it is", *_ERRORS, *kinds)
 
 
 # -- what is run ----------------------------------------------------------------------------------

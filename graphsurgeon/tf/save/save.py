@@ -36,7 +36,7 @@ from ..copy.resources import filled_tables
 from ..functions.graph_function import arguments, function_module
 from ..functions.library import nodes_behind, own_gradient
 from ..open.snapshot import settled
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..run.gate import refuse_untrusted
 from ..values.checkpoint_names import saved_names, slices
 from ..values.transfer import batches, stream
@@ -522,4 +522,6 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str
 
 def _saying(asked: str) -> AbstractContextManager[None]:
     kinds = (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError)
-    return told(PlanError, asked, "TensorFlow does not write it", "Save it as TF1 does: format='saved_model'", *kinds)
+    return errors_as(
+        PlanError, asked, "TensorFlow does not write it", "Save it as TF1 does: format='saved_model'", *kinds
+    )

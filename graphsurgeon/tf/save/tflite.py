@@ -240,11 +240,11 @@ def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
     except Exception as error:  # whatever it is, it is what the converter says
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         answer["said"] = lines[0].strip()
-        answer["errors"] = [_told(one) for one in getattr(error, "errors", ())]
+        answer["errors"] = [_error_row(one) for one in getattr(error, "errors", ())]
     return answer
 
 
-def _told(error: Any) -> dict[str, Any]:
+def _error_row(error: Any) -> dict[str, Any]:
     """One of the errors that the converter lists: which op it is about, inside of which others, and what it says."""
     return {
         "names": [call.name.partition("@")[0] for call in error.location.call if call.name],

@@ -18,7 +18,7 @@ from ...graph import whole
 from ...graph.sizes import size_text
 from ...graph.whole import claim, flush, put, put_back, refuse_there, why
 from ..private.eager import eager
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..run.progress import Progress
 
 
@@ -158,7 +158,7 @@ def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
     """
     kinds = (tf.errors.OpError, ValueError, RuntimeError, IndexError)
     wrong, instead = "TensorFlow does not read what was written", "Write it again, where there is room for it"
-    with told(PlanError, asked, wrong, instead, *kinds):
+    with errors_as(PlanError, asked, wrong, instead, *kinds):
         reader = tf.train.load_checkpoint(prefix)
         for key in dict.fromkeys(keys):
             reader.get_tensor(key)
@@ -167,7 +167,9 @@ def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
 def _saying(asked: str, folder: str, needed: int) -> AbstractContextManager[None]:
     kinds = (tf.errors.OpError, OSError, ValueError)
     room = f"{size_text(needed)} needed, {size_text(shutil.disk_usage(folder).free)} free"
-    return told(PlanError, asked, f"TensorFlow cannot write it ({room})", "Make room, or choose another path", *kinds)
+    return errors_as(
+        PlanError, asked, f"TensorFlow cannot write it ({room})", "Make room, or choose another path", *kinds
+    )
 
 
 def put_checkpoint(new: str, prefix: str, *more: tuple[str, str]) -> None:

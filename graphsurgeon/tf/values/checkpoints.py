@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from ...errors import OpenError, one_of
 from ...graph.whole import put_back
 from ..private.eager import eager
-from ..run.errors import told
+from ..run.errors import errors_as
 from ..run.progress import Progress
 from ..wire import decoded
 from .latest import newest, refuse_linked_away
@@ -245,4 +245,4 @@ def _stamp(prefix: str) -> tuple[int, int]:
 def _sound(prefix: str, asked: str) -> AbstractContextManager[None]:
     """Says that a checkpoint is damaged, whatever TensorFlow says: each has its own kinds of errors."""
     wrong = f"the checkpoint {prefix!r} is damaged or half written"
-    return told(OpenError, asked, wrong, "Take the one before, or write it again")
+    return errors_as(OpenError, asked, wrong, "Take the one before, or write it again")

@@ -16,7 +16,7 @@ from ...graph.names import op_name, renamed_end
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ..private.graphs import has_op
-from ..run.errors import remedy, told, words_of
+from ..run.errors import errors_as, remedy, words_of
 from .assets import asset_files, asset_path
 from .checkpoints import Checkpoint, Stored, refuse_incomplete
 from .sessions import fill_tables
@@ -183,7 +183,7 @@ class CheckpointValues(Values):
         fill_tables(session, there, as_found=True)
         asked, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
         for name in self.init_ops:
-            with told(
+            with errors_as(
                 OpenError, asked, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError, TypeError
             ):
                 session.run(_named(session.graph, name), self.asset_feeds)

@@ -171,8 +171,8 @@ def _stuck(
     graph: TFGraph, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, asked: str
 ) -> PlanError:
     """The error for a variable that needs another without a value."""
-    told = _EMPTY.search(str(error.message))
-    named, layer = told[1] if told else "", {i.op for i in infos}
+    match = _EMPTY.search(str(error.message))
+    named, layer = match[1] if match else "", {i.op for i in infos}
     cycle = [i for i in infos if needs[i.op] & layer]
     wanting = cycle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
     if not wanting:

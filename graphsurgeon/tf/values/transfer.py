@@ -22,7 +22,7 @@ from ..private.sessions import callable_of
 from ..run.progress import Progress
 from .checkpoints import Stored
 from .memory import Rooms, give_back
-from .variables import as_arrays, assigned, told_empty, value_of
+from .variables import as_arrays, assigned, errors_if_empty, value_of
 
 tf1 = tf.compat.v1
 Thing = TypeVar("Thing")
@@ -85,7 +85,7 @@ def stream(session: TFSession, infos: Iterable[VariableInfo], asked: str) -> Ite
     known = {info.op: info for info in infos}
     tensors = {name: value_of(session.graph, info, asked) for name, info in known.items()}
     for names in batches({name: variable_bytes(info) for name, info in known.items()}):
-        with told_empty([known[name] for name in names], asked):
+        with errors_if_empty([known[name] for name in names], asked):
             got = as_arrays(session.run({name: tensors[name] for name in names}))
         yield got
         got.clear()  # who reads the next batch holds this one no longer

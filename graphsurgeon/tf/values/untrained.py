@@ -23,7 +23,7 @@ from ..run.observed import LOOKS
 from .givers import giver_of
 from .initialization import reached
 from .transfer import stream
-from .variables import Place, closed_told, place_of, stands_alone, value_of, variable_infos
+from .variables import Place, errors_if_closed, place_of, stands_alone, value_of, variable_infos
 
 tf1 = tf.compat.v1
 
@@ -131,12 +131,12 @@ def _answers(
     session: TFSession, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, asked: str
 ) -> dict[str, bool]:
     """Returns which variables hold a value, as one run tells; without those that its trace does not have."""
-    told = tf1.RunMetadata()
-    how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": told} if traced else {}
-    with closed_told(asked):
+    metadata = tf1.RunMetadata()
+    how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if traced else {}
+    with errors_if_closed(asked):
         said = session.run({"asks": dict(asks), "traced": list(traced.values())}, **how)["asks"]
     # What holds nothing gives nothing; it is an error only where something reads it.
-    gave = {node.node_name: bool(node.output) for device in told.step_stats.dev_stats for node in device.node_stats}
+    gave = {node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats}
     return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
 
 
@@ -151,7 +151,7 @@ def _readable(session: TFSession, reads: Mapping[str, Any], asked: str) -> set[s
     todo = set(reads.values())
     while todo:
         try:
-            with closed_told(asked):
+            with errors_if_closed(asked):
                 session.run(list(todo))
             break
         except tf.errors.FailedPreconditionError as error:

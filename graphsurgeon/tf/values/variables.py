@@ -191,7 +191,7 @@ def fetch(
     if not infos:
         return {}
     tensors = {info.op: value_of(graph, info, asked) for info in infos}
-    with told_empty(infos, asked):
+    with errors_if_empty(infos, asked):
         return as_arrays(values.run(tensors))
 
 
@@ -231,7 +231,7 @@ def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
+def errors_if_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
     """Says in our words that a session has no value for a variable, or was closed.
 
     Args:
@@ -242,7 +242,7 @@ def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
         PlanError: so it is.
     """
     try:
-        with closed_told(asked):
+        with errors_if_closed(asked):
             yield
     except tf.errors.FailedPreconditionError as error:
         # The longest name that is there as a word of its own: "w" is in "w/Adam" too, and "a" in "value".
@@ -259,7 +259,7 @@ def told_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
 
 
 @contextmanager
-def closed_told(asked: str) -> Iterator[None]:
+def errors_if_closed(asked: str) -> Iterator[None]:
     """Says in our words that a session was closed; raises PlanError then."""
     try:
         yield
@@ -276,7 +276,7 @@ def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], asked: str) 
     Raises:
         PlanError: a variable has none; it is named.
     """
-    with told_empty(infos, asked):
+    with errors_if_empty(infos, asked):
         session.run([value_of(session.graph, info, asked).op for info in infos])
 
 

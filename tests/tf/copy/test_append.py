@@ -383,7 +383,7 @@ WANTED = [("a", "Const", []), ("b", "Const", []), ("c", "Sub", ["a", "b:0", "^a"
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "reported"),
     [
         ([WANTED[1], WANTED[0], ("c", "Sub", ["a:0", "b", "^b", "^a"])], []),
         ([WANTED[0], WANTED[1], ("c", "Sub", ["b", "a", "^a", "^b"])], ["'c' differs"]),
@@ -395,5 +395,5 @@ WANTED = [("a", "Const", []), ("b", "Const", []), ("c", "Sub", ["a", "b:0", "^a"
     ],
     ids=["another order", "inputs swapped", "another output", "waits for less", "another type", "fewer", "renamed"],
 )
-def test_what_was_read_back_is_compared_with_what_was_predicted(found, told):
-    assert differences(SimpleNamespace(after=Graph.of(WANTED)), Graph.of(found)) == told
+def test_what_was_read_back_is_compared_with_what_was_predicted(found, reported):
+    assert differences(SimpleNamespace(after=Graph.of(WANTED)), Graph.of(found)) == reported

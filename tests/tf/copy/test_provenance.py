@@ -39,13 +39,13 @@ def operated():
     return ed
 
 
-def told(ed) -> dict[str, str]:
+def reported(ed) -> dict[str, str]:
     return {name: str(ed.provenance(name)) for name in WANTED}
 
 
 def test_every_kind_of_origin():
     ed = operated()
-    assert told(ed) == WANTED
+    assert reported(ed) == WANTED
     origin = ed.provenance(ed.tensor("w/net/y:0"))
     assert (origin.kind, origin.step, origin.was, origin.graph, origin.steps) == ("copied", 1, "net/y", "src", [1])
     assert ed.provenance("z").steps == [2]
@@ -72,7 +72,7 @@ def test_it_is_taken_back_and_done_again():
     assert str(ed.provenance("w/net/y")) == "an orphan, left by step 1"
     for _ in range(4):
         ed.redo()
-    assert told(ed) == WANTED
+    assert reported(ed) == WANTED
 
 
 def test_it_disturbs_nobody():
@@ -142,7 +142,7 @@ def text(ed, folder):
 def test_it_is_kept_through_save_and_load(way, tmp_path):
     ed = operated()
     again = way(ed, tmp_path)
-    assert told(again) == WANTED
+    assert reported(again) == WANTED
     feed = {"x:0": [[1.0, 2.0]]}
     assert run(again.graph, "z:0", feed).tolist() == run(ed.graph, "z:0", feed).tolist()
     done = again.apply(again.plan().copy(again.select(name="mid"), to="last", unmapped="keep"))

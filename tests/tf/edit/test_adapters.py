@@ -88,8 +88,8 @@ def test_what_tensorflow_makes_of_a_proposal_is_what_was_foretold_and_what_numpy
                 y = adapting(adapter)(x)
             assert y.name == "fit:0"
             assert all(op.name.startswith("fit") for op in graph.get_operations() if op is not x.op)
-            told, shape = adapter.gives(a), None if y.shape.rank is None else tuple(y.shape.as_list())
-            assert fits(TensorInfo(y.dtype.name, shape), told), (str(adapter), y, told)
+            reported, shape = adapter.gives(a), None if y.shape.rank is None else tuple(y.shape.as_list())
+            assert fits(TensorInfo(y.dtype.name, shape), reported), (str(adapter), y, reported)
             assert fits(TensorInfo(y.dtype.name, shape), b)
             with tf1.Session() as session:
                 session.run(tf1.global_variables_initializer())

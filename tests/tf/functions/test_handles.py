@@ -1,4 +1,4 @@
-"""What the resources of functions hold: told at any depth, so that every copy trains as its original does."""
+"""What the resources of functions hold: reported at any depth, so that every copy trains as its original does."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def inside(graph, kind="PartitionedCall", function=""):
     return body(graph, name, call)
 
 
-def told(graph):
+def reported(graph):
     return {f"{n}:{p}": str(info) for i, n in enumerate(graph.names) for p, info in enumerate(graph.outputs(i) or ())}
 
 
@@ -77,9 +77,9 @@ def test_arguments_have_the_shapes_of_this_call_and_variables_those_they_hold_at
 
         outer(tf1.placeholder(tf.float32, [None, 4], name="x"))
     first = inside(gs.open(graph).snapshot)
-    assert told(first)["a:0"] == "float32 (?, 4)"
-    assert told(first)["relu:0"] == "float32 (?, 3)"
-    assert told(inside(first))["mm:0"] == "float32 (?, 3)"
+    assert reported(first)["a:0"] == "float32 (?, 4)"
+    assert reported(first)["relu:0"] == "float32 (?, 3)"
+    assert reported(inside(first))["mm:0"] == "float32 (?, 3)"
 
 
 def test_what_a_loop_carries_has_the_shape_that_the_loop_says():
@@ -93,7 +93,7 @@ def test_what_a_loop_carries_has_the_shape_that_the_loop_says():
             shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, 2])],
         )
     found = inside(gs.open(graph).snapshot, "While", "body")
-    assert told(found)[f"{found.names[found.types.index('ConcatV2')]}:0"] == "float32 (?, 2)"
+    assert reported(found)[f"{found.names[found.types.index('ConcatV2')]}:0"] == "float32 (?, 2)"
 
 
 def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():

@@ -221,7 +221,7 @@ def test_what_has_no_layers_says_why():
 # -- modules, and functions that call layers -------------------------------------------------------------
 
 
-def told(layers):
+def reported(layers):
     """Returns path and class of each layer."""
     return [(one.path, one.class_name) for one in layers]
 
@@ -233,7 +233,7 @@ WHOLE = [("enc", "Encoder"), ("enc/first", "Dense"), ("enc/more/0", "Dense"), ("
 def test_the_modules_of_a_module_are_its_layers():
     net = modules.Net()
     ed = gs.open(net, function="forward")
-    assert told(ed.layers) == WHOLE
+    assert reported(ed.layers) == WHOLE
     first, second = ed.layer("first").calls
     assert first.inputs == ed.layer("enc").inputs == ("x:0",)
     assert second.inputs == first.outputs
@@ -270,15 +270,17 @@ def test_a_module_that_was_traced_before_is_told_by_its_variables():
     net = modules.Net()
     net.forward.get_concrete_function()
     by_module, by_method = gs.open(net, function="forward"), gs.open(net.forward)
-    assert told(by_module.layers) == told(by_method.layers) == [WHOLE[0], WHOLE[1], WHOLE[4]]  # two share a scope
+    assert (
+        reported(by_module.layers) == reported(by_method.layers) == [WHOLE[0], WHOLE[1], WHOLE[4]]
+    )  # two share a scope
     fresh = gs.open(modules.Net(), function="forward")
     for path in ("enc", "head"):
         assert by_module.layer(path) == fresh.layer(path)
     assert by_module.layer("first").ops == fresh.layer("first").ops
     alone = gs.open(net.forward.get_concrete_function())  # which knows names only
-    assert told(alone.layers) == [("encoder", ""), ("encoder/dense", "")]
+    assert reported(alone.layers) == [("encoder", ""), ("encoder/dense", "")]
     assert alone.layer("encoder").calls == fresh.layer("enc").calls
-    assert alone.layers.text == "2 (class untold 2)"
+    assert alone.layers.text == "2 (class unknown 2)"
 
 
 def test_a_function_that_calls_layers_and_modules_has_them():
@@ -286,7 +288,7 @@ def test_a_function_that_calls_layers_and_modules_has_them():
     spec = tf.TensorSpec([None, 8], name="x")
     both = tf.function(lambda x: net.enc(model(x)[:, :1] + tf.ones([1, 3])))
     ed = gs.open(both, signature=spec)
-    assert told(ed.layers) == [
+    assert reported(ed.layers) == [
         ("net", "Functional"), ("net/encoder", "Sequential"), ("net/encoder/dense", "Dense"),
         ("net/encoder/linear", "Activation"), ("net/shared", "Dense"), ("net/head", "Dense"),
         ("net/enc", "Encoder"), ("net/enc/first", "Dense"), ("net/enc/more/0", "Dense"), ("net/enc/more/1", "Dense"),
@@ -296,7 +298,7 @@ def test_a_function_that_calls_layers_and_modules_has_them():
     whole = tf.function(model)
     whole.get_concrete_function(spec)
     again = gs.open(whole)  # traced before: those with variables
-    assert told(again.layers) == [
+    assert reported(again.layers) == [
         ("net", "Functional"), ("net/encoder", "Sequential"), ("net/encoder/dense", "Dense"), ("net/shared", "Dense"),
         ("net/head", "Dense"),
     ]  # fmt: skip
@@ -316,7 +318,7 @@ def test_an_object_that_is_no_module_can_hold_layers():
             return self.parts["net"](x)
 
     trainer = Trainer()
-    assert told(gs.open(trainer.step).layers) == [("parts/net", "Dense")]
+    assert reported(gs.open(trainer.step).layers) == [("parts/net", "Dense")]
 
 
 def test_a_module_may_forget_to_be_made_as_one():
@@ -329,7 +331,7 @@ def test_a_module_may_forget_to_be_made_as_one():
 
     bare = Bare()
     ed = gs.open(tf.function(lambda x: bare.twice(x)), signature=modules.X)
-    assert told(ed.layers) == [("Bare", "Bare"), ("Bare/inner", "Head")]
+    assert reported(ed.layers) == [("Bare", "Bare"), ("Bare/inner", "Head")]
 
 
 @pytest.mark.parametrize("call", ["function", "keras_layer"])

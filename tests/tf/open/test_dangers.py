@@ -179,11 +179,11 @@ def test_such_an_output_number_in_a_function():
         gs.open(graph_def).graph  # noqa: B018
 
 
-@pytest.mark.parametrize(("name", "told"), [("n" * 2_001, "2,001 letters"), ("a/" * 101 + "a", "101 slashes")])
-def test_a_name_that_would_fill_the_memory(name, told):
+@pytest.mark.parametrize(("name", "reported"), [("n" * 2_001, "2,001 letters"), ("a/" * 101 + "a", "101 slashes")])
+def test_a_name_that_would_fill_the_memory(name, reported):
     graph_def = empty()
     feed(graph_def, name)
-    with refuses(gs.OpenError, "the name of an op", told, "Up to 2,000 letters and 100 slashes are taken"):
+    with refuses(gs.OpenError, "the name of an op", reported, "Up to 2,000 letters and 100 slashes are taken"):
         gs.open(graph_def).graph  # noqa: B018
 
 

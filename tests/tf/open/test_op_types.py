@@ -32,16 +32,16 @@ def test_each_value_that_is_told_can_be_set():
         tf.strings.as_string(tf.argmax(y, axis=1, output_type=tf.int32), name="s")
         tf1.placeholder(tf.float32, None, name="any")
     nodes = {node.name: node for node in graph.as_graph_def().node}
-    told = {name: {a: (value, choices) for a, value, choices in attributes(node)} for name, node in nodes.items()}
-    assert told["c"]["padding"] == ("SAME", ["EXPLICIT", "SAME", "VALID"])
-    assert told["c"]["strides"] == ("[1, 1, 1, 1]", [])
-    assert told["c"]["use_cudnn_on_gpu"] == ("True", ["False", "True"])
-    assert told["l"]["alpha"] == ("0.1", [])
-    assert told["x"]["shape"] == ("[None, 8, 8, 3]", [])
-    assert told["any"]["shape"] == ("None", [])
-    assert "string" in told["x"]["dtype"][1]
-    assert not any("value" in of for of in told.values())
-    for name, those in told.items():
+    reported = {name: {a: (value, choices) for a, value, choices in attributes(node)} for name, node in nodes.items()}
+    assert reported["c"]["padding"] == ("SAME", ["EXPLICIT", "SAME", "VALID"])
+    assert reported["c"]["strides"] == ("[1, 1, 1, 1]", [])
+    assert reported["c"]["use_cudnn_on_gpu"] == ("True", ["False", "True"])
+    assert reported["l"]["alpha"] == ("0.1", [])
+    assert reported["x"]["shape"] == ("[None, 8, 8, 3]", [])
+    assert reported["any"]["shape"] == ("None", [])
+    assert "string" in reported["x"]["dtype"][1]
+    assert not any("value" in of for of in reported.values())
+    for name, those in reported.items():
         for a, (_, choices) in those.items():
             for value in choices:
                 check_attribute(nodes[name].op, name, a, value == "True" if value in ("True", "False") else value)

@@ -82,7 +82,7 @@ def test_layers_of_a_saved_model_of_keras_3(tmp_path):
         assert ed.layer(path).variables == live.layer(path).variables == (f"{path}/kernel", f"{path}/bias")
     assert ed.layer("dense").inputs == ("x:0",)
     assert ed.layer("head").inputs == ed.layer("shared").calls[1].outputs
-    assert "  layers       4 (class untold 4)" in str(ed).splitlines()
+    assert "  layers       4 (class unknown 4)" in str(ed).splitlines()
     assert str(ed.layer("head")).startswith("head: 4 ops, 2 variables, ")
     x = np.random.RandomState(0).rand(3, 8).astype("float32")
     got = ed.session().run(ed.layer("encoder/dense").outputs[0], {"x:0": x})
@@ -103,7 +103,9 @@ def test_layers_of_a_saved_module(tmp_path):
     assert [one.path for one in ed.layers] == ["enc", "enc/first", "head"]  # of enc/more two share a scope
     for path in ("enc", "head"):
         assert ed.layer(path).calls == live.layer(path).calls
-    assert ed.layer("enc/first").ops == live.layer("enc/first").ops  # its two calls share a scope, and are told as one
+    assert (
+        ed.layer("enc/first").ops == live.layer("enc/first").ops
+    )  # its two calls share a scope, and are reported as one
     assert ed.layer("first").variables == ("encoder/dense/w",)
     assert ed.find("layer:head") == ["w", *ed.layer("head").ops]
 

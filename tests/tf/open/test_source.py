@@ -273,12 +273,12 @@ class TestWithAnUnknownOp:
 
     def test_it_says_so(self, ed):
         assert str(ed).startswith("odd.pb: 5 ops")
-        told = (
+        reported = (
             "1 op of a type that TensorFlow does not know here, 'Sqare': what needs none of them can be run and saved"
         )
-        assert f"warning: {told}" in str(ed)
+        assert f"warning: {reported}" in str(ed)
         assert "unknown  Sqare  1 op" in str(ed)
-        assert ed.screen.state.status.text == told
+        assert ed.screen.state.status.text == reported
 
     def test_it_is_looked_at(self, ed):
         assert ed.find("op:Sqare") == ["y"]
@@ -388,7 +388,7 @@ def test_collections_of_a_meta_graph(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "value", "told"),
+    ("name", "kind", "value", "reported"),
     [
         ("mine", "node_list", "no_such", "no op is called 'no_such'"),
         ("mine", "node_list", "x:7", "op 'x' (Placeholder) has 1 output"),
@@ -396,12 +396,12 @@ def test_collections_of_a_meta_graph(tmp_path):
         ("variables", "bytes_list", b"\n\1x", "collection 'variables' is damaged"),
     ],
 )
-def test_a_damaged_collection(name, kind, value, told):
+def test_a_damaged_collection(name, kind, value, reported):
     m = model("ref")
     with m.graph.as_default():
         meta = tf1.train.export_meta_graph(graph=m.graph)
     getattr(meta.collection_def[name], kind).value[:] = [value]
-    with refuses(OpenError, f"collection {name!r} is damaged: ", told, "gs.open(meta.graph_def)"):
+    with refuses(OpenError, f"collection {name!r} is damaged: ", reported, "gs.open(meta.graph_def)"):
         gs.open(meta).graph  # noqa: B018
     assert len(gs.open(meta.graph_def)) == len(m.graph.get_operations())
 

@@ -212,14 +212,14 @@ def trial_of(ed):
 @pytest.mark.skipif(not hasattr(os, "nice"), reason="there are no priorities here")
 def test_it_lets_others_go_first_from_its_beginning_and_ends_with_who_has_started_it(tmp_path):
     held, kept = os.pipe()
-    told = tmp_path / "graphsurgeon_told.py"
-    told.write_text("import os, threading\n"
+    reported = tmp_path / "graphsurgeon_told.py"
+    reported.write_text("import os, threading\n"
                     "def main(*given):\n"
                     "    from graphsurgeon.tf.open import trial\n"
                     "    threading.Thread(target=trial._end_with_the_other, daemon=True).start()\n"
                     "    print(os.getpriority(os.PRIO_PROCESS, 0), flush=True)\n"
                     "    threading.Event().wait()\n")  # fmt: skip
-    code = trial._BEGIN.replace(trial.__name__, told.stem)
+    code = trial._BEGIN.replace(trial.__name__, reported.stem)
     folders = os.pathsep.join([str(tmp_path), *sys.path])
     with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": folders},
                           stdin=held, stdout=subprocess.PIPE) as child:  # fmt: skip

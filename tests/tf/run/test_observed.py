@@ -1,4 +1,4 @@
-"""Observed sessions: every run is told to those whose variables it touches, whatever way it takes."""
+"""Observed sessions: every run is reported to those whose variables it touches, whatever way it takes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,12 @@ def alike(one, other):
         assert note.dtype == others[key].dtype
         for numbers, again in ((note.numbers, others[key].numbers), (note.sample, others[key].sample)):
             np.testing.assert_allclose(again, numbers, rtol=1e-5, atol=1e-6, err_msg=str(key))
-    assert (one.stopped, one.untold, one.same, one.added) == (other.stopped, other.untold, other.same, other.added)
+    assert (one.stopped, one.unrecorded, one.same, one.added) == (
+        other.stopped,
+        other.unrecorded,
+        other.same,
+        other.added,
+    )
     assert one.results.keys() == other.results.keys()
     for name, value in one.results.items():
         if value is not None:
@@ -113,9 +118,9 @@ def test_a_real_graph_gives_the_same_in_passes(corpus, id):
     ed = gs.open(corpus.path(id))
     whole, parts = ed.trace(feeds, list(want)), ed.trace(feeds, list(want), memory=200_000)
     assert set(whole) == set(parts)
-    assert (whole.stopped, whole.untold, whole.same, whole.added) == (
+    assert (whole.stopped, whole.unrecorded, whole.same, whole.added) == (
         parts.stopped,
-        parts.untold,
+        parts.unrecorded,
         parts.same,
         parts.added,
     )
@@ -189,7 +194,7 @@ def test_progress_and_time_are_those_of_all_passes():
         tf.add(x, queue.dequeue(name="waits"), name="y")
     ed = gs.open(graph)
     seen = []
-    trace = ed.trace({"x:0": [1.0]}, "y:0", memory=1, watch=lambda *told: seen.append(told) or len(seen) < 2)
+    trace = ed.trace({"x:0": [1.0]}, "y:0", memory=1, watch=lambda *reported: seen.append(reported) or len(seen) < 2)
     assert trace.stopped == "it was stopped by hand"
     assert {of for _, of in seen} == {8}
     assert ed.trace({"x:0": [1.0]}, "y:0", memory=1, timeout=2.0).stopped == "it took longer than 2 s"

@@ -408,10 +408,10 @@ def test_what_a_refused_restore_advises_works(tmp_path, saved_as, graph_has, opt
     with graph.as_default():
         tf1.train.Saver().save(session, str(tmp_path / "c"))
     ed = gs.open(variables(graph_has)[1])
-    told = ", ".join(f"{key}={value!r}" for key, value in advice.items())
-    with refuses(PlanError, f"Type {told or 'no scope='}") as caught:
+    reported = ", ".join(f"{key}={value!r}" for key, value in advice.items())
+    with refuses(PlanError, f"Type {reported or 'no scope='}") as caught:
         ed.restore(tmp_path / "c", **options)
-    assert str(caught.value).endswith(f"Type {told or 'no scope='}.")
+    assert str(caught.value).endswith(f"Type {reported or 'no scope='}.")
     assert len(ed.restore(tmp_path / "c", **advice).found) == len(saved_as)
 
 

@@ -78,7 +78,7 @@ def texts():
     return gs.open(graph)
 
 
-def told(session):
+def reported(session):
     one, two = session.run(session.graph.get_collection("variables"))
     return one, two.tolist()
 
@@ -92,20 +92,20 @@ def test_a_single_text_and_zero_bytes_go_every_way(tmp_path):
     for bring in sources:
         first, third = texts(), texts()
         bring(first)
-        assert told(first.session()) == TEXTS
+        assert reported(first.session()) == TEXTS
         first.rebuild()
-        assert told(first.session()) == TEXTS
+        assert reported(first.session()) == TEXTS
         gs.transfer(first.session(), third)
         third.save(tmp_path / "kept.ckpt")
         fourth = texts()
         fourth.restore(tmp_path / "kept.ckpt")
-        assert told(fourth.session()) == TEXTS
+        assert reported(fourth.session()) == TEXTS
         replica = gs.duplicate(fourth)
-        assert told(replica.session) == TEXTS
+        assert reported(replica.session) == TEXTS
         assert not replica.update()
         followed = gs.duplicate(fourth.graph).follow(tmp_path)
         followed.update()
-        assert told(followed.session) == TEXTS
+        assert reported(followed.session) == TEXTS
 
 
 def growing(kind):

@@ -1,4 +1,4 @@
-"""Initial values are told from trained ones, and are neither frozen nor connected unless somebody asks for them."""
+"""Initial values are reported from trained ones, and are neither frozen nor connected unless somebody asks for them."""
 
 from __future__ import annotations
 
@@ -451,10 +451,10 @@ def test_a_session_of_a_file_says_once_what_its_checkpoint_lacks(kind, tmp_path)
     with ed.graph.as_default(), tf1.variable_scope("head", use_resource=kind == "resource"):
         tf1.get_variable("new", initializer=1.0)
     ed.apply(ed.plan().copy(ed.select(name="b"), to="t"))
-    with pytest.warns(UserWarning, match="^session.*2 variables have initial values, not in") as told:
+    with pytest.warns(UserWarning, match="^session.*2 variables have initial values, not in") as reported:
         _ = ed.session(), ed.session()
-    assert [one.filename for one in told] == [__file__]
-    text = str(told[0].message)
+    assert [one.filename for one in reported] == [__file__]
+    text = str(reported[0].message)
     assert "not in the checkpoint: b, global_step." in text
     assert "ed.restore(checkpoint, partial=True)" in text
     assert "ed.untrained()" in text

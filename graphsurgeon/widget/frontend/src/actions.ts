@@ -143,7 +143,7 @@ export class Actions {
   }
 
   /** Takes what was asked for: of several tensors one is chosen. */
-  async #picked(pane: Pane, name: string, tensors?: string[]): Promise<void> {
+  async #take(pane: Pane, name: string, tensors?: string[]): Promise<void> {
     const { picking } = this.p.store.now;
     if (!picking) return;
     const no = this.refusal(pane);
@@ -164,7 +164,7 @@ export class Actions {
   }
 
   select(pane: Pane, names: string[], mode: Mode): void {
-    if (this.p.store.now.picking && names.length === 1) return void this.#picked(pane, names[0]!);
+    if (this.p.store.now.picking && names.length === 1) return void this.#take(pane, names[0]!);
     const old = this.selected[pane.name],
       next = new Set(mode === "set" ? [] : old);
     for (const name of names) {
@@ -202,7 +202,7 @@ export class Actions {
   }
 
   showEdge(pane: Pane, edge: Edge): void {
-    if (this.p.store.now.picking && !edge.control) return void this.#picked(pane, edge.from, edge.tensors);
+    if (this.p.store.now.picking && !edge.control) return void this.#take(pane, edge.from, edge.tensors);
     this.#asked++;
     this.p.store.select(pane.name, pane.name === "source" ? this.selected.source : [], { edge });
     this.p.inspector.marks = !this.unmarked(pane);

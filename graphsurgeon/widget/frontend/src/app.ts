@@ -52,7 +52,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     width = 0,
     had = "",
     soon = 0,
-    told: StageName = model.get("look")?.stage ?? "both";
+    knownStage: StageName = model.get("look")?.stage ?? "both";
   const store = new Store(),
     cameras = new CameraHistory(model),
     ask: Ask = (verb, args) => acts.ask(verb, args);
@@ -113,7 +113,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   });
   const plan = new PlanBar(id, ask, {
     copied: (how, byKey) => void acts.copy(how, byKey),
-    picked: (ask, take) => acts.pick(ask, take),
+    pick: (ask, take) => acts.pick(ask, take),
     edited: step => void hands.edits.attrs.step(step),
     applied: () => acts.apply(),
     saves: () => hands.do("save"),
@@ -331,15 +331,15 @@ export function mount(model: Model, host: HTMLElement): () => void {
   /** The kernel, and other views of this widget, hear of a stage that was chosen. */
   function tellStage(): void {
     if (!acts.staged || !api.answers("set_stage")) return;
-    told = shownStage();
-    ask("set_stage", { show: told });
+    knownStage = shownStage();
+    ask("set_stage", { show: knownStage });
   }
 
   /** Shows a stage that was chosen elsewhere: by code, or in another view. */
   function follows(): void {
     const now = model.get("look")?.stage;
-    if (!now || now === told || api.pending("set_stage")) return;
-    told = now;
+    if (!now || now === knownStage || api.pending("set_stage")) return;
+    knownStage = now;
     if (acts.staged && wide() && now !== shownStage()) show(now);
   }
 

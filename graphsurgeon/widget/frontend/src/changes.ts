@@ -49,7 +49,7 @@ export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
 }
 
 export class Changes {
-  readonly #told = h("span", { class: "gs-muted gs-change-at" });
+  readonly #position = h("span", { class: "gs-muted gs-change-at" });
   readonly element: HTMLElement;
 
   constructor(
@@ -63,7 +63,7 @@ export class Changes {
       "div",
       { class: "gs-changes", role: "group", "aria-label": "Changes" },
       step(-1, "back", "Previous change (Shift+Z)"),
-      this.#told,
+      this.#position,
       step(1, "forward", "Next change (z)"),
     );
   }
@@ -79,7 +79,7 @@ export class Changes {
     const all = this.#all,
       at = this.#at(all);
     this.element.hidden = !all.length;
-    fill(this.#told, at < 0 ? `${all.length} ${all.length === 1 ? "change" : "changes"}` : `${at + 1} of ${all.length}`);
+    fill(this.#position, at < 0 ? `${all.length} ${all.length === 1 ? "change" : "changes"}` : `${at + 1} of ${all.length}`);
   }
 
   #at(all: Change[]): number {

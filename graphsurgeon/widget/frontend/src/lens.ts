@@ -43,7 +43,7 @@ export class Lens {
   toggle(pane: Pane): void {
     const item = pane.current;
     if (this.#lens) this.close();
-    else if (item) this.#open(pane, { kind: "near", names: [item.of.name], near: 1, told: "" });
+    else if (item) this.#open(pane, { kind: "near", names: [item.of.name], near: 1, text: "" });
   }
 
   /** The region with its ports alone, or without one what is selected. */
@@ -55,7 +55,7 @@ export class Lens {
     const names = region ? [...Object.keys(boxes), ...ports] : [...this.acts.selected[pane.name]];
     if (this.#lens) this.close();
     else if (!names.length) this.acts.p.status.say("Mark a boundary, or select boxes first.", "warn");
-    else this.#open(pane, { kind: "alone", names, near: 0, told: region ? "The region alone" : "What is selected, alone" });
+    else this.#open(pane, { kind: "alone", names, near: 0, text: region ? "The region alone" : "What is selected, alone" });
   }
 
   /** What lies between two selected boxes. */
@@ -68,13 +68,13 @@ export class Lens {
   /** The shortest way from one of two selected boxes to the other; each step is lit while it is pointed at. */
   async why(pane: Pane): Promise<void> {
     const two = this.#two(pane),
-      told = two && (await this.acts.send("why", { a: two[0], b: two[1], pane: pane.name }));
-    if (!told || !pane.scene) return;
+      text = two && (await this.acts.send("why", { a: two[0], b: two[1], pane: pane.name }));
+    if (!text || !pane.scene) return;
     const at = (op: string) => (pane.scene && placeOf(pane.scene, op)?.name) ?? op;
-    this.#open(pane, { kind: "alone", names: told.steps.map(step => at(step.op)), near: 0, told: told.text });
+    this.#open(pane, { kind: "alone", names: text.steps.map(step => at(step.op)), near: 0, text: text.text });
     this.acts.p.popup.choose(
-      told.text,
-      told.steps.map(step => ({
+      text.text,
+      text.steps.map(step => ({
         text: step.text,
         shows: () => pane.drawing.aim(pane.drawing.named(at(step.op)) ?? null),
         run: () => this.acts.reveal(pane.name, step.op),
@@ -118,7 +118,7 @@ export class Lens {
     this.#near.hidden = !near;
     this.#near.value = String(lens.near);
     const steps = lens.near < ALL ? `${lens.near} ${lens.near === 1 ? "step" : "steps"} away` : "all that leads there or comes from it";
-    this.#text.textContent = near ? steps : lens.told;
+    this.#text.textContent = near ? steps : lens.text;
     this.#near.setAttribute("aria-valuetext", steps);
   }
 }

@@ -87,18 +87,18 @@ export class Looks {
   colours(at?: { x: number; y: number }): void {
     const { by, name } = this.look,
       run = this.acts.p.model.get("run"),
-      told = run && "tops" in run ? measures(run as RunShown) : [];
+      shown = run && "tops" in run ? measures(run as RunShown) : [];
     this.acts.p.popup.choose(
       "Colour by",
       [
         ...COLOURS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
-        ...told.map(([way, text]) => ({
+        ...shown.map(([way, text]) => ({
           text: `${text}, of the run`,
           on: by === "values" && name === way,
           verb: "paint" as const,
           run: () => this.acts.ask("paint", { by: way }),
         })),
-        ...((by === "values" || by === "words") && !told.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
+        ...((by === "values" || by === "words") && !shown.some(([way]) => way === name) ? [{ text: name, on: true, run: () => {} }] : []),
       ],
       at,
     );

@@ -78,7 +78,7 @@ export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: C
     if (item.kind !== "op") said.push(item.kind);
     said.push(`${neighbours[0]} in, ${neighbours[1]} out`);
     for (const [what, n] of Object.entries(item.hidden ?? {})) said.push(`${counted(n, what)} hidden`);
-    if (item.paint?.told) said.push(item.paint.told);
+    if (item.paint?.text) said.push(item.paint.text);
   } else said.push("open scope");
   if (marks?.inputs.length) said.push("boundary input");
   if (marks?.outputs.length) said.push("boundary output");

@@ -15,7 +15,7 @@ const OTHER = "It was made for this graph as it was at another time, or for anot
 
 export interface PlanEvents {
   copied(how: Verbs["copy"], byKey: boolean): void;
-  /** asks for a tensor of the picture */ picked(ask: string, take: (tensor: string) => void): void;
+  /** asks for a tensor of the picture */ pick(ask: string, take: (tensor: string) => void): void;
   /** asks for other arguments of a step */ edited(step: number): void;
   applied(): void;
   saves(): void;
@@ -184,7 +184,7 @@ export class PlanBar {
               id: "mapping",
               text: "Mapping",
               n: plan.inputs?.length ?? 0,
-              body: () => tables.mapping(plan, this.ask, this.events.picked),
+              body: () => tables.mapping(plan, this.ask, this.events.pick),
             },
           ]
         : []),

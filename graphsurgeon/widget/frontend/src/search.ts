@@ -167,16 +167,18 @@ export class Search {
         hits: found.hits.filter(hit => !becomes || !names.has(hit.name)),
       })),
       total = Math.max(0, ...parts.map(part => part.found.total)),
-      told = parts.filter(part => part.hits.length).map(part => ({ ...part, shown: distinct(part.hits.map(hit => hit.name)) })),
+      shownParts = parts.filter(part => part.hits.length).map(part => ({ ...part, shown: distinct(part.hits.map(hit => hit.name)) })),
       plain = /^\w+$/.test(this.#asked) ? ` by name: op:${this.#asked} asks for the type` : "";
-    this.#hits = told.flatMap(({ pane, hits, shown }) => hits.map((hit, i) => ({ pane, name: hit.name, shown: shown[i]!, op: hit.op })));
+    this.#hits = shownParts.flatMap(({ pane, hits, shown }) =>
+      hits.map((hit, i) => ({ pane, name: hit.name, shown: shown[i]!, op: hit.op })),
+    );
     this.#at = 0;
     let i = 0;
     fill(this.#total, count(total, "hit"));
     fill(
       this.#list,
-      ...told.flatMap(({ title, hits }) => [
-        told.length > 1 && h("div", { class: "gs-hits-of", role: "presentation" }, title),
+      ...shownParts.flatMap(({ title, hits }) => [
+        shownParts.length > 1 && h("div", { class: "gs-hits-of", role: "presentation" }, title),
         ...hits.map(() => this.#line(i++)),
       ]),
     );
@@ -185,8 +187,8 @@ export class Search {
       wrong ||
         (!this.#hits.length
           ? `Nothing found${plain}. Try net/*, /regex/, op:Conv2D, dtype:, shape:?x8, device:, attr:padding=SAME, layer:, is:unknown, -word`
-          : total > Math.max(...told.map(part => part.found.hits.length))
-            ? `${figure(told[0]!.found.hits.length)} of ${figure(total)}: type more to narrow it down.`
+          : total > Math.max(...shownParts.map(part => part.found.hits.length))
+            ? `${figure(shownParts[0]!.found.hits.length)} of ${figure(total)}: type more to narrow it down.`
             : ""),
     );
     this.#unroll(true);

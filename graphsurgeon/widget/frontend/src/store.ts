@@ -12,7 +12,7 @@ export interface LensOf {
   pane: PaneName;
   names: string[];
   near: number;
-  told: string;
+  text: string;
 }
 
 export interface ViewState {

@@ -37,7 +37,7 @@ export interface Paint {
   key: string;
   colour: string;
   bars: [string, number][];
-  told: string;
+  text: string;
 }
 
 export interface Legend {
@@ -360,7 +360,7 @@ export interface Taker {
   reads: string;
   why: string;
   /** Whether only dtype or shape are against it. */
-  misfit?: boolean;
+  adaptable?: boolean;
 }
 
 /** Which inputs could read a tensor: by box of a pane. */

@@ -46,23 +46,23 @@ export class Wires {
   async offer(pane: Pane, tensor: string): Promise<Takers | null> {
     const { store, status, api } = this.acts.p;
     this.#refused = "";
-    const told = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
+    const answer = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
       // nobody has typed the request that the message begins with
       status.say(error instanceof Refused ? error.said : error.message, "error");
       this.#refused = error instanceof Refused ? error.parts.instead : error.message;
     });
-    if (store.now.armed?.tensor !== tensor || !told) return null;
-    store.set({ takers: told });
+    if (store.now.armed?.tensor !== tensor || !answer) return null;
+    store.set({ takers: answer });
     const fits = new Set(
-      Object.values(told.boxes)
+      Object.values(answer.boxes)
         .flat()
         .filter(t => !t.why)
         .map(t => `${t.op} ${t.input}`),
     );
     status.say(
-      `${told.tensor}  ${told.text}: ${counted(fits.size, "inputs")} in the picture fit. Go to one and press m, or drop it there; Esc gives up.`,
+      `${answer.tensor}  ${answer.text}: ${counted(fits.size, "inputs")} in the picture fit. Go to one and press m, or drop it there; Esc gives up.`,
     );
-    return told;
+    return answer;
   }
 
   /** Asks anew, where the picture has changed meanwhile. */
@@ -86,7 +86,7 @@ export class Wires {
     }
     const name = "tensors" in start ? start.tensors[0]! : tensorAt(start.box, start.port),
       box = "tensors" in start ? opOf(name) : start.box.name,
-      told = this.#arm(pane, name, box),
+      answer = this.#arm(pane, name, box),
       from: [number, number] = "tensors" in start ? [e.clientX, e.clientY] : pane.portOnScreen(start.box, start.port);
     let dropped = false,
       ended = false,
@@ -99,7 +99,7 @@ export class Wires {
       over.say(words[0], now, words[1]);
       for (const p of Object.values(this.acts.p.panes)) p.drawing.aim(p === there ? (item ?? null) : null);
     };
-    void told.then(() => ended || move(last));
+    void answer.then(() => ended || move(last));
     return {
       move,
       drop: now => {
@@ -107,7 +107,7 @@ export class Wires {
         const at = { x: now.clientX, y: now.clientY },
           { taker, item, pane: there } = this.#under(now);
         over.clear();
-        void told.then(takers => {
+        void answer.then(takers => {
           if (!takers || !there) this.#give();
           else if (taker) this.#join(takers, taker, at);
           else if (item && "kind" in item.of) this.take(there, item, at);
@@ -155,13 +155,13 @@ export class Wires {
     if (!inputs) return [this.acts.p.store.now.takers ? `connect in ${this.acts.p.model.get("titles").destination}` : "\u2026", false];
     const one = taker ?? (inputs.length === 1 ? inputs[0] : undefined);
     const copied = this.#copied(this.acts.p.store.now.takers);
-    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : copied}${one.misfit ? FIXABLE : ""}`, !one.why];
+    if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : copied}${one.adaptable ? FIXABLE : ""}`, !one.why];
     if (!inputs.length)
       return this.#replaced(item.of) ? [`in place of ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
     const fit = inputs.filter(t => !t.why);
     return fit.length
       ? [(fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`) + copied, true]
-      : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.misfit ? FIXABLE : ""}`, false];
+      : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
   }
 
   /** The box that should read the tensor: at once where it has one input or none that could, else it asks which. */
@@ -173,12 +173,12 @@ export class Wires {
     if (!inputs) return status.say(`Connect it in ${this.acts.p.model.get("titles").destination}, at the right.`, "warn");
     if (!inputs.length && this.#replaced(item.of)) return this.#replace(takers, item.of.name, at);
     if (!inputs.length) return status.say(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
-    const misfits = inputs.filter(t => t.misfit),
+    const adaptables = inputs.filter(t => t.adaptable),
       none = inputs.every(t => t.why);
-    if (inputs.length === 1 || (none && !misfits.length)) return this.#join(takers, inputs[0]!, at);
+    if (inputs.length === 1 || (none && !adaptables.length)) return this.#join(takers, inputs[0]!, at);
     if (none) {
       this.#give();
-      return void this.#adapt(takers, misfits.slice(0, ADAPTED), at);
+      return void this.#adapt(takers, adaptables.slice(0, ADAPTED), at);
     }
     popup.choose(
       `Which input should read ${takers.tensor}?`,
@@ -214,14 +214,14 @@ export class Wires {
 
   #choice(takers: Takers, t: Taker, at?: At): Choice {
     const what = `input ${t.input} of ${t.op}${t.why ? "" : `  reads ${t.reads}`}`;
-    return { text: what, why: t.why, off: !!t.why && !t.misfit, run: () => this.#join(takers, t, at) };
+    return { text: what, why: t.why, off: !!t.why && !t.adaptable, run: () => this.#join(takers, t, at) };
   }
 
   #join(takers: Takers, t: Taker, at?: At): void {
     const { tensor } = takers,
       place = { tensor, to: t.op, input: t.input };
     this.#give();
-    if (t.misfit) void this.#adapt(takers, [t], at);
+    if (t.adaptable) void this.#adapt(takers, [t], at);
     else if (t.why) this.acts.p.status.say(`${no(takers, t)}.`, "warn");
     else
       this.#sure(takers, `Connect ${tensor} to input ${t.input} of ${t.op}`, "connect", at, () =>

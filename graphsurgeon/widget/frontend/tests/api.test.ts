@@ -66,7 +66,7 @@ test("two views of a model do not use the same numbers", () => {
   expect(model.sent[0].id).not.toBe(model.sent[1].id);
 });
 
-test("when the kernel is gone, who waits is told, and so is who asks later", async () => {
+test("when the kernel is gone, who waits is informed, and so is who asks later", async () => {
   const model = new FakeModel(),
     lost = vi.fn(),
     api = new Api(model, () => {}, lost);

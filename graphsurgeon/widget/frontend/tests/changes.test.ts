@@ -4,7 +4,7 @@ import { box, edge, NO_PLAN, scene } from "./fake";
 import { click, host, item, key, model, start } from "./mounted";
 
 const at = (name: string, y: number, state: "" | "changed" | "removed" = "") => box(name, { y, state });
-const told = () => host.querySelector(".gs-change-at")!.textContent,
+const position = () => host.querySelector(".gs-change-at")!.textContent,
   said = () => host.querySelector(".gs-status-text")!.textContent,
   pointed = () => [...host.querySelectorAll(".gs-at")].map(e => e.getAttribute("data-name")),
   press = (name: string) => click(host.querySelector(`button[title="${name}"]`)!);
@@ -17,21 +17,21 @@ test("keys and buttons go from change to change, and around; a pane that is away
     },
     plan: { ...NO_PLAN, steps: [{ text: "remove gone" }], same: true },
   });
-  expect(told()).toBe("2 changes");
+  expect(position()).toBe("2 changes");
   key(item("a"), "z");
-  expect([told(), pointed(), said()]).toEqual(["1 of 2", ["gone"], "Change 1 of 2: gone is removed."]);
+  expect([position(), pointed(), said()]).toEqual(["1 of 2", ["gone"], "Change 1 of 2: gone is removed."]);
   expect((document.activeElement as Element).getAttribute("data-name")).toBe("gone");
   press("Next change (z)");
-  expect([told(), pointed(), said()]).toEqual(["2 of 2", ["c"], "Change 2 of 2: c is changed."]);
+  expect([position(), pointed(), said()]).toEqual(["2 of 2", ["c"], "Change 2 of 2: c is changed."]);
   press("Next change (z)");
-  expect(told()).toBe("1 of 2");
+  expect(position()).toBe("1 of 2");
   key(item("a"), "Z", { shiftKey: true });
-  expect(told()).toBe("2 of 2");
+  expect(position()).toBe("2 of 2");
   click(host.querySelector(".gs-pane-tabs button")!); // before
   expect(host.querySelector(".gs-pane-tabs [aria-pressed=true]")!.textContent).toBe("Before");
   press("Previous change (Shift+Z)");
   press("Previous change (Shift+Z)");
-  expect([told(), host.querySelector(".gs-pane-tabs [aria-pressed=true]")!.textContent]).toEqual(["2 of 2", "After"]);
+  expect([position(), host.querySelector(".gs-pane-tabs [aria-pressed=true]")!.textContent]).toEqual(["2 of 2", "After"]);
   expect(model.verbs.map(([verb]) => verb).filter(verb => verb !== "set_stage")).toEqual([]);
 });
 

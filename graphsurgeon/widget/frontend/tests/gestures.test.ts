@@ -4,8 +4,8 @@ import { within } from "../src/pointer";
 import { box, edge, NO_BOUNDARY, NO_PLAN, scene } from "./fake";
 import { choices, click, host, item, key, model, settled, start } from "./mounted";
 
-const taker = (op: string, input = 0, why = "", misfit = false) => ({ op, input, reads: "x:0", why, misfit });
-const told = (boxes: object, pane = "source", copies = 0) => ({ tensor: "a:0", text: "float32 (2,)", pane, boxes, copies });
+const taker = (op: string, input = 0, why = "", adaptable = false) => ({ op, input, reads: "x:0", why, adaptable });
+const answer = (boxes: object, pane = "source", copies = 0) => ({ tensor: "a:0", text: "float32 (2,)", pane, boxes, copies });
 const canvas = (pane = "source") => host.querySelector<HTMLElement>(`.gs-pane-${pane} .gs-canvas`)!;
 const status = () => host.querySelector(".gs-status-text")!.textContent!;
 const tip = () => host.querySelector(".gs-tip")!.textContent!;
@@ -48,7 +48,7 @@ const SHAPES = "axis 0 is 2 against 3",
 
 test("where dtype or shape are against it, the drop offers what makes it fit", async () => {
   take();
-  model.answer("takers", told({ b: [taker("b", 0, SHAPES, true)], c: [taker("c", 0, "no")] }));
+  model.answer("takers", answer({ b: [taker("b", 0, SHAPES, true)], c: [taker("c", 0, "no")] }));
   await settled();
   under = item("b");
   mouse(canvas(), "move", { clientX: 70, clientY: 60 });
@@ -67,7 +67,7 @@ test("where dtype or shape are against it, the drop offers what makes it fit", a
 test("m on an op that does not fit offers what makes it fit, of several inputs at the one that is chosen", async () => {
   item("a").focus();
   key(item("a"), "m");
-  model.answer("takers", told({ b: [taker("b", 0, SHAPES, true), taker("b", 1, "no"), taker("b", 2)] }));
+  model.answer("takers", answer({ b: [taker("b", 0, SHAPES, true), taker("b", 1, "no"), taker("b", 2)] }));
   await settled();
   item("b").focus();
   key(item("b"), "m");
@@ -84,7 +84,7 @@ test("m on an op that does not fit offers what makes it fit, of several inputs a
 
 test("where no input of an op fits, the adapters of all of them are offered at once", async () => {
   take();
-  model.answer("takers", told({ b: [taker("b", 0, SHAPES, true), taker("b", 1, SHAPES, true), taker("b", 2, "no")] }));
+  model.answer("takers", answer({ b: [taker("b", 0, SHAPES, true), taker("b", 1, SHAPES, true), taker("b", 2, "no")] }));
   await settled();
   under = item("b");
   drop();
@@ -97,7 +97,7 @@ test("where no input of an op fits, the adapters of all of them are offered at o
 test("a tensor is dragged from a port: what fits is lit, the others say why not, a drop connects", async () => {
   take();
   expect(model.verbs).toEqual([["takers", { tensor: "a:0", pane: "source" }]]);
-  model.answer("takers", told({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
+  model.answer("takers", answer({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
   await settled();
   expect(status()).toContain("1 input in the picture fit");
   expect(item("b").classList.contains("gs-fits")).toBe(true);
@@ -115,11 +115,11 @@ test("a tensor is dragged from a port: what fits is lit, the others say why not,
   expect(host.querySelectorAll(".gs-fits, .gs-fits-not, .gs-aimed, .gs-armed").length).toBe(0);
 });
 
-test("a drop on an op of several inputs asks which; what does not fit is told and off", async () => {
+test("a drop on an op of several inputs asks which; what does not fit is answer and off", async () => {
   take();
   under = item("b");
   drop();
-  model.answer("takers", told({ b: [taker("b", 0), taker("b", 1, "axis 0 is 2 against 3"), taker("b", 2)] }));
+  model.answer("takers", answer({ b: [taker("b", 0), taker("b", 1, "axis 0 is 2 against 3"), taker("b", 2)] }));
   await settled();
   expect(choices().map(c => [c.textContent, (c as HTMLButtonElement).disabled])).toEqual([
     ["input 0 of b  reads x:0", false],
@@ -133,7 +133,7 @@ test("a drop on an op of several inputs asks which; what does not fit is told an
 
 test("a drop on a port of an input is that input", async () => {
   take();
-  model.answer("takers", told({ b: [taker("b", 0), taker("b", 1)] }));
+  model.answer("takers", answer({ b: [taker("b", 0), taker("b", 1)] }));
   await settled();
   under = host.querySelectorAll(".gs-port-in")[1]!;
   mouse(canvas(), "move", { clientX: 80, clientY: 60 });
@@ -157,7 +157,7 @@ function beside(): void {
 
 test("a tensor of the other graph is copied with what makes it, once that is agreed to", async () => {
   beside();
-  model.answer("takers", told({ z: [taker("z")] }, "destination", 1044));
+  model.answer("takers", answer({ z: [taker("z")] }, "destination", 1044));
   await settled();
   under = item("z");
   mouse(canvas(), "move", { clientX: 470, clientY: 60 });
@@ -171,7 +171,7 @@ test("a tensor of the other graph is copied with what makes it, once that is agr
 
 test("what does not fit is copied and adapted in one step", async () => {
   beside();
-  model.answer("takers", told({ z: [taker("z", 0, SHAPES, true)] }, "destination", 7));
+  model.answer("takers", answer({ z: [taker("z", 0, SHAPES, true)] }, "destination", 7));
   await settled();
   under = item("z");
   drop(450);
@@ -185,7 +185,7 @@ test("what does not fit is copied and adapted in one step", async () => {
 
 test("a tensor that is dropped on an op without inputs takes its place", async () => {
   beside();
-  model.answer("takers", told({ z: [taker("z")] }, "destination", 1));
+  model.answer("takers", answer({ z: [taker("z")] }, "destination", 1));
   await settled();
   under = item("p");
   mouse(canvas(), "move", { clientX: 470, clientY: 60 });
@@ -196,7 +196,7 @@ test("a tensor that is dropped on an op without inputs takes its place", async (
   expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "p", input: 0, by: [] }]);
   open({ scenes: { source: scene([box("a"), box("p", { outputs: 1 })]), destination: null } });
   take();
-  model.answer("takers", told({}));
+  model.answer("takers", answer({}));
   await settled();
   under = item("p");
   drop();
@@ -219,7 +219,7 @@ test("a refusal begins with the problem, and not with the request that nobody ha
 
 test("a drop on nothing offers what could read it, what is nearest first", async () => {
   take();
-  model.answer("takers", told({ b: [taker("b")], c: [taker("c", 1), taker("c", 0, "no")] }));
+  model.answer("takers", answer({ b: [taker("b")], c: [taker("c", 1), taker("c", 0, "no")] }));
   await settled();
   under = canvas();
   drop(240, 120);
@@ -244,7 +244,7 @@ test("Esc gives a drag up, also one whose answer is still on its way", async () 
   key(item("a"), "Escape");
   expect(status()).toContain("Given up");
   expect(host.querySelector(".gs-over-line")!.getAttribute("d")).toBe(null);
-  model.answer("takers", told({ b: [taker("b")] }));
+  model.answer("takers", answer({ b: [taker("b")] }));
   await settled();
   expect(item("b").classList.contains("gs-fits")).toBe(false);
   drop();
@@ -255,7 +255,7 @@ test("m, then m is the same by keys; on the box it comes from, all that could re
   item("a").focus();
   key(item("a"), "m");
   expect(item("a").classList.contains("gs-armed")).toBe(true);
-  model.answer("takers", told({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
+  model.answer("takers", answer({ b: [taker("b")], c: [taker("c", 0, "takes int32")] }));
   await settled();
   expect(item("b").classList.contains("gs-fits")).toBe(true);
   key(item("a"), "m");
@@ -269,7 +269,7 @@ test("m, then m is the same by keys; on the box it comes from, all that could re
   key(item("a"), "m");
   item("c").focus();
   key(item("c"), "m");
-  model.answer("takers", told({ c: [taker("c", 0, "takes int32")] }));
+  model.answer("takers", answer({ c: [taker("c", 0, "takes int32")] }));
   await settled();
   expect(status()).toBe("Input 0 of c cannot read a:0: takes int32.");
 });
@@ -277,7 +277,7 @@ test("m, then m is the same by keys; on the box it comes from, all that could re
 test("where no input can read it nothing is asked, and it is said why", async () => {
   item("a").focus();
   key(item("a"), "m");
-  model.answer("takers", told({ c: [taker("c", 0, "that makes a cycle"), taker("c", 1, "that makes a cycle")] }));
+  model.answer("takers", answer({ c: [taker("c", 0, "that makes a cycle"), taker("c", 1, "that makes a cycle")] }));
   await settled();
   item("c").focus();
   key(item("c"), "m");
@@ -290,7 +290,7 @@ test("between two graphs a tensor is connected where the plan is made", async ()
     plan: { ...NO_PLAN, same: false },
   });
   take();
-  model.answer("takers", told({ b: [taker("b")] }, "destination"));
+  model.answer("takers", answer({ b: [taker("b")] }, "destination"));
   await settled();
   under = item("b"); // the one of the source
   drop();

@@ -101,10 +101,10 @@ test("colours come from Python, and only as colours", () => {
           ["#3B4CC0", 0.5],
           ["javascript:1", 0.5],
         ],
-        told: "1.5 ms",
+        text: "1.5 ms",
       },
     }),
-    box("b", { y: 100, paint: { key: "c1", colour: "red;background:url(x)", bars: [], told: "" } }),
+    box("b", { y: 100, paint: { key: "c1", colour: "red;background:url(x)", bars: [], text: "" } }),
   ];
   model.put({ scenes: { source: { ...scene(boxes, [edge("a", "b")]), legend }, destination: null } });
   expect(item("a").style.getPropertyValue("--gs-hue")).toBe("#3B4CC0");

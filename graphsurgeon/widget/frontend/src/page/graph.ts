@@ -171,16 +171,16 @@ export class PageGraph {
   #wires(boxes: Box[], place: (row: number) => number): Edge[] {
     const { tensors, reads } = this.packed;
     return grouped(reads, i => place(tensors[i]![0]), place, boxes.length).map(([a, b, found], i) => {
-      const told = found.slice(0, TENSORS).map(t => tensors[t]!);
+      const first = found.slice(0, TENSORS).map(t => tensors[t]!);
       const edge = edgeOf(
         i,
         boxes[a]!,
         boxes[b]!,
         found.length,
-        told.map(t => t[1]),
+        first.map(t => t[1]),
       );
-      if (found.length === 1) edge.label = told[0]![2];
-      return { ...edge, texts: told.map(t => t[2]) };
+      if (found.length === 1) edge.label = first[0]![2];
+      return { ...edge, texts: first.map(t => t[2]) };
     });
   }
 
@@ -197,8 +197,8 @@ export class PageGraph {
       }
       at[a]!++;
       at[b]!++;
-      const told = found.slice(0, TENSORS).map(t => "^" + controls[t]![1]);
-      edges.push({ ...edgeOf(edges.length, boxes[a]!, boxes[b]!, found.length, told), control: true });
+      const first = found.slice(0, TENSORS).map(t => "^" + controls[t]![1]);
+      edges.push({ ...edgeOf(edges.length, boxes[a]!, boxes[b]!, found.length, first), control: true });
     }
     return hidden;
   }
