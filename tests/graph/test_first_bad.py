@@ -55,7 +55,7 @@ def test_an_infinity_that_turns_into_a_nan_is_the_cause_and_one_beside_it_is_not
 def test_the_way_back_passes_over_what_is_not_told():
     graph = Graph.of([("x", "Placeholder", []), ("in", "Enter", ["x"]), ("y", "Log", ["in"])])
     notes = {"x:0": [held("x:0")], "in:0": [held("in:0")], "y:0": [held("y:0", infinite=1)]}
-    assert first_bad(graph, notes, unrecorded={"in"}).path == ("y", "x")
+    assert first_bad(graph, notes, skipped={"in"}).path == ("y", "x")
 
 
 def test_in_a_loop_it_is_the_first_round_and_what_comes_back_is_no_cause():

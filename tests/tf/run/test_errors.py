@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import graphsurgeon as gs
 from graphsurgeon.errors import OpenError, PlanError
-from graphsurgeon.tf.run.errors import out_of_memory, remedy, reported, words_of
+from graphsurgeon.tf.run.errors import errors_as, out_of_memory, remedy, words_of
 from tests.graphs import model, tf1
 from tests.refusal import refuses
 
@@ -126,12 +126,12 @@ def test_a_session_that_cannot_start_says_which_of_three_things_is_missing(tmp_p
 
 def test_a_refusal_has_our_words_and_those_of_tensorflow_behind():
     refused = refuses(PlanError, "save('x'): TensorFlow does not write it: the disk is full", "Choose another path")
-    with refused, reported(PlanError, "save('x')", "TensorFlow does not write it", "Choose another path"):
+    with refused, errors_as(PlanError, "save('x')", "TensorFlow does not write it", "Choose another path"):
         raise OSError("the disk is full")
 
 
 def test_an_error_of_another_kind_goes_on_as_it_is():
-    with pytest.raises(KeyError), reported(PlanError, "asked", "wrong", "instead", OSError, ValueError):
+    with pytest.raises(KeyError), errors_as(PlanError, "asked", "wrong", "instead", OSError, ValueError):
         raise KeyError("x")
 
 
