@@ -21,6 +21,9 @@ import tensorflow as tf
 import graphsurgeon as gs
 from tests.models import KINDS, Kind, arrays, step
 from tests.needs import ROOT
+from tests.tiers import share
+
+pytestmark = pytest.mark.scaled
 
 MOST_BOXES = 60
 
@@ -126,7 +129,7 @@ def chains(tmp_path_factory):
     return {name: Chain(kind, folder / f"{i}") for i, (name, kind) in enumerate(KINDS.items())}
 
 
-@pytest.fixture(params=list(KINDS))
+@pytest.fixture(params=share(list(KINDS), step=2))
 def chain(request, chains):
     return chains[request.param]
 

@@ -67,15 +67,15 @@ def out_of_memory(error: BaseException) -> str:
 def errors_as(
     kind: type[SurgeryError], asked: str, wrong: str, instead: str, *caught: type[BaseException]
 ) -> Iterator[None]:
-    """Says in our words what TensorFlow refuses, with its own behind them.
+    """Raises errors of TensorFlow as errors of a request, with TensorFlow's text at the end.
 
     Args:
         kind: the error that is raised.
-        asked, wrong, instead: its three parts; what TensorFlow says ends the second.
-        caught: what TensorFlow may raise; nothing stands for any `Exception`.
+        asked, wrong, instead: the three parts of the error; TensorFlow's text ends the second.
+        caught: what TensorFlow may raise; any `Exception` by default.
 
     Raises:
-        MemoryError: memory has run out, which is said as it is.
+        MemoryError: memory has run out.
 
     Example:
         >>> try:
@@ -83,7 +83,7 @@ def errors_as(
         ...         raise OSError("the disk is full")
         ... except SurgeryError as error:
         ...     error.wrong
-        'TensorFlow does not write it: the disk is full'
+        'it was not written: the disk is full'
     """
     kinds = caught or (Exception,)
     try:

@@ -228,7 +228,7 @@ def test_nothing_but_a_saved_model_is_shown_as_it_lies(tmp_path):
 
 
 def test_a_description_made_to_fill_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(keras_files, "_MOST_TOLD", 1 << 20)
+    monkeypatch.setattr(keras_files, "_LARGEST", 1 << 20)
     file = tmp_path / "m.keras"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", " " * (2 << 20))
