@@ -155,4 +155,5 @@ def test_small_graphs_in_all_formats(corpus, ids, tmp_path):
     found = {where: text for where, text in texts.items() if where in LOST or "what was written" in text}
     assert found.keys() == {where for where in LOST if where[0] in refused}, found
     assert all(LOST[where] in text for where, text in found.items()), found
-    assert len(texts) <= 2, texts
+    untrained = [where for where, text in texts.items() if "Train or restore them first" in text]
+    assert len(texts) - len(untrained) <= 2, texts

@@ -118,7 +118,7 @@ def lost(before: dict[str, Any], graph: Any, lead: str) -> dict[str, Any]:
     there = {op.name for op in graph.get_operations()}
     now = {name: shape(graph.get_tensor_by_name(lead + name)) for name in before if lead + _op(name) in there}
     assert all(name in now or name.startswith("checkpoint_initializer") for name in before)
-    return {name: (was, now[name]) for name, was in before.items() if now[name] != was}
+    return {name: (before[name], shape) for name, shape in now.items() if before[name] != shape}
 
 
 def _op(name: str) -> str:
