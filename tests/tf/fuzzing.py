@@ -245,7 +245,7 @@ def attempt(
         seed: decides what is done in the stages.
         folder: where it is put; emptied before.
         always: stages that it comes to in any case.
-        out: where each stage is reported of as it begins and ends.
+        out: where each stage is reported as it begins and ends.
     """
     from tests.tf.stages import visited
 

@@ -105,7 +105,7 @@ def test_layers_of_a_saved_module(tmp_path):
         assert ed.layer(path).calls == live.layer(path).calls
     assert (
         ed.layer("enc/first").ops == live.layer("enc/first").ops
-    )  # its two calls share a scope, and are reported as one
+    )  # its two calls share a scope, and are listed as one
     assert ed.layer("first").variables == ("encoder/dense/w",)
     assert ed.find("layer:head") == ["w", *ed.layer("head").ops]
 

@@ -107,7 +107,7 @@ def test_a_phase_belongs_to_the_innermost_work():
         with Phases("inner", 1) as inner:
             phase("all")
         phase("two")
-    phase("nobody is reported")
+    phase("nobody is informed")
     assert (outer.what, outer.done, inner.what) == ("outer: two", 1, "inner: all")
 
 

@@ -1,4 +1,4 @@
-"""Initial values are reported from trained ones, and are neither frozen nor connected unless somebody asks for them."""
+"""Initial values are distinguished from trained ones, and are frozen or connected only on request."""
 
 from __future__ import annotations
 
