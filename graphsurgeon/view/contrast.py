@@ -146,15 +146,15 @@ def _mark_boxes(scene: Scene, marks: Mapping[int, str], texts: Mapping[int, str]
             _mark_box(box, mine, near, texts.get(last.get(at, -1), ""))
 
 
-def _mark_box(box: Box, mine: Counter[str], near: Counter[str], texts: str) -> None:
+def _mark_box(box: Box, mine: Counter[str], near: Counter[str], text: str) -> None:
     kinds = set(mine)
     whole = len(kinds) == 1 and sum(mine.values()) >= box.count - sum(near.values()) and kinds != {"changed"}
     box.state = kinds.pop() if whole else "changed"
     said = []
     if mine and not whole and box.kind not in ("op", "variable"):
         said.append(count_text(mine + near))
-    elif texts and mine:
-        said.append(texts)
+    elif text and mine:
+        said.append(text)
     elif near and not whole:
         said.append(f"{count_text(near)} hidden")
     if said:

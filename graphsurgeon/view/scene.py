@@ -255,10 +255,10 @@ def _block(tree: Tree, item: Item) -> str:
     """Says how many ops a block holds, or how many blocks, and what they do."""
     inner = item.blocks()
     if len(inner) > 1:
-        texts, does = f"{counted(len(inner), 'blocks')} of ", gist(tree, inner[-1])
+        size, does = f"{counted(len(inner), 'blocks')} of ", gist(tree, inner[-1])
     else:
-        texts, does = f"{counted(len(tree.ops_of(item)), 'ops')} · ", gist(tree, item)
-    return texts + does if does else texts.removesuffix(" of ").removesuffix(" · ")
+        size, does = f"{counted(len(tree.ops_of(item)), 'ops')} · ", gist(tree, item)
+    return size + does if does else size.removesuffix(" of ").removesuffix(" · ")
 
 
 def _holding(tree: Tree, item: Item) -> str:

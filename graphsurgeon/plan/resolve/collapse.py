@@ -23,7 +23,7 @@ from ..step_code import asked
 from ..steps import CollapseStep
 from ..tally import Tally
 from .replace_matches import Chosen, replace_matches
-from .rewire import ops_of, with_request
+from .rewire import errors_of, ops_of
 
 
 def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
@@ -52,7 +52,7 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     source = home.graph
     takes = tuple(f"{source.names[op]}:{port}" for op, port in given)
     gives = tuple(f"{source.names[home.own[op]]}:{port}" for op, port in ends)
-    with with_request(request):
+    with errors_of(request):
         by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
     chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
     yield from replace_matches(so_far, request, chosen, by, step.name, only_op=True)

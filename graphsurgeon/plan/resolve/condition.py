@@ -23,7 +23,7 @@ from ..steps import ConditionStep
 from ..tally import Tally
 from .moves import resolved
 from .replace_matches import Chosen, region_of, replace_matches
-from .rewire import tensors_of, with_request
+from .rewire import errors_of, tensors_of
 
 
 def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
@@ -200,7 +200,7 @@ def _chosen(request: str, so_far: Tally, op: int, tensor: Tensor, value: Any) ->
     known = carried(graph, tensor, value)
     answers = {text: known[end] for text, end in zip(graph.input_names(op), graph.data.ends(op), strict=True)
                if end in known}  # fmt: skip
-    with with_request(request):
+    with errors_of(request):
         by = so_far.backend.branch(so_far.base, name, answers)
     yield from replace_matches(so_far, request, Chosen([region_of(graph, op, request, "Leave it as it is")]), by, name)
 

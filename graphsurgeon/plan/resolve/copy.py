@@ -148,6 +148,7 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
     selection, graph, closure = step.selection, step.selection.graph, chosen.closure
     entry = _Entry({}, [], [], set(chosen.originals), [])
     external, refused = entry.external, []
+    keeps = step.unmapped == "keep" and same
     for sub in closure.substitutes:
         tensor = (graph.index[sub.info.op], 0)
         if sub.tensor:
@@ -178,7 +179,7 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             external[tensor] = (chosen.reuse[op], port)
         elif end == tensor and chosen.mask[op] and (tensor not in selection.inputs or step.unmapped == "include"):
             continue
-        elif (closure.shared[op] or (step.unmapped == "keep" and same)) and (there := _there(bench, graph, end)):
+        elif (closure.shared[op] or keeps) and (there := _there(bench, graph, end)):
             external[tensor] = there
         elif step.unmapped == "placeholder":
             full, info = _stand_in(step, entry, end), graph.info(op, port) or TensorInfo("unknown", None)
@@ -189,7 +190,6 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
             refused.append(name)
     external.update({t: chosen.mapping[t] for t in selection.outputs if t in chosen.mapping})  # it passes through
     entry.faults.extend([unmapped_fault(step, same, refused)] if refused else [])
-    keeps = step.unmapped == "keep" and same
     fed = selection.inputs if step.unmapped != "include" and not keeps else ()
     cuts = frozenset([*chosen.mapping, *chosen.baked, *fed])
     torn = array_fault(graph, chosen.mask, cuts, ~chosen.mask if keeps else None)

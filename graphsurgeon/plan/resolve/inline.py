@@ -14,7 +14,7 @@ from ..step_code import asked
 from ..steps import InlineStep
 from ..tally import Tally
 from .replace_matches import Chosen, region_of, replace_matches
-from .rewire import ops_of, with_request
+from .rewire import errors_of, ops_of
 
 _IF, _CASE, _WHILE = ("then_branch", "else_branch"), ("branches_0",), ("cond", "body")
 #: In which scopes below its name an op that is inlined becomes ops.
@@ -37,7 +37,7 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         if new and graft is None:
             wrong = f"{name!r} is made by this plan, together with other ops"
             raise PlanError(request, wrong, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
-        with with_request(request):
+        with errors_of(request):
             if graft is None:
                 by = so_far.backend.inlined(so_far.base, name, inside)
             else:  # a call that this plan has made: its function is where it was built

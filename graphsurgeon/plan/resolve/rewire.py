@@ -30,8 +30,8 @@ class Refused(Exception):
 
 
 @contextmanager
-def with_request(asked: str) -> Iterator[None]:
-    """Lets what is refused meanwhile be refused as this request."""
+def errors_of(asked: str) -> Iterator[None]:
+    """Raises errors of a part of a request as errors of the request."""
     try:
         yield
     except SurgeryError as error:

@@ -20,7 +20,7 @@ from ..step_code import asked
 from ..steps import UnrollStep
 from ..tally import Tally
 from .replace_matches import Chosen, replace_matches
-from .rewire import with_request
+from .rewire import errors_of
 
 _WHILE = ("While", "StatelessWhile")
 _PARTS = ("body", "body_1")
@@ -37,7 +37,7 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
     if loop is not None:
         _refuse(request, graph, loop, numbers)
-    with with_request(request):
+    with errors_of(request):
         by = so_far.backend.unrolled(so_far.base, op, loop, step.times)
     if loop is None:
         name, known = graph.names[op], _rounds_of_while(so_far, op, step.times)

@@ -186,8 +186,8 @@ def value_faults(effect: Effect) -> list[Fault]:
         try:
             giver = giver_of(values)
             if giver is not None and giver.graph is graph:
-                stated = giver.untrained(names={info.op for info in infos})
-                infos = [info for info in infos if stated.get(info.op) == UNHELD]
+                untrained = giver.untrained(names={info.op for info in infos})
+                infos = [info for info in infos if untrained.get(info.op) == UNHELD]
                 values = giver.reader() if infos else {}
             refuse_unfit(values, infos, graph, asked)
         except PlanError as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from ...graph.contexts import branch_around
+from ...graph.frames import in_the_open
 from ...graph.graph import Graph, Mask
 from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
@@ -65,38 +66,49 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
     prepare_gradients(map(made, copied.ops.tolist()), name)
     calls, needed = Calls(base), backward(base, base.mask(base.tensor(t)[0] for t in outputs), within=mask)
     alone = [op for op in np.flatnonzero(mask & ~needed).tolist() if calls.acts(base.nodes[op])]
-    run_along(graph, [_whatever_runs(base, op, made) for op in alone])
+    run_along(graph, [_whatever_runs(base, mask, op, made) for op in alone])
     found = [graph.get_tensor_by_name(copied.renamed(tensor)) for tensor in outputs]
-    ends = [base.tensor(tensor)[0] for tensor in outputs]
-    return [_or_error(base, mask, *end, made) for end in zip(outputs, ends, found, strict=True)]
+    ends, plain = [base.tensor(tensor)[0] for tensor in outputs], in_the_open(base)
+    return [
+        _or_error(base, mask, name, op, tensor, made) if mask[op] and not plain[op] else tensor
+        for name, op, tensor in zip(outputs, ends, found, strict=True)
+    ]
 
 
 def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, made: Callable[[int], Any]) -> Any:
     """Returns a tensor; if it is in a branch of TF1 that does not run, the call fails instead of giving nothing."""
     shape = tensor.shape
-    while mask[op] and (branch := branch_around(base, op)) and mask[branch[0]]:
-        pred = made(branch[0]).inputs[1]
-        other = tf.raw_ops.Switch(data=pred, pred=pred)[1 - branch[1]]
-        wrong = f"{name} has no value: {base.names[branch[0]]} takes the other branch"
-        failure = tf.raw_ops.Assert(condition=tf.logical_not(other) if branch[1] == 0 else other, data=[wrong])
+    for switch, taken, sides in _branches(base, mask, op, made):
+        other = sides[1 - taken]
+        wrong = f"{name} has no value: {switch} takes the other branch"
+        failure = tf.raw_ops.Assert(condition=other if taken else tf.logical_not(other), data=[wrong])
         with tf.control_dependencies([failure]):
             nothing = tf.zeros([], tensor.dtype)
         tensor = tf.raw_ops.Merge(inputs=[tensor, nothing]).output
-        op = branch[0]
     tensor.set_shape(shape)
     return tensor
 
 
-def _whatever_runs(base: Graph, op: int, made: Callable[[int], Any]) -> Any:
+def _whatever_runs(base: Graph, mask: Mask, op: int, made: Callable[[int], Any]) -> Any:
     """Returns an op that runs after another. It also runs if the other one is in a branch of TF1 that does not.
 
     A call of the function waits for this op. An op of a branch that does not run would stop all that waits.
     """
     last = made(op)
-    while branch := branch_around(base, op):
-        pred = made(branch[0]).inputs[1]
-        sides = list(tf.raw_ops.Switch(data=pred, pred=pred))
+    for _, taken, sides in _branches(base, mask, op, made):
         with tf.control_dependencies([last]):
-            sides[branch[1]] = tf.identity(sides[branch[1]])
-        last, op = tf.raw_ops.Merge(inputs=sides).output.op, branch[0]
+            sides[taken] = tf.identity(sides[taken])
+        last = tf.raw_ops.Merge(inputs=sides).output.op
     return last
+
+
+def _branches(base: Graph, mask: Mask, op: int, made: Callable[[int], Any]) -> Iterator[tuple[str, int, list[Any]]]:
+    """Yields the branches of TF1 around an op, from the inside, as far as their Switches are copied.
+
+    Yields:
+        the name of a Switch, its output that leads to the op, and the condition on both sides.
+    """
+    while (branch := branch_around(base, op)) and mask[branch[0]]:
+        op, taken = branch
+        pred = made(op).inputs[1]
+        yield base.names[op], taken, list(tf.raw_ops.Switch(data=pred, pred=pred))

@@ -115,7 +115,7 @@ class Walks:
         Args:
             start: the op whose value is asked for.
             limit: the most ops to look at.
-            static: stop at a Shape, as if static shapes static it; else go on, at a small part of the cost.
+            static: stop at a Shape, as if its input had a static shape; else go on, at a small part of the cost.
 
         Returns:
             how many ops were looked at; and which ones, where all of them are constant.

@@ -31,7 +31,7 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
     found: dict[str, list[Any]] = {}
     for device in metadata.step_stats.dev_stats:
         if "/stream" in device.device or "memcpy" in device.device:
-            continue  # of a GPU, described once more
+            continue  # of a GPU, listed once more
         where = device.device.rpartition("/device:")[2]
         for node in device.node_stats:
             name = node.node_name
@@ -62,10 +62,8 @@ def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
     for device in metadata.step_stats.dev_stats:
         for node in device.node_stats:
             for output in node.output:
-                described, name = output.tensor_description, f"{node.node_name}:{output.slot}"
-                size = math.prod(dim.size for dim in described.shape.dim) * (
-                    tf.as_dtype(described.dtype).base_dtype.size or 1
-                )
+                about, name = output.tensor_description, f"{node.node_name}:{output.slot}"
+                size = math.prod(dim.size for dim in about.shape.dim) * (tf.as_dtype(about.dtype).base_dtype.size or 1)
                 largest, rounds = found.get(name, (0, 0))
                 found[name] = max(largest, size), rounds + 1
     return found

@@ -68,13 +68,13 @@ export class Lens {
   /** The shortest way from one of two selected boxes to the other; each step is lit while it is pointed at. */
   async why(pane: Pane): Promise<void> {
     const two = this.#two(pane),
-      text = two && (await this.acts.send("why", { a: two[0], b: two[1], pane: pane.name }));
-    if (!text || !pane.scene) return;
+      path = two && (await this.acts.send("why", { a: two[0], b: two[1], pane: pane.name }));
+    if (!path || !pane.scene) return;
     const at = (op: string) => (pane.scene && placeOf(pane.scene, op)?.name) ?? op;
-    this.#open(pane, { kind: "alone", names: text.steps.map(step => at(step.op)), near: 0, text: text.text });
+    this.#open(pane, { kind: "alone", names: path.steps.map(step => at(step.op)), near: 0, text: path.text });
     this.acts.p.popup.choose(
-      text.text,
-      text.steps.map(step => ({
+      path.text,
+      path.steps.map(step => ({
         text: step.text,
         shows: () => pane.drawing.aim(pane.drawing.named(at(step.op)) ?? null),
         run: () => this.acts.reveal(pane.name, step.op),
