@@ -69,7 +69,7 @@ def installed(tmp_path_factory) -> Installed:
 USE = """
 import importlib, importlib.metadata, importlib.resources, json, pkgutil
 import graphsurgeon as gs
-said = {"file": gs.__file__, "requires": importlib.metadata.requires("graphsurgeon")}
+said = {"file": gs.__file__, "requires": importlib.metadata.requires("tf-graphsurgeon")}
 said["names"] = [name for name in gs.__all__ if getattr(gs, name, None) is None]
 said["modules"] = [
     importlib.import_module(found.name).__name__
