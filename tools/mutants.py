@@ -137,7 +137,7 @@ class _Contexts:
 
 def tests_by_line(target: str, tier: str, data: Path) -> dict[tuple[str, int], list[str]]:
     """Runs the tests of a target; returns (file, line) -> the tests that execute it, in the order in which they ran."""
-    measured = coverage.Coverage(data_file=str(data), include=[f"{ROOT}/{target}*"], config_file=False)
+    measured = coverage.Coverage(data_file=str(data), include=[f"{ROOT}/{target}", f"{ROOT}/{target}/**"], config_file=False)
 
     def run() -> int:
         measured.start()
@@ -147,14 +147,18 @@ def tests_by_line(target: str, tier: str, data: Path) -> dict[tuple[str, int], l
         return int(code)
 
     code, printed = in_child(run)
-    if code:
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise SystemExit(f"The tests of {target} fail without a mutant:\n{printed[-3000:]}")
     found: dict[tuple[str, int], list[str]] = defaultdict(list)
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+        return found
     held = coverage.CoverageData(basename=str(data))
     held.read()
     for file in held.measured_files():
         for line, tests in held.contexts_by_lineno(file).items():
             found[str(Path(file).relative_to(ROOT)), line] += [test for test in tests if test]
+    if not found:
+        raise SystemExit(f"No test of {target} executes a line of it.")
     return found
 
 

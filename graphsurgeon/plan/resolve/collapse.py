@@ -13,6 +13,7 @@ from ...graph.contexts import FLOW_TYPES, loops_of
 from ...graph.graph import Graph, Mask
 from ...graph.names import name_problem
 from ...graph.parts import part_fault, split_fault
+from ...graph.selection import Selection
 from ...graph.traversal import backward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ...words import counted, few
@@ -23,7 +24,7 @@ from ..step_code import asked
 from ..steps import CollapseStep
 from ..tally import Tally
 from .replace_matches import Chosen, replace_matches
-from .rewire import errors_of, ops_of
+from .rewire import errors_of, ops_of, tensors_of
 
 
 def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
@@ -39,9 +40,10 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     late = [graph.names[i] for i in numbers if i not in home.own or graph.names[i] in touched]
     if late:
         raise PlanError(request, f"{late[0]!r} is made or changed by this plan", "Apply these steps first")
+    (marked,) = tensors_of(so_far, request, _marked(step))
     mask, stay = _inside(graph, graph.mask(numbers))
     _refuse(request, graph, mask)
-    ends = [t for t in leaving(graph, mask) if graph.types[t[0]] != "Const"]
+    ends = [t for t in sorted({*leaving(graph, mask), *marked}) if mask[t[0]] and graph.types[t[0]] != "Const"]
     if not ends:
         raise PlanError(request, "nothing that comes out of it is a tensor", "Select ops that compute something")
     ops = np.flatnonzero(mask).tolist()
@@ -80,6 +82,12 @@ class _Home:
             pairs = zip(self.graph.data.ends(self.own[op]), after.data.ends(op), strict=True)
             found.update((there, now) for there, now in pairs if now[0] not in inside)
         return found
+
+
+def _marked(step: CollapseStep) -> list[str]:
+    """Returns the names of the outputs that the selection was made with; an op inside may be their only consumer."""
+    chosen = step.given
+    return [chosen.graph.name(tensor) for tensor in chosen.outputs] if isinstance(chosen, Selection) else []
 
 
 def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:

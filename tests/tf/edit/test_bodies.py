@@ -77,6 +77,21 @@ def _without_gradients(ed):
     return there.graph
 
 
+def test_an_output_that_only_an_op_inside_reads_is_an_output_of_the_call_if_it_is_marked():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        h = tf.nn.relu(x, name="h")
+        tf.reduce_sum(h, name="y")
+    ed = gs.open(graph)
+    done = ed.apply(ed.plan().collapse(ed.select(inputs="x:0", outputs=["h:0", "y:0"]), name="block"))
+    assert {done["h:0"].op.name, done["y:0"].op.name} == {"block"}
+    h, y = ed.session().run([done["h:0"], done["y:0"]], {"x:0": [1.0, 2.0]})
+    assert (h.tolist(), y.tolist()) == ([1.0, 2.0], 3.0)
+    ed.undo()
+    ed.apply(ed.plan().collapse(["h", "y", "Const"], name="block"))
+    assert len(ed.op("block").outputs) == 1
+
+
 def test_one_plan_after_the_other_is_undone_and_printed():
     m = model("resource", optimizer=None)
     ed, before = gs.open(m.graph), look(m.graph)
