@@ -1,5 +1,6 @@
 """How Sphinx builds the site; `tools/build_docs.py` puts its source together and calls it."""
 
+import dataclasses
 import re
 
 import graphsurgeon
@@ -10,7 +11,7 @@ copyright = f"{author}, Apache-2.0"
 version = release = graphsurgeon.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["conf.py"]
+exclude_patterns = ["conf.py", "_live"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 default_role = "code"  # docstrings write names in single backticks
 
@@ -20,6 +21,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_extra_path = ["_live"]  # exported pages of graphs, by tools/build_docs.py
 
 nb_execution_mode = "off"  # notebooks are shown as they were run by `make notebooks`, and run again by the tests
 nb_ipywidgets_js = {}  # stored pictures are static: no script for widgets
@@ -36,15 +38,29 @@ autodoc_default_options = {"members": True, "undoc-members": False}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_custom_sections = [("Fields", "params_style")]
 strip_signature_backslash = True  # else a parameter `elem_` is called `elem` in its description
 
 
+CONSTRUCTED = {"Plan"}
+"""Classes that users construct. All others are returned by functions and methods."""
+
+
 def setup(app):
-    """Shows how an object of a class is made only where its docstring says so: others are given by a method."""
+    """Hides how objects are constructed if users only receive them."""
 
     def signature(app, what, name, thing, options, arguments, returns):
-        if what == "class" and "Args:" not in (thing.__doc__ or ""):
+        if what == "class" and thing.__name__ not in CONSTRUCTED:
             return "", returns
         return arguments and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", arguments), returns
 
+    def docstring(app, what, name, thing, options, lines):
+        """Makes the arguments of a data class its fields, and removes those of other classes."""
+        if what != "class" or thing.__name__ in CONSTRUCTED or "Args:" not in lines:
+            return
+        start = lines.index("Args:")
+        end = next((n for n in range(start + 1, len(lines)) if lines[n] and lines[n][0] != " "), len(lines))
+        lines[start:end] = ["Fields:", *lines[start + 1 : end]] if dataclasses.is_dataclass(thing) else []
+
     app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon

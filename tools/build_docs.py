@@ -1,7 +1,7 @@
 """Builds the documentation into build/docs, warnings as errors, without a network: python tools/build_docs.py.
 
-Its source is put together first, in build/docs_source: the pages of docs/, the notebooks as they were run, the gallery
-made of the README's tables and of the picture of each notebook, and what the code itself says.
+It first writes the source into build/docs_source: the pages of docs/, the notebooks with their stored outputs (it runs none),
+the gallery of notebooks, live pages of five models, and tables made from docstrings.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 SOURCE, SITE = ROOT / "build" / "docs_source", ROOT / "build" / "docs"
 _ROW = re.compile(r"^\| \[(?P<title>[^]]+)\]\(notebooks/(?P<stem>\w+)\.ipynb\) \| (?P<problem>.+) \|$")
 _PARAMETERS = re.compile(r"<!-- parameters: (\w+)\.(\w+) -->")
+_SUMMARY = re.compile(r"<!-- summary: (\w+)\.((?:\w+ ?)+) -->")
 _METHOD = re.compile(r"\[`([^`]+)`\]\([\w/]+\.md#(graphsurgeon[\w.]+)\)")
 _GALLERY = """# Tutorials
 
@@ -38,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     stage(given.source)
     from sphinx.cmd.build import main as sphinx
 
-    code = sphinx(["-q", "-W", "--keep-going", "-b", "html", str(given.source), str(given.to)])
+    code = sphinx(["-q", "-E", "-W", "--keep-going", "-b", "html", str(given.source), str(given.to)])
     if not code:
         print(given.to / "index.html")
     return code
@@ -53,12 +55,14 @@ def stage(source: Path) -> None:
         shutil.copy(notebook, source / "tutorials")
     shutil.copytree(ROOT / "notebooks" / "images", source / "tutorials" / "images")
     (source / "tutorials.md").write_text(gallery(source))
-    for name, page in (("CHANGELOG", "changes"), ("CONTRIBUTING", "contributing")):
+    live(source)
+    for name, page in (("CHANGELOG", "changes"), ("CONTRIBUTING", "contributing"), ("SECURITY", "security")):
         text = (ROOT / f"{name}.md").read_text()
-        (source / f"{page}.md").write_text(text.replace("](docs/", "]("))  # here they stand beside these pages
+        (source / f"{page}.md").write_text(text.replace("](docs/", "]("))  # here they are next to these pages
     for page in source.rglob("*.md"):
         text = page.read_text()
         new = _PARAMETERS.sub(lambda found: parameters(*found.groups()), text)
+        new = _SUMMARY.sub(lambda found: summary(found[1], found[2].split()), new)
         new = re.sub("<!-- help -->", lambda _: commands(), new)
         new = _METHOD.sub(r"{py:meth}`\1 <\2>`", new)  # whose places Sphinx makes of docstrings
         if new != text:
@@ -94,6 +98,59 @@ def _picture(source: Path, stem: str) -> str:
         return ""
     (source / "tutorials" / f"{stem}.svg").write_text("".join(found))
     return f"tutorials/{stem}.svg"
+
+
+MODELS = {
+    "MobileNetV2": "a small image classifier: 17 blocks of depthwise convolutions",
+    "ResNet50": "residual blocks in four stages",
+    "DenseNet121": "blocks in which each layer uses the outputs of all earlier ones",
+    "InceptionV3": "blocks of parallel convolutions",
+    "EfficientNetB0": "blocks with squeeze and excitation",
+}
+"""Model of `keras.applications` -> what it is."""
+_LIVE = """# Live pages
+
+Each link opens a graph as one page, which `ed.to_html()` wrote. It folds, unfolds and searches in your browser, without
+an installation. Double click a box to unfold it, and press `/` to search. The models have random weights.
+
+| model | ops | |
+|---|--:|---|
+"""
+
+
+def live(source: Path) -> None:
+    """Writes the live pages of the models into `_live/live`, and the page that links them."""
+    import keras
+
+    import graphsurgeon as gs
+
+    folder = source / "_live" / "live"
+    folder.mkdir(parents=True)
+    rows = []
+    for name, what in MODELS.items():
+        ed = gs.open(getattr(keras.applications, name)(weights=None), title=name)
+        (folder / f"{name}.html").write_text(ed.to_html())
+        rows.append(f'| <a href="live/{name}.html">{name}</a> | {len(ed):,} | {what} |\n')
+        keras.backend.clear_session()
+    (source / "live.md").write_text(_LIVE + "".join(rows))
+
+
+def summary(owner: str, names: list[str]) -> str:
+    """Returns a table of methods and properties of a class, with the first sentence of each docstring.
+
+    Example:
+        >>> print(summary("Plan", ["swap"]).splitlines()[2].split("`")[1])
+        Plan.swap
+    """
+    import graphsurgeon
+
+    found = getattr(graphsurgeon, owner)
+    rows = ["| | |", "|---|---|"]
+    for name in names:
+        text = " ".join((inspect.getdoc(getattr(found, name)) or "").partition("\n\n")[0].split())
+        first = re.split(r"(?<=[\w`)\]]{2}[.;:])\s", text)[0].rstrip(".;:").replace("``", "`").replace("|", "\\|")
+        rows.append(f"| {{py:obj}}`{name} <graphsurgeon.{owner}.{name}>` | {first} |")
+    return "\n".join(rows)
 
 
 def parameters(owner: str, name: str) -> str:

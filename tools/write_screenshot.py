@@ -1,15 +1,17 @@
-"""Makes the picture of the README in a real JupyterLab: python tools/write_screenshot.py FILE.
+"""Makes the labelled picture of the screen guide in a real JupyterLab: python tools/write_screenshot.py FILE.
 
-It needs what the browser tests need: JupyterLab, playwright and Chromium. Look at what it has made.
+It needs JupyterLab, playwright and Chromium, as the browser tests do. Look at the picture that it has made.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,7 +42,7 @@ with tf.Graph().as_default() as graph:
         session.run(tf1.global_variables_initializer())
         tf1.train.Saver().save(session, "resnet")
 """
-#: What is done on screen; the page follows.
+#: Steps of the screen; the page shows their results.
 MARKED = """
 screen = ed.screen
 for scope in ("block1/", "block2/"):
@@ -51,10 +53,19 @@ screen.copy("copy")
 screen.select(["block2/sum"])
 """
 CELLS = ["import graphsurgeon as gs", "ed = gs.open('resnet.meta')\ned"]
+#: The parts of the screen, in the order of their numbers in docs/guides/screen.md.
+PARTS = [
+    ".gs-title", ".gs-tools", ".gs-recipes", ".gs-run-button", ".gs-search", ".gs-top-end > .gs-icon-only",
+    ".gs-pane-tabs", ".gs-changes",
+    ".gs-pane-source", ".gs-pane-destination", ".gs-inspector", ".gs-summary", ".gs-copying", ".gs-tabs", ".gs-doing",
+    ".gs-status-text", ".gs-legend",
+]  # fmt: skip
+SCALE = 1.25  # pixels of the picture for a pixel of the page
+MARGIN = 28  # pixels of white around the picture, for numbers at its edge
 
 
 def taken(page: Any, server: Server, path: Path) -> None:
-    """Marks the second block on screen, plans a copy of it, and takes the picture."""
+    """Marks the second block on screen, plans a copy of it, takes the picture, and numbers its parts."""
     notebook = open_notebook(page, server, CELLS, "surgery.ipynb", run=False)
     notebook.run(IMPORTS + BUILD)
     notebook.run_all()
@@ -64,8 +75,29 @@ def taken(page: Any, server: Server, path: Path) -> None:
     fit(page)
     answered(page)
     painted(page)
-    page.locator("#jp-main-dock-panel").screenshot(path=str(path))
+    whole = page.locator(".gs").first
+    whole.scroll_into_view_if_needed()
+    frame, places = whole.bounding_box(), [page.locator(part).first.bounding_box() for part in PARTS]
+    numbered(whole.screenshot(), frame, places).save(path, optimize=True)
     notebook.close()
+
+
+def numbered(picture: bytes, frame: dict[str, float], places: list[dict[str, float]]) -> Image.Image:
+    """Returns a picture with a number at the upper left corner of each place.
+
+    Args:
+        picture: a PNG of the frame.
+        frame: where the picture is on the page.
+        places: the numbered places on the page, from 1.
+    """
+    image = ImageOps.expand(Image.open(BytesIO(picture)).convert("RGB"), MARGIN, "white")
+    draw, font, radius = ImageDraw.Draw(image), ImageFont.load_default(19), 14
+    for number, place in enumerate(places, 1):
+        x = MARGIN + (place["x"] - frame["x"] - 9) * SCALE  # left of the first letter
+        y = MARGIN + (place["y"] - frame["y"] + 3) * SCALE
+        draw.ellipse([x - radius, y - radius, x + radius, y + radius], fill="#c4122f", outline="white", width=2)
+        draw.text((x, y), str(number), fill="white", font=font, anchor="mm")
+    return image.quantize(128)
 
 
 def main(path: Path) -> None:
@@ -74,7 +106,7 @@ def main(path: Path) -> None:
         server = Server(Path(folder))
         try:
             chromium = playwright.chromium.launch(executable_path=need("chromium"), args=["--no-sandbox"])
-            page = chromium.new_page(viewport={"width": 1700, "height": 900}, device_scale_factor=1.25)
+            page = chromium.new_page(viewport={"width": 1700, "height": 1050}, device_scale_factor=SCALE)
             page.set_default_timeout(120_000)
             taken(page, server, path)
             chromium.close()
@@ -83,4 +115,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "screenshot.png")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "screen.png")
