@@ -1,7 +1,7 @@
 """Builds the documentation into build/docs, warnings as errors, without a network: python tools/build_docs.py.
 
-It first writes the source into build/docs_source: the pages of docs/, the notebooks with their stored outputs (it runs none),
-the gallery of notebooks, live pages of five models, and tables made from docstrings.
+It first writes the source into build/docs_source: the pages of docs/, the notebooks with their stored outputs, the
+gallery of notebooks, live pages of five models, and tables made from docstrings. No notebook is run.
 """
 
 from __future__ import annotations
