@@ -34,6 +34,9 @@ lab: $(VENV)/lab
 
 PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+# Other versions of Python are looked for on the PATH and in this folder, where pyenv keeps them.
+COMPAT := GRAPHSURGEON_PYTHONS='$(or $(GRAPHSURGEON_PYTHONS),$(shell pyenv root 2>/dev/null)/versions)' $(PYTHON) tools/compat.py
+
 setup: $(VENV)/test
 	@tools/setup.sh chromium
 	@tools/setup.sh frontend
@@ -43,6 +46,7 @@ test: setup check
 
 test-all: test
 	$(PYTEST) --tier deep
+	$(COMPAT) --tests 'tests/graph tests/plan tests/tf/copy tests/tf/values tests/test_editor.py'
 
 check: $(VENV)/test
 	$(PY) -m ruff check .
@@ -50,6 +54,7 @@ check: $(VENV)/test
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/typos
+	$(PY) tools/prose.py
 	@tools/setup.sh frontend
 	@! command -v npm >/dev/null || npm --prefix graphsurgeon/widget/frontend run --silent lint
 
@@ -80,7 +85,7 @@ release: $(VENV)/test
 	$(PY) tools/release.py --tag '$(TAG)'
 
 compat:
-	$(PYTHON) tools/compat.py --tests '$(TESTS)'
+	$(COMPAT) --tests '$(TESTS)'
 
 clean:
 	rm -rf $(VENV) build dist graphsurgeon/widget/frontend/node_modules

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 
 import pytest
@@ -11,8 +10,6 @@ import pytest
 from graphsurgeon.words import counted, few, one_or_all
 from tests.needs import ROOT
 from tests.test_house import modules
-
-FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
 
 
 @pytest.mark.parametrize(
@@ -110,50 +107,3 @@ def test_the_check_sees_one(code):
 @pytest.mark.parametrize("code", ["f'{counted(n, \"ops\")}'", "f'{name!r} ops'", "f'{MOST} ops'", "f'to a/{x}'"])
 def test_the_check_lets_pass(code):
     assert not _naive(ast.parse(code), {"ops"})
-
-
-#: Phrases that read as translated, as docs/style.md lists them; the spelling checker has the single words.
-RETIRED = {
-    "came along, bring along": r"(?:come|comes|came|bring|brings|brought)(?: \w+){0,2} along",
-    "what it carries": r"what (?:it|an? \w+) carries",
-    "is no X": r"(?<!there )(?:is|are|was|were|be) no (?!longer\b|more\b|less\b|other\b|better\b|worse\b)\w+",
-    "is told, told of, told apart": r"(?:is|are|was|were|be|been)(?: not)? told|told (?:of|apart|by|from)",
-    "of now": r"(?:values?|graph|that|one|names) of now",
-    "who gets": r"who gets",
-}
-
-
-def _retired(phrase: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{RETIRED[phrase]})\b", re.IGNORECASE)
-
-
-def test_phrases_that_must_not_come_back():
-    """In the package, its front end, the tutorials and the pages: code, comments and texts alike."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    code = [*modules(), *(FRONTEND / "src").rglob("*.ts")]
-    texts = {path: path.read_text() for path in [*pages, *code] if path.name != "style.md"}
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
-        texts[path] = "\n".join("".join(cell["source"]) for cell in json.loads(path.read_text())["cells"])
-    found = [
-        f"{path.relative_to(ROOT)}: {phrase}: {line.strip()[:100]}"
-        for path, text in texts.items()
-        for line in text.splitlines()
-        for phrase in RETIRED
-        if _retired(phrase).search(line)
-    ]
-    assert not found, found
-
-
-@pytest.mark.parametrize(
-    ("phrase", "text"),
-    [
-        ("came along, bring along", "what comes along"),
-        ("came along, bring along", "brings its variables along"),
-        ("what it carries", "an arrow says what it carries"),
-        ("is no X", "that is no number"),
-        ("is told, told of, told apart", "as far as that can be told"),
-        ("of now", "the graph of now"),
-    ],
-)
-def test_the_search_for_a_phrase_finds_it(phrase, text):
-    assert _retired(phrase).search(text)

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: The modules that are mutated -> the tests that judge them.
 TARGETS = {
     "graphsurgeon/graph/selection.py": ["tests/graph/test_selection.py", "tests/graph/test_boundary.py", "tests/plan"],
-    "graphsurgeon/plan/resolve": ["tests/plan"],
+    "graphsurgeon/plan/resolve": ["tests/plan", "tests/tf/edit", "tests/test_edit_properties.py"],
     "graphsurgeon/tf/copy": ["tests/tf/copy"],
     "graphsurgeon/screen": ["tests/screen"],
 }
@@ -137,7 +137,8 @@ class _Contexts:
 
 def tests_by_line(target: str, tier: str, data: Path) -> dict[tuple[str, int], list[str]]:
     """Runs the tests of a target; returns (file, line) -> the tests that execute it, in the order in which they ran."""
-    measured = coverage.Coverage(data_file=str(data), include=[f"{ROOT}/{target}", f"{ROOT}/{target}/**"], config_file=False)
+    lines_of = [f"{ROOT}/{target}", f"{ROOT}/{target}/**"]
+    measured = coverage.Coverage(data_file=str(data), include=lines_of, config_file=False)
 
     def run() -> int:
         measured.start()
