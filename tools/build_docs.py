@@ -25,17 +25,17 @@ _SUMMARY = re.compile(r"<!-- summary: (\w+)\.((?:\w+ ?)+) -->")
 _METHOD = re.compile(r"\[`([^`]+)`\]\([\w/]+\.md#(graphsurgeon[\w.]+)\)")
 _GALLERY = """# Tutorials
 
-Each solves one problem, stands alone and runs in under a minute. They are shown as they were run; `make lab` opens
+Each notebook solves one problem and runs in under a minute. They are shown with their stored outputs. `make lab` opens
 them.
 
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Puts the source together and builds the site; returns Sphinx's exit code."""
+    """Writes the source and builds the site; returns Sphinx's exit code."""
     parser = argparse.ArgumentParser(prog="python tools/build_docs.py", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--to", type=Path, default=SITE, help="where the site goes")
-    parser.add_argument("--source", type=Path, default=SOURCE, help="where its source is put together")
+    parser.add_argument("--to", type=Path, default=SITE, help="folder of the site")
+    parser.add_argument("--source", type=Path, default=SOURCE, help="folder of its source")
     given = parser.parse_args(arguments)
     stage(given.source)
     from sphinx.cmd.build import main as sphinx
@@ -64,7 +64,7 @@ def stage(source: Path) -> None:
         new = _PARAMETERS.sub(lambda found: parameters(*found.groups()), text)
         new = _SUMMARY.sub(lambda found: summary(found[1], found[2].split()), new)
         new = re.sub("<!-- help -->", lambda _: commands(), new)
-        new = _METHOD.sub(r"{py:meth}`\1 <\2>`", new)  # whose places Sphinx makes of docstrings
+        new = _METHOD.sub(r"{py:meth}`\1 <\2>`", new)  # Sphinx makes their anchors from docstrings
         if new != text:
             page.write_text(new)
 
@@ -87,7 +87,7 @@ def gallery(source: Path) -> str:
 
 
 def _picture(source: Path, stem: str) -> str:
-    """Returns where the picture of a notebook is in the site: that of its header, else the first that it drew."""
+    """Returns the path of a notebook's picture in the site: the picture of its header, else its first output."""
     book = json.loads((source / "tutorials" / f"{stem}.ipynb").read_text())
     shown = re.search(r"!\[[^]]*\]\((images/[^)]+)\)", "".join(book["cells"][0]["source"]))
     if shown:
@@ -154,7 +154,7 @@ def summary(owner: str, names: list[str]) -> str:
 
 
 def parameters(owner: str, name: str) -> str:
-    """Returns a table of the parameters of a method: name, default, what it means, as its docstring says.
+    """Returns a table of the parameters of a method: name, default and meaning, from its docstring.
 
     Example:
         >>> print(parameters("Plan", "swap").splitlines()[0])
@@ -177,7 +177,7 @@ def parameters(owner: str, name: str) -> str:
 
 
 def commands() -> str:
-    """Returns what the command line says of itself and of each of its commands."""
+    """Returns the help texts of the command line and of each command."""
     whole = _help()
     each = [whole, *(_help(word) for word in re.findall(r"^    (\w+) +\S", whole, re.M))]
     return "\n".join(f"```text\n{text}```\n" for text in each)

@@ -1,6 +1,6 @@
 """Makes the labelled picture of the screen guide in a real JupyterLab: python tools/write_screenshot.py FILE.
 
-It needs JupyterLab, playwright and Chromium, as the browser tests do. Look at the picture that it has made.
+It needs JupyterLab, playwright and Chromium. Look at the picture that it has made.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def numbered(picture: bytes, frame: dict[str, float], places: list[dict[str, flo
 
     Args:
         picture: a PNG of the frame.
-        frame: where the picture is on the page.
+        frame: the place of the picture on the page.
         places: the numbered places on the page, from 1.
     """
     image = ImageOps.expand(Image.open(BytesIO(picture)).convert("RGB"), MARGIN, "white")
