@@ -52,21 +52,21 @@ if TYPE_CHECKING:
 
 
 class Editor:
-    """A graph under the knife: select, plan, apply, undo. Make one with `gs.open`.
+    """A graph that can be selected from, planned for, edited and undone. Make one with `gs.open`.
 
-    Everything before `apply` is a value: selecting and planning change nothing.
+    Selections and plans are values. The graph changes only in `apply`, `undo`, `redo` and `rebuild`.
 
     Args:
-        opened: what was opened. Of a TF2 function, `inputs` and `outputs` are its arguments and results: name -> name
-            of the tensor.
-        snapshot: an earlier snapshot of the same graph: only what has been added since is read.
-        follows: the log of the editor this one is made from, at which moment, and the call that makes it.
+        opened: the opened graph. For a TF2 function, `inputs` and `outputs` map its arguments and results to names of
+            tensors.
+        snapshot: an earlier snapshot of the same graph. Only ops added since then are read.
+        follows: the log of the editor that this one is made from, the moment, and the call that makes it.
 
     Attributes:
-        opened: what was opened.
-        values: what the variables hold.
-        changes: who hears of each apply, undo and redo.
-        journal: what is done here, on disk; None where no journal is kept.
+        opened: the opened graph.
+        values: the values of the variables.
+        changes: its watchers are called after each apply, undo and redo.
+        journal: the journal on disk; None if no journal is kept.
     """
 
     def __init__(
@@ -82,33 +82,33 @@ class Editor:
 
     @property
     def graph(self) -> Any:
-        """The live graph as it is now."""
+        """The current live graph."""
         return self._timeline.graph
 
     @property
     def title(self) -> str:
-        """What the graph is called."""
+        """The title of the graph."""
         return self.opened.title
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Of an opened function, argument -> name of its tensor."""
+        """The inputs of an opened function: argument -> name of its tensor."""
         return dict(self.opened.inputs)
 
     @property
     def outputs(self) -> dict[str, str]:
-        """Of an opened function, result -> name of its tensor."""
+        """The outputs of an opened function: result -> name of its tensor."""
         return dict(self.opened.outputs)
 
     @property
     def layers(self) -> Layers:
-        """The layers of the graph as it is now: what each has made, and which edits have taken out.
+        """The layers of the current graph: the ops of each, and the layers that edits have removed.
 
-        A Keras model says them, and so does a function that calls one; the modules of a `tf.Module` are layers by the
-        attributes that lead to them, as ``encoder/dense``. A SavedModel that Keras 2 wrote lists its layers; of any
-        other, and of a function that was traced before, those are known whose variables are read in a scope of their
-        name: where a file says no classes, `Layer.class_name` is empty. What a layer makes in the body of a loop, in a
-        branch or a function has the names that it has there: ``while/body/dense/MatMul``.
+        A Keras model lists its layers, and so does a function that calls one. The modules of a `tf.Module` are layers,
+        named by their attributes, for example ``encoder/dense``. A SavedModel written by Keras 2 lists its layers. In
+        any other SavedModel, and in a function traced earlier, a layer is found if its variables are read in a scope of
+        its name. If the file does not list classes, `Layer.class_name` is empty. Ops that a layer makes inside a loop,
+        a branch or a function have the names they have there, for example ``while/body/dense/MatMul``.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -123,36 +123,36 @@ class Editor:
         return self._timeline.layers
 
     def layer(self, name: Any) -> Layer:
-        """Returns a layer of the graph: its class, and the ops, inputs, outputs and variables it has here.
+        """Returns a layer of the graph: its class, ops, inputs, outputs and variables.
 
         Args:
-            name: its name, or its path where it is inside a nested model: ``"encoder/dense"``; or the layer of Keras.
+            name: its name; its path if it is inside a nested model: ``"encoder/dense"``; or the Keras layer.
 
         Raises:
-            SelectionError: there is none of this name, or several, or an edit has taken it out.
+            SelectionError: if no layer, or more than one, has this name, or an edit removed the layer.
         """
         return self.layers.find(name)
 
     @property
     def signatures(self) -> tuple[Signature, ...]:
-        """What a SavedModel serves: each with its name, and dtype and shape of its arguments and results.
+        """The signatures of a SavedModel, each with its name and the dtypes and shapes of its arguments and results.
 
         `gs.open(folder, signature=name)` opens another one, `show_signature` shows it here.
         """
         return self.opened.serving.signatures
 
     def show_signature(self, name: str) -> None:
-        """Goes to another signature of the SavedModel that was opened, or to a function of it: this editor is of that
-        from then on, as if `gs.open(folder, signature=name)` had been typed; so does the list in the widget.
+        """Shows another signature or function of the opened SavedModel in this editor and in its widget.
 
-        Selections and plans made before are of the graph that was shown then.
+        The result is the same as ``gs.open(folder, signature=name)``. Existing selections and plans belong to the graph
+        that was shown before.
 
         Args:
-            name: one of `signatures`; or the way to a function from the object that was saved: ``"encoder.forward"``.
+            name: one of `signatures`, or the path of a function from the saved object: ``"encoder.forward"``.
 
         Raises:
-            SelectionError: nothing of this name can be shown.
-            PlanError: a plan was applied here: it would be lost.
+            SelectionError: if there is no signature or function of this name.
+            PlanError: if a plan is applied here, which would be lost.
         """
         asked, serving = f"show_signature({name!r})", self.opened.serving
         if serving.other is None:
@@ -164,7 +164,7 @@ class Editor:
         if self._timeline.log.now():
             how = f"signature={name!r}" if name in [one.name for one in serving.signatures] else f"function={name!r}"
             wrong = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
-            raise PlanError(asked, wrong, f"Open it beside this one, gs.open(folder, {how}), or ed.undo() first")
+            raise PlanError(asked, wrong, f"Open it in another editor, gs.open(folder, {how}), or ed.undo() first")
         shown, self.opened = self.opened, serving.other(name)
         if (waiting := pending(shown.graph)) is not None:
             waiting.leave()
@@ -176,7 +176,7 @@ class Editor:
 
     @property
     def snapshot(self) -> Graph:
-        """The graph as it is now, as an immutable value; read again when the live graph has grown."""
+        """The current graph as an immutable value. It is read again when the live graph has grown."""
         return self._timeline.snapshot
 
     def __str__(self) -> str:
@@ -201,18 +201,27 @@ class Editor:
         return self.snapshot.size
 
     def find(self, text: str, limit: int = 20) -> list[str]:
-        """Returns names of ops that fit a query, as in the widget: ``"conv"``, ``"net/* op:Conv2D shape:...x64"``.
+        """Returns the names of ops that match a query, as the search field of the widget does.
 
-        What is inside a function call is found too, as ``call/inner``: ``ed.screen.reveal`` goes there.
+        The bodies of function calls are searched too, under names such as ``call/inner``; ``ed.screen.reveal`` shows
+        them.
 
         Args:
-            text: words: parts of names, patterns with ``*``, ``/regular expressions/``, and ``op:``, ``dtype:``,
-                ``shape:``, ``device:``, ``attr:name=value``, ``layer:name``, ``layer-type:Dense``,
-                ``is:unknown`` (types that TensorFlow does not know here); all must fit, those after a ``-`` must not.
-            limit: at most so many.
+            text: words that must all match: parts of names, patterns with ``*``, ``/regular expressions/``, and
+                ``op:``, ``dtype:``, ``shape:``, ``device:``, ``attr:name=value``, ``layer:name``, ``layer-type:Dense``,
+                ``is:unknown`` (op types that the installed TensorFlow does not have). Words after a ``-`` must not
+                match.
+            limit: the maximum number of names.
 
         Raises:
-            SelectionError: a regular expression does not compile, or there is no such key.
+            SelectionError: if a regular expression does not compile, or a key does not exist.
+
+        Example:
+            >>> import graphsurgeon as gs, tensorflow as tf
+            >>> with tf.Graph().as_default() as graph:
+            ...     y = tf.exp(-tf.constant(1.0, name="x"), name="y")
+            >>> gs.open(graph).find("op:Exp")
+            ['y']
         """
         from .graph.search import search
         from .tf.open.facts import attribute_text
@@ -220,10 +229,13 @@ class Editor:
         return search(self.screen.whole, text, attribute_text, self.layers)[:limit]
 
     def op(self, name: Any) -> Any:
-        """Returns the live op of a name, or that of an op or tensor; raises SelectionError with the nearest names.
+        """Returns a live op.
 
         Args:
             name: the name of an op, or an op or tensor.
+
+        Raises:
+            SelectionError: if there is no such op; the message lists similar names.
         """
         found = self._called(name, "op")
         if found is not name:  # that of a tensor ends in the number of an output
@@ -232,17 +244,20 @@ class Editor:
         return self.graph.get_operation_by_name(found)
 
     def tensor(self, name: Any) -> Any:
-        """Returns the live tensor of a name, or of a tensor or op; raises SelectionError with the nearest names.
+        """Returns a live tensor.
 
         Args:
-            name: the name of a tensor; or a tensor, or an op, which stands for its output 0.
+            name: the name of a tensor, a tensor, or an op, which means its output 0.
+
+        Raises:
+            SelectionError: if there is no such tensor; the message lists similar names.
         """
         name = self._called(name, "tensor")
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
     def _called(self, thing: Any, verb: str) -> Any:
-        """The name of an object of this graph; anything else is left for the snapshot to judge."""
+        """Returns the name of an object of this graph. Any other object is returned for the snapshot to check."""
         graph, name = getattr(thing, "graph", None), getattr(thing, "name", None)
         if graph is None or name is None:
             return thing
@@ -252,13 +267,13 @@ class Editor:
         return name
 
     def value(self, name: str) -> Any:
-        """Returns what a constant or variable holds now, as an array.
+        """Returns the current value of a constant or variable, as an array.
 
         Args:
             name: the name of the constant or variable.
 
         Raises:
-            SelectionError: it is neither, or nothing gives it a value.
+            SelectionError: if the op is neither a constant nor a variable, or has no value.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -270,17 +285,17 @@ class Editor:
         return self.values.value(name)
 
     def provenance(self, op: Any) -> Origin:
-        """Returns where an op came from: copied, inserted, changed, and in which step; or that it is an original.
+        """Returns the origin of an op: copied, inserted or changed, and in which step, or an original op.
 
-        The graph itself keeps it, in the collection ``graphsurgeon/provenance``: what
-        `tf.compat.v1.train.export_meta_graph`, a `Saver` or a SavedModel builder of TF1 writes, `gs.open` knows again.
-        A plain GraphDef has no collections: ask for it with ``ed.graph_def(provenance=True)``.
+        The origins are stored in the graph, in the collection ``graphsurgeon/provenance``. `gs.open` reads them from
+        files that `tf.compat.v1.train.export_meta_graph`, a `Saver` or a SavedModel builder of TF1 wrote. A plain
+        GraphDef has no collections; use ``ed.graph_def(provenance=True)``.
 
         Args:
             op: an op, tensor or variable, by name or object.
 
         Raises:
-            SelectionError: there is no such op.
+            SelectionError: if there is no such op.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -308,22 +323,22 @@ class Editor:
         where: Callable[[OpView], bool] | None = None,
         layer: Any = None,
     ) -> Selection:
-        """Returns the ops that fit all that is given; all ops where nothing is given. Orphans fit only by name.
+        """Returns the ops that match all given criteria, or all ops if none is given. Orphans match only by name.
 
         Args:
-            things: ops, tensors, variables, names, selections or lists of them: only these.
-            scope: a name scope, with all below it.
+            things: not supported; the error message suggests the keyword to use.
+            scope: a name scope, with all scopes below it.
             op: an op type, or several.
             name: op names or patterns (``"conv*/W"``).
-            inputs, outputs: boundary tensors, by name or object: the ops that compute `outputs` from `inputs`,
-                with the constants and variables they need. The name of a Keras layer stands for what it gives.
+            inputs, outputs: boundary tensors, by name or object. The selection has the ops that compute `outputs` from
+                `inputs`, with the constants and variables they need. The name of a Keras layer means its outputs.
             where: a test called with an `OpView` of each op.
-            layer: names or paths of Keras layers, or patterns (``"block_6_*"``): what they have made, and their
+            layer: names or paths of Keras layers, or patterns (``"block_6_*"``). The selection has their ops and
                 variables.
 
         Raises:
-            SelectionError: a name is not there (the nearest are proposed), the boundary does not connect, or a layer
-                that is given as one of its tensors has several calls.
+            SelectionError: if a name does not exist (the message lists similar names), the boundary does not connect,
+                or a layer that is given as one of its tensors has several calls.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -356,7 +371,7 @@ class Editor:
         return found if where is None else found.where(where)
 
     def _around(self, things: Iterable[Any]) -> Graph:
-        """The graph as it is now, with the calls unfolded that names lead into."""
+        """Returns the current graph, with the calls unfolded that the names lead into."""
         now = self.snapshot
         given = [one for thing in things for one in (thing if isinstance(thing, (list, tuple, set)) else [thing])]
         named = [one for one in given if isinstance(one, str) and "/" in one]
@@ -366,7 +381,7 @@ class Editor:
 
     @property
     def selection(self) -> Selection:
-        """What is highlighted in the widget; nothing where there is no widget yet."""
+        """The selection on screen; empty if there is no widget yet."""
         return self.screen.selection
 
     def explain(self, op: Any, selection: Any) -> Path | WhyNot:
@@ -374,14 +389,14 @@ class Editor:
 
         Args:
             op: the op, by name or object.
-            selection: a selection; or targets, for all they need.
+            selection: a selection; or target ops or tensors, meaning all their ancestors.
 
         Returns:
-            of an op that is in it, the shortest path of data and control edges by which it came in; of another, the
-            reason: cut at a boundary input, only control edges, below, no path at all.
+            For an op in the selection, the shortest path of data and control edges to it. For any other op, the reason:
+            cut at a boundary input, connected by control edges only, a descendant, or not connected.
 
         Raises:
-            SelectionError: there is no such op.
+            SelectionError: if there is no such op.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -395,13 +410,13 @@ class Editor:
         return explain(self.snapshot, op, selection)
 
     def removal_blockers(self, what: Any) -> Blocks:
-        """Returns what prevents the removal of an op or a selection; false where nothing does.
+        """Returns the reasons why an op or a selection cannot be removed; false if it can be removed.
 
         Args:
-            what: an op by name or object, several of them, or a selection.
+            what: an op by name or object, several ops, or a selection.
 
         Raises:
-            SelectionError: there is no such op, or nothing is selected.
+            SelectionError: if there is no such op, or the selection is empty.
         """
         return blocks(self.snapshot, what, self.opened.served(self.history.renamed))
 
@@ -417,28 +432,29 @@ class Editor:
         within: Selection | None = None,
         steps: int = STEPS,
     ) -> Matches:
-        """Returns the places of the graph that look like a pattern: same types, same edges, all conditions true.
+        """Returns the places in the graph that match a pattern: the same op types and edges, with all conditions true.
 
         Args:
-            pattern: a plain Python function of tensors; a selection, for all like it; a small graph, as an editor, a
-                snapshot or a `tf.Graph`, whose placeholders are its inputs; or a `Pattern`. A selection, and `within`,
-                may be of what is inside of calls: then it looks there too.
-            inputs: for a function, argument -> dtype or `tf.TensorSpec`: they decide which ops the function makes.
+            pattern: a Python function of tensors; a selection; a small graph, given as an editor, a snapshot or a
+                `tf.Graph`, whose placeholders are its inputs; or a `Pattern`. If the selection, or `within`, is inside
+                function calls, the calls are searched.
+            inputs: for a function, argument -> dtype or `tf.TensorSpec`. They decide which ops the function makes.
             where: op of the pattern -> a test called with an `OpView`, or the arguments of `Pattern.where` as a dict:
                 ``{"conv": {"attributes": {"padding": "SAME"}}}``.
-            attributes: attributes that must be as in the pattern; ``all`` for all of each op.
-            constants: a constant of the pattern stands for ``any`` constant, for one that is ``equal``, or for any
-                tensor, as an ``input``.
-            overlapping: one op may be part of several matches. Constants always may.
-            within: look among these ops only.
-            steps: the search from one op is given up after so many steps; the result counts these.
+            attributes: attributes that must be equal to those of the pattern; ``all`` for all attributes.
+            constants: which tensors a constant of the pattern matches: ``any`` constant, an ``equal`` constant, or any
+                tensor (``input``).
+            overlapping: whether an op may belong to several matches. Constants always may.
+            within: search only these ops.
+            steps: the maximum number of steps of the search from one op. The result counts the searches that reached
+                it.
 
         Returns:
-            the matches, in graph order: `ops`, `inputs`, `outputs` of each, and what stands in the way of replacing
-            it: `external` readers of inner tensors, control edges. Where there is none, `best` says why.
+            The matches in graph order: `ops`, `inputs` and `outputs` of each, and the obstacles to a replacement, which
+                are `external` consumers of inner tensors and control edges. If there is no match, `best` explains why.
 
         Raises:
-            SelectionError: the pattern is none, or a condition names an op it does not have.
+            SelectionError: if the pattern is not valid, or a condition names an op that the pattern does not have.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -465,57 +481,58 @@ class Editor:
 
     @property
     def draft(self) -> Plan:
-        """The plan being made on screen, by hand."""
+        """The plan that is being made on screen."""
         return self.screen.draft
 
     def apply(self, plan: Plan, *, record: bool = True) -> Applied:
-        """Carries out a plan: all of it, or nothing.
+        """Carries out a plan completely, or leaves the graph as it was.
 
         Args:
             plan: a plan made by `plan()` of this editor.
-            record: keep in the graph where its new ops come from, so that it is saved with the graph: one entry in
-                the collection ``graphsurgeon/provenance``, which copies and previews leave out.
+            record: store the origins of the new ops in the graph, so that they are saved with it: one entry of the
+                collection ``graphsurgeon/provenance``. Copies and previews leave it out.
 
         Returns:
-            what was made; ``done[name or object]`` gives the copy of a source op, tensor or variable.
+            The new ops: ``done[name or object]`` is the copy of a source op, tensor or variable.
 
         Raises:
-            PlanError: the plan has a fault, or TensorFlow refuses it; the graph is as it was.
-            StalePlanError: the graph has changed since the plan was made.
+            PlanError: if the plan has a fault, or TensorFlow refuses it.
+            StalePlanError: if the graph has changed since the plan was made.
         """
         return self._timeline.apply(plan, self.values, record)
 
     def undo(self) -> Event:
-        """Takes the last applied plan back.
+        """Undoes the plan that was applied last.
 
-        An appended copy leaves the collections, pictures and saves (its ops stay in TensorFlow's graph as orphans);
-        a materialised plan gives the graph from before back. The next `session` has the current values: a variable
-        keeps the value it last had in any session of this editor, whatever it was called there.
+        If the plan appended copies, they are removed from collections, pictures and saved files. Their ops stay in
+        TensorFlow's graph as orphans. If the plan built a new graph, the previous graph is restored. The next `session`
+        has the current values: a variable keeps the last value that it had in any session of this editor, under any
+        name.
 
         Raises:
-            PlanError: there is nothing to undo.
+            PlanError: if there is nothing to undo.
         """
         return self._timeline.undo()
 
     def redo(self) -> Event:
-        """Does the plan that was undone last again.
+        """Applies the plan again that was undone last.
 
-        The next `session` has the current values: a variable keeps the value it last had in any session of this editor,
-        also one that the plan makes; it gets what the plan gives it only where no session has held it yet.
+        The next `session` has the current values: a variable keeps the last value that it had in any session of this
+        editor. A variable that no session has held gets its value from the plan.
 
         Raises:
-            PlanError: there is nothing to redo.
+            PlanError: if there is nothing to redo.
         """
         return self._timeline.redo()
 
     def risks(self) -> Risks:
-        """Returns what in the graph reaches out of it as it runs: ops that read or write files, open the network, call
-        Python or other code, or end the process; in the functions that it calls too. Nothing is run.
+        """Returns the ops that reach out of the graph when they run. Nothing is run.
 
-        For each it says the path or address, where the graph has it, and whether it runs as the graph is loaded: by
-        an init op, an initialiser, or what restores the variables. Ops of savers, and others whose path is named by
-        whoever runs them, are listed apart, as ``harmless``. The list of op types and what they do is held against
-        TensorFlow's own. ``python -m graphsurgeon scan FILE`` tells the same of a file, with all its functions.
+        These ops read or write files, open network connections, call Python or other code, or end the process.
+        Functions that the graph calls are included. Each entry has the path or address if the graph contains it, and
+        whether the op runs when the graph is loaded. Ops of savers, and ops whose path is an input of the graph, are
+        listed separately as ``harmless``. ``python -m graphsurgeon scan FILE`` prints the same for a file, with all its
+        functions.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -539,30 +556,29 @@ class Editor:
         feeds: Mapping[Any, Any] | None = None,
         timeout: float = 600.0,
     ) -> Compatibility:
-        """Returns what keeps the graph from a target, op by op, as the target's own converter says.
+        """Returns the ops that a target format does not support, as reported by the converter of the target.
 
-        For ``tflite`` the converter of the installed TensorFlow is given what the outputs need, with variables as
-        constants, and each op that it lists is named, with the recipe that takes it out, or where to cut it off. For
-        ``tfjs`` it is the list of ops of the installed ``tensorflowjs``. Where ops need a variable, as the updates of
-        moving averages do, these are named first, of the kind ``variable``: nothing can be converted before. Converters
-        run in a process of their own: one that dies or hangs is a line of the answer. ``ed.paint(check)`` colours the
-        ops on the picture.
+        For ``tflite``, the converter of the installed TensorFlow gets the ops that the outputs need, with variables as
+        constants. For ``tfjs``, the op list of the installed ``tensorflowjs`` is used. Each blocker has the recipe that
+        removes it, or a place to cut the graph. Ops that need a variable come first, with the kind ``variable``.
+        Converters run in a separate process; if a converter crashes or hangs, the result has a line about it.
+        ``ed.paint(check)`` shows the ops on the picture.
 
         Args:
             target: ``tflite`` or ``tfjs``.
-            outputs: the tensors that are wanted, by name or object. Default: those of the function that was opened, or
-                all that nothing reads and that only computes.
-            inputs: tensors that are fed: what computes them stays out.
-            prove: where nothing is in the way, write the model, and let TFLite's interpreter run it beside the graph;
-                for ``tfjs``, run the converter itself.
-            feeds: tensor -> array, for that run; others get random numbers where their dtype and shape allow it.
-            timeout: seconds that the converter may take, and the interpreter.
+            outputs: the tensors that are needed, by name or object. Default: those of the opened function, or all
+                tensors without consumers whose ops only compute.
+            inputs: tensors that are fed. Their ancestors are left out.
+            prove: if there is no blocker, write the model and compare it with the graph: in TFLite's interpreter, or,
+                for ``tfjs``, by running the converter.
+            feeds: tensor -> array, for that run. Other tensors get random numbers if their dtype and shape allow it.
+            timeout: time limit of the converter and of the interpreter, in seconds.
 
         Raises:
-            PlanError: there is no such target, its converter is not installed, or a part of the graph cannot be saved;
-                or the model gives other numbers.
-            SelectionError: a tensor is not there.
-            TrustError: as for `session`: converters run parts of a graph.
+            PlanError: if there is no such target, its converter is not installed, a part of the graph cannot be saved,
+                or the model computes other numbers.
+            SelectionError: if a tensor does not exist.
+            TrustError: as for `session`, because converters run parts of a graph.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -577,19 +593,18 @@ class Editor:
 
     @property
     def trusted(self) -> bool:
-        """Whether the graph may run: it is of this program, nothing of it reaches out, or somebody has trusted it."""
+        """Whether the graph may run: it is your own, has no op that reaches out of it, or you have trusted it."""
         from .tf.run.gate import distrusted
 
         return not distrusted(self.snapshot.owner)
 
     def trust(self) -> Editor:
-        """Says that what came from a file may run, with all that `risks` names; returns this editor.
+        """Allows a graph from a file to run, with all ops that `risks` lists; returns this editor.
 
-        Without it, a graph that came from a file, or from a proto, and that holds ops that reach out of it, is not run:
-        neither by `session` nor by anything else that needs a session or makes a callable of it. ``gs.open(path,
-        trust=True)`` says the same in advance. It holds for these bytes as long as this process lives, wherever they
-        are opened again, and for all that is made from them: copies, and graphs after plans. Graphs of your own
-        program, as a live `tf.Graph`, need no trust.
+        A graph from a file or a proto with ops that reach out of it does not run before this call, in `session` or
+        anywhere else. ``gs.open(path, trust=True)`` gives the same permission. The permission is for these bytes, for
+        the life of the process, and for copies and edited graphs made from them. Graphs of your own program, such as a
+        live `tf.Graph`, need no trust.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -610,14 +625,13 @@ class Editor:
         return self
 
     def before(self) -> Editor:
-        """Returns an editor of the graph as it was before the last applied plan: to look at, to run, or to compare.
+        """Returns an editor of the graph before the plan that was applied last, to view, run or compare it.
 
-        The plan stays applied. Variables have the current values; those that the plan took out, and what no session has
-        held, begin with their initial values. Where the plan has added ops and changed none, all that was there is as
-        it was, and it is this editor.
+        The plan stays applied. Variables have their current values. Variables that the plan removed, and that no
+        session has held, have their initial values. If the plan only added ops, the result is this editor.
 
         Raises:
-            PlanError: no plan is applied.
+            PlanError: if no plan is applied.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -634,14 +648,14 @@ class Editor:
         return older
 
     def rebuild(self) -> Applied:
-        """Builds a clean graph: all that has a role, without orphans, and makes it the graph of this editor.
+        """Builds a new graph without orphans, and makes it the graph of this editor.
 
-        Every op that stays keeps its name, its variables and its place in collections; the old graph stays as it is.
-        `session` hands the values over, by the rule that is written there. An orphan that something reads stays, with
-        what it needs. It is one more step of the history: `undo` gives the old graph back.
+        Every remaining op keeps its name, its variables and its place in collections. The old graph stays as it is.
+        `session` carries the values over. An orphan with consumers stays, with the ops it needs. The rebuild is a step
+        of the history, and `undo` restores the old graph.
 
         Returns:
-            an `Applied`: ``done[old]`` is the new op, tensor or variable, ``done.original(new)`` the old one.
+            An `Applied`: ``done[old]`` is the new op, tensor or variable, ``done.original(new)`` the old one.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -658,12 +672,13 @@ class Editor:
         return self.apply(replace(self.plan(), steps=(RebuildStep(tuple(sorted(self.orphans))),)))
 
     def keep_journal(self, place: os.PathLike[str] | None = None) -> None:
-        """Keeps a journal of what is done here from now on, as `gs.open` does for what comes from a file.
+        """Starts a journal of this editor, as `gs.open` does for files.
 
-        Of a graph that is in no file nothing can be brought back: the journal says so, and stays empty.
+        A graph that does not come from a file cannot be restored. Its journal contains a note about this and nothing
+        else.
 
         Args:
-            place: the folder of journals. Default: by the setting ``GRAPHSURGEON_JOURNALS``.
+            place: the folder of the journals. Default: the environment variable ``GRAPHSURGEON_JOURNALS``.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -679,30 +694,29 @@ class Editor:
 
     @property
     def history(self) -> History:
-        """The applied plans, oldest first; undone ones say so. Printed, a table."""
+        """The applied plans, oldest first, with undone plans marked. It prints as a table."""
         return History(self._timeline.events)
 
     @property
     def orphans(self) -> frozenset[str]:
-        """Names of ops left without a role by an undo or a late failure; TensorFlow cannot delete ops."""
+        """Names of ops without a role, left by an undo or a failed apply. TensorFlow cannot delete ops."""
         return self._timeline.orphans
 
     def to_code(self, path: Any = None, *, arrays: bool = False, overwrite: bool = False) -> str:
-        r"""Returns one Python script that does the whole history again, from the files it began with.
+        r"""Returns a Python script that repeats the whole history, starting from the original files.
 
-        The script has a function ``redo`` that opens each graph again, its own and those that were copied from, and
-        applies the plans that are in force; undone ones are left out. What came from no file, as a live `tf.Graph`,
-        is an argument of ``redo``, and a comment says which. An editor that gave the values of its file gives them
-        again; other values, as those that were trained since, are written as arrays.
+        The function ``redo`` of the script opens each graph, including the graphs that were copied from, and applies
+        the plans that are in force. Undone plans are left out. A graph that does not come from a file, such as a live
+        `tf.Graph`, is an argument of ``redo``. Values that came from a file are read from it again. Other values, such
+        as trained ones, are written as arrays.
 
         Args:
-            path: where to write the script, if anywhere.
-            arrays: arrays too long to be printed are written beside the script, as ``.npz``; without it they are
-                an argument of ``redo`` too.
-            overwrite: replace a file that is there, as in `save`.
+            path: the file to write the script to. Default: none.
+            arrays: write long arrays to an ``.npz`` file next to the script. Otherwise they are arguments of ``redo``.
+            overwrite: replace an existing file, as in `save`.
 
         Raises:
-            PlanError: a plan uses what an undone one has made; `arrays` without a `path`; a file is there already.
+            PlanError: if a plan uses a result of an undone plan, `arrays` is given without `path`, or the file exists.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -728,25 +742,24 @@ class Editor:
     # -- running, restoring and saving -----------------------------------------------------------
 
     def session(self, session: TFSession | None = None, config: Any = None) -> Any:
-        """Returns a session that sees all edits, with all values.
+        """Returns a session with all edits and all values.
 
-        One rule says what a variable holds, also after `undo`, `redo` and `rebuild`: it keeps the value it last had in
-        any session of this editor, whatever it is called now, and also where a plan had taken it out for a while. One
-        that no session has held yet gets what its plan gave it, else what the file holds that was opened, else its
-        initial value. So variables that TensorFlow code has added to `graph` are initialised by the next call, and
-        what holds a value is never initialised. `history` tells what came from where; a warning names the variables of
-        a file that its checkpoint lacks.
+        A variable keeps the last value that it had in any session of this editor, under any name, also if a plan had
+        removed it for a while. If no session has held it, it gets the value from its plan, else from the opened file,
+        else its initial value. Variables that TensorFlow code adds to `graph` are initialized by the next call. A
+        variable with a value is never initialized again. `history` lists the source of each value. A warning lists the
+        variables that the checkpoint of a file lacks.
 
         Args:
-            session: a session of this graph, to bring up to date. One of an older graph (before a plan that builds the
-                graph anew, or before `inlined`) stays as it is: its values are carried into a new one. Default: the one
-                this editor has, else a new one.
+            session: a session of this graph to update. A session of an older graph, from before a plan that built a new
+                graph or before `inlined`, stays as it is, and its values are carried into a new one. Default: the
+                session of this editor, or a new one.
             config: a `tf.compat.v1.ConfigProto` for a new session.
 
         Raises:
-            PlanError: the session is of a graph that this one never was, a value cannot be read or set, a device is not
-                there, or a table cannot be filled.
-            OpenError: the file with the values cannot be read.
+            PlanError: if the session belongs to another graph, a value cannot be read or set, a device does not exist,
+                or a table cannot be filled.
+            OpenError: if the file with the values cannot be read.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -761,7 +774,7 @@ class Editor:
             >>> print(ed.history[0].values)
             1 variable keeps its value ('w' as 'v')
         """
-        self.graph  # noqa: B018  where TensorFlow refuses some of it, it says so
+        self.graph  # noqa: B018  raises OpenError if TensorFlow refuses a part of it
         return self.values.session(session, config)
 
     def trace(
@@ -780,48 +793,45 @@ class Editor:
         plan: Plan | None = None,
         isolated: bool | None = None,
     ) -> Trace:
-        """Runs the graph once, in a copy of its own, and returns what each tensor held and what each op cost.
+        """Runs the graph once, in a separate copy, and returns a summary of each tensor and the cost of each op.
 
-        The copy has the current values; this graph, its sessions and its variables stay as they are, also where a
-        training step is run. Calls, conds and loops of TF2 are in the open in it, under the names that they have here
-        when they are unfolded. The numbers are taken while it runs, and TensorFlow's optimiser rests, so that each op
-        runs as it is drawn.
+        The copy has the current values. This graph, its sessions and its variables stay as they are, even if a training
+        step is run. Calls, conditionals and loops of TF2 are unfolded in the copy. TensorFlow's graph optimizer is off,
+        so that each op runs as it is drawn.
 
         Args:
             feeds: tensor, by name or object, or argument of an opened function -> array; or the path of an ``.npz``
-                file of these.
-            fetches: tensors and ops to run, by name or object. Default: the outputs that are known, or all that nothing
-                reads and that only computes.
-            random: seed of made-up feeds for the placeholders that are not given: of their dtype and shape, 1 for each
-                unknown size.
-            session: a session of this graph, whose values are taken. Default: the editor's own values.
-            timeout: how long the run may take, in seconds; what ran by then is in the trace.
-            rounds: so many rounds of a loop are noted, and of later ones what is not finite.
-            watch: called a few times a second with how many tensors have been noted, and of how many. Where it returns
-                False the run ends; what ran by then is in the trace.
-            seed: random ops that have no seed get one that is made of this and of their names, and a loop around a
-                random op runs one round at a time: two traces draw the same numbers. None: they draw others each time.
-                Random ops in functions that cannot be taken apart, as those of a `tf.data` pipeline, always do.
-            memory: how many bytes may be held at once for the numbers alone: of tensors that wait for theirs to be
-                taken, and of what is noted, some 10 KB a tensor; as ``200 << 20`` for 200 MB. The values, the run
-                itself and what is returned come on top. Where it is not enough, the graph is run several times, each
-                time for some of the tensors, with the same outcome: a run that changes variables or draws random
-                numbers starts each time from a new copy. A tensor larger than this has a run of its own. Default: one
-                run, without a limit.
-            ops: a selection, or ops by name or object: only what they give is noted, which is quicker and smaller, and
-                `Trace.first_bad` knows of this alone; of a call all that is inside. What runs by default is what they
-                need, and not more.
-            plan: a plan of this graph that is not applied yet: what is run is the graph as it would be then, in a copy
-                that holds all of it. Names are those after the plan; the plan can be applied afterwards as before.
-            isolated: run it in a process of its own, which takes some seconds to start: where TensorFlow dies of the
-                graph, that is an error here, and this process goes on. Default: only a graph that came from a file and
-                holds ops that reach out of it (`risks`).
+                file.
+            fetches: tensors and ops to run, by name or object. Default: the known outputs, or all tensors without
+                consumers whose ops only compute.
+            random: seed of random feeds for placeholders that are not given. They have the dtype and shape of the
+                placeholder, with 1 for each unknown size.
+            session: a session of this graph whose values are used. Default: the values of the editor.
+            timeout: time limit of the run, in seconds. The trace has everything that ran until then.
+            rounds: the number of loop iterations to record. Of later iterations, only values that are not finite are
+                recorded.
+            watch: called a few times a second with the number of recorded tensors and the total. The run ends if it
+                returns False; the trace has everything that ran until then.
+            seed: seed of random ops without a seed, combined with their names. Loops with a random op then run one
+                iteration at a time. Two traces draw the same numbers. None: different numbers each time. Random ops in
+                functions that cannot be unfolded, such as those of a `tf.data` pipeline, always draw different numbers.
+            memory: maximum number of bytes held at once for recording, such as ``200 << 20`` for 200 MB. Values, the
+                run and the result need memory in addition. If the limit is too small for one run, the graph runs
+                several times, each time for some of the tensors, with the same result. Default: one run, without a
+                limit.
+            ops: a selection, or ops by name or object: record only their outputs, which is faster and needs less
+                memory. `Trace.first_bad` then only covers these ops. For a call, everything inside it is recorded. By
+                default only the ops that they need are run.
+            plan: a plan of this graph that is not applied yet. The run uses the graph as it would be after the plan,
+                with the names after the plan. The plan can still be applied afterwards.
+            isolated: run in a separate process, which takes some seconds to start. If TensorFlow crashes there, the
+                result is an error, and this process continues. Default: only for graphs from files with ops in `risks`.
 
         Raises:
-            SelectionError: there is no such tensor or op, or a seed is none.
-            PlanError: a placeholder needs a feed, an array does not fit, nothing can be asked for, or a limit is none;
-                the plan has a fault, is empty or is of another graph; an isolated run died.
-            TrustError: the graph came from a file, holds ops that reach out of it, and was not trusted (`trust`).
+            SelectionError: if there is no such tensor or op, or a seed is not valid.
+            PlanError: if a placeholder needs a feed, an array does not fit, there is nothing to fetch, a limit is not
+                valid, the plan has a fault, is empty or belongs to another graph, or an isolated run crashed.
+            TrustError: if the graph came from a file, has ops that reach out of it, and was not trusted (`trust`).
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -841,14 +851,14 @@ class Editor:
         return trace(self, feeds, fetches, session=session, **about)
 
     def feeds_needed(self, fetches: Any = None) -> dict[str, TensorInfo | None]:
-        """Returns the placeholders that a run needs, each with its dtype and shape as far as these are known.
+        """Returns the placeholders that a run needs, each with its dtype and shape if they are known.
 
         Args:
             fetches: tensors and ops to run, as for `trace`.
 
         Raises:
-            SelectionError: there is no such tensor.
-            PlanError: nothing can be asked for.
+            SelectionError: if there is no such tensor.
+            PlanError: if there is nothing to fetch.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -861,11 +871,11 @@ class Editor:
         return feeds_needed(self, fetches)
 
     def untrained(self) -> dict[str, str]:
-        """Returns the variables that have no value but their initial one, each with the reason.
+        """Returns the variables that only have their initial value, each with the reason.
 
-        A value of a session that was given, of a checkpoint or of a plan is one. In a session that this editor has
-        made, all variables have one as soon as one of those that it has initialised was changed. Local variables are
-        meant to have none.
+        A value from a given session, a checkpoint or a plan counts as trained. In a session made by this editor, all
+        variables count as trained as soon as one of the variables that it initialized has changed. Local variables are
+        not listed.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -890,25 +900,26 @@ class Editor:
         partial: bool = False,
         session: TFSession | None = None,
     ) -> Restored:
-        """Gives the variables the values of a checkpoint, also of one written under other names; adds no op.
+        """Sets the variables to the values of a checkpoint, also if its names differ. No op is added.
 
         Args:
-            checkpoint: its prefix, one of its files, the folder that training writes to (its latest), or a SavedModel
-                folder. Checkpoints of TF1, partitioned ones too, and object-based ones of TF2, by variable names or
-                object paths.
-            scope: the one under which the model is in this graph: ``enc/w`` here is ``w`` in the checkpoint.
-            names: name in the checkpoint -> variable here, where they differ otherwise; ``*`` stands for the same text
-                on both sides, as in ``{"old/*": "new/*"}``. Or what `apply` returned: the names of the source.
-            exclude: variables (names or patterns) that are left as they are, as a head that is new.
-            partial: variables that the checkpoint does not have are left as they are; without it they are a fault.
-            session: the session to set; default: `session()`.
+            checkpoint: its prefix, one of its files, the folder of a training run (its latest checkpoint is used), or a
+                SavedModel folder. TF1 checkpoints, partitioned ones too, and object-based TF2 checkpoints can be read.
+            scope: the scope of the model in this graph: with ``enc``, the variable ``enc/w`` is ``w`` in the
+                checkpoint.
+            names: name in the checkpoint -> variable here, for other differences. ``*`` matches the same text on both
+                sides, as in ``{"old/*": "new/*"}``. Or the result of `apply`: the names of the source graph.
+            exclude: variables (names or patterns) that keep their values, such as a new head.
+            partial: keep the values of variables that the checkpoint lacks. Without it, a missing variable is an error.
+            session: the session to set. Default: `session()`.
 
         Returns:
-            what was found, what was missing, and what of the checkpoint was not used.
+            The variables that were found and missing, and the unused entries of the checkpoint.
 
         Raises:
-            OpenError: there is no such checkpoint, a file of it is missing, or it is damaged or half written.
-            PlanError: it is of another model, lacks variables, or shapes or dtypes differ. No value has changed then.
+            OpenError: if there is no such checkpoint, or it is incomplete or damaged.
+            PlanError: if the checkpoint belongs to another model, lacks variables, or shapes or dtypes differ. No value
+                has changed then.
 
         Example:
             >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
@@ -946,45 +957,45 @@ class Editor:
         timeout: float | None = None,
         overwrite: bool = False,
     ) -> Saved:
-        """Writes the graph, or a part of it, with its values, as plain TensorFlow reads it; the graph stays as it is.
+        """Writes the graph, or a part of it, with its values, in a form that plain TensorFlow reads.
 
-        What undone plans have left behind stays out. The file is there whole, or not at all: before it takes its
-        name, plain TensorFlow opens it again and runs its outputs, and they are compared with those of this graph.
-        What writes, draws from a queue or asks a file is not run; the report names it.
+        The file appears complete, or not at all. Before that, plain TensorFlow opens it and runs its outputs, and the
+        results are compared with this graph. Ops that write, read queues or read files are not run; the report lists
+        them. Ops left by undone plans are not written. The graph stays as it is. See also the page "Saving: which
+        format for what" of the documentation.
 
         Args:
-            path: where to. Its suffix says the format, where `format` does not.
-            outputs: tensors, by name or object: only what they need is written. One, several, or a dict of name ->
-                tensor, for a signature. Default: those of the function that was opened, for a SavedModel; else all.
-            inputs: tensors that are fed: what computes them stays out.
-            signatures: for a SavedModel, name -> (inputs, outputs), where one signature is not enough.
-            format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint
-                beside it), ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (no suffix: a
-                folder, as TF1 writes it), ``saved_model_tf2`` (a folder, of a `tf.Module`) or ``tflite``
-                (``.tflite``: variables become constants, and TFLite's own interpreter is what proves it).
-            freeze: variables become constants with their current values; for a GraphDef.
-            values: where the values come from: a session, or a mapping of variable name to array; default `session()`.
-                ``"initial"``: as by default, and variables that have no value but their initial one are frozen at it.
-            scope: for a checkpoint: only the variables under this scope, by their names without it: the old names.
+            path: the file or folder to write. Its suffix selects the format if `format` is not given.
+            outputs: tensors, by name or object: only the ops they need are written. One tensor, several, or a dict of
+                name -> tensor for a signature. Default: those of the opened function, for a SavedModel; else
+                everything.
+            inputs: tensors that are fed. Their ancestors are left out.
+            signatures: for a SavedModel with several signatures: name -> (inputs, outputs).
+            format: ``graph_def`` (``.pb``, ``.pbtxt``, also ``.gz``), ``meta_graph`` (``.meta``, with its checkpoint),
+                ``checkpoint`` (``.ckpt``, also ``.ckpt-7``: values only), ``saved_model`` (a folder in the form of
+                TF1), ``saved_model_tf2`` (a folder, of a `tf.Module`) or ``tflite`` (``.tflite``).
+            freeze: write variables as constants with their current values; for a GraphDef.
+            values: the source of the values: a session, or a mapping of variable name to array. Default: `session()`.
+                ``"initial"``: as the default, and variables that only have their initial value are frozen with it.
+            scope: for a checkpoint: write only the variables under this scope, with names relative to it.
             names: for a checkpoint: name to write -> variable, as in `restore`.
-            device: as in `Plan.copy`: ``clear`` for a file that runs anywhere.
-            tags: of a SavedModel.
-            feeds: tensor -> array, for the run that proves the file; tensors that are not given get random numbers
-                where their dtype and shape allow it.
-            verify: False writes the file without opening it again: for a graph so large that one run more counts.
-            timeout: for ``tflite``: seconds that the converter may take, and the interpreter. Default: 600.
-            overwrite: replace a file that is there. What this program has itself written there before is replaced
-                without being asked: the same cell may run again.
+            device: as in `Plan.copy`; ``clear`` for a file that runs anywhere.
+            tags: the tags of a SavedModel.
+            feeds: tensor -> array, for the run that checks the file. Other tensors get random numbers if their dtype
+                and shape allow it.
+            verify: False writes the file without this check, for very large graphs.
+            timeout: for ``tflite``: time limit of the converter and of the interpreter, in seconds. Default: 600.
+            overwrite: replace an existing file. A file that this process wrote is always replaced, so that a cell can
+                be run again.
 
         Returns:
-            what was written, what was run of it, and what to know before it is used.
+            A report of what was written and checked, with notes.
 
         Raises:
-            SelectionError: a tensor is not there.
-            PlanError: something is there already, the format is not known or does not go with an argument, a variable
-                has no value, one that is to be frozen has nothing but its initial one (`untrained`) and `values` does
-                not ask for that, what is asked cannot be written so, or TensorFlow does not run what was written. No
-                file has changed then.
+            SelectionError: if a tensor does not exist.
+            PlanError: if the file exists, the format is unknown or does not fit an argument, a variable has no value, a
+                frozen variable only has its initial value (`untrained`) without ``values="initial"``, the graph cannot
+                be written in this format, or TensorFlow does not run the file. No file has changed then.
 
         Example:
             >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
@@ -1013,8 +1024,8 @@ class Editor:
         """Returns the GraphDef of the graph, without orphans.
 
         Args:
-            provenance: give each op that is not an original an attribute ``_graphsurgeon``, which says where it came
-                from; TensorFlow takes no notice of it, and `gs.open` reads it.
+            provenance: give each op that is not an original an attribute ``_graphsurgeon`` with its origin. TensorFlow
+                ignores this attribute, and `gs.open` reads it.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -1041,32 +1052,31 @@ class Editor:
         name: str = "function",
         also: Any = (),
     ) -> Any:
-        """Returns a TF2 callable made from a part of this graph, with variables of its own.
+        """Returns a TF2 callable made from a part of this graph, with its own variables.
 
         Args:
             inputs: the tensors that become arguments, by name or object: one, several, or a dict of argument name ->
-                tensor. An argument has the dtype and static shape of its tensor. The name of a Keras layer stands for
-                what it gives. Default: those of the function that was opened.
-            outputs: the tensors it returns: one gives a tensor, several a list, a dict a dict. Default: those of the
-                function that was opened, put together as that returns them.
-            values: where its variables' values come from: a session, an editor, or a mapping of variable name to
-                array. Default: `session()`.
-            name: what to call it.
-            also: ops that run along whenever it is called, though no output needs them, as the updates of moving
-                averages: one or several, by name or object.
+                tensor. An argument has the dtype and static shape of its tensor. The name of a Keras layer means its
+                outputs. Default: those of the opened function.
+            outputs: the tensors to return: one gives a tensor, several a list, a dict a dict. Default: those of the
+                opened function, in its structure.
+            values: the source of the variables' values: a session, an editor, or a mapping of variable name to array.
+                Default: `session()`.
+            name: the name of the function.
+            also: ops that run with each call even though no output needs them, such as updates of moving averages: one
+                or several, by name or object.
 
         Returns:
-            a `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
+            A `GraphFunction`, which is a `tf.Module`: call it, train its `trainable_variables`, save it with
             `tf.saved_model.save`. The graph and its session stay as they are. Reference variables become resource
-            variables; tables filled from constants are also copied. A tape has no gradient through a ``while_loop``
-            of TF1: such a function runs, but not under a tape. Updates of moving averages that belong to what it
-            computes and that no output needs do not run, and a warning names them. Keras does not see its variables:
-            in a Keras model, use `keras_layer`.
+            variables. Tables filled from constants are copied. A tape has no gradient through a TF1 ``while_loop``.
+            Updates of moving averages that no output needs do not run; a warning lists them. In a Keras model, use
+            `keras_layer`, because Keras does not track the variables of a function.
 
         Raises:
-            SelectionError: a tensor is not there.
-            PlanError: `outputs` need a tensor that is not an input; an op that assigns to a reference variable; a
-                queue, an iterator or a table that changes; a variable has no value.
+            SelectionError: if a tensor does not exist.
+            PlanError: if `outputs` need a tensor that is not an input, an op assigns to a reference variable, the part
+                contains a queue, an iterator or a mutable table, or a variable has no value.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -1089,33 +1099,30 @@ class Editor:
         name: str | None = None,
         trainable: bool = True,
     ) -> Any:
-        """Returns a Keras layer made from a part of this graph, with weights of its own.
+        """Returns a Keras layer made from a part of this graph, with its own weights.
 
-        The layer is like any other: `fit` trains its weights, ``layer.trainable = False`` freezes them, the model it
-        is in is saved as ``.keras`` and exported as a SavedModel, which plain TensorFlow serves. A process that loads
-        the ``.keras`` file needs the class: ``from graphsurgeon import GraphLayer``.
-
-        Moving averages and other updates of the region run where Keras trains the layer, and else do not. Those that
-        need what no input gives stay out, and a warning names them.
+        `fit` trains its weights, ``layer.trainable = False`` freezes them, and its model can be saved as ``.keras`` and
+        exported as a SavedModel that plain TensorFlow serves. A process that loads the ``.keras`` file needs the class:
+        ``from graphsurgeon import GraphLayer``. Updates of the part, such as moving averages, run while Keras trains
+        the layer. Updates that need other tensors than the inputs are left out; a warning lists them.
 
         Args:
             inputs, outputs: as in `function`. The layer takes one tensor, a list in this order, or a dict by the names
-                of the arguments; it returns one tensor, a list or a dict, as `outputs` is.
-            training: what is different in training: a tensor of this graph that is fed whether it is trained, as
-                ``"is_training:0"``; or an editor of the same model opened for that, ``gs.open(model, training=True)``,
-                where ops of the same names are run. Without it the layer does in training what it does else, with
-                updates.
+                of the arguments. It returns one tensor, a list or a dict, as `outputs` is.
+            training: the difference in training: a tensor of this graph that is fed the training flag, such as
+                ``"is_training:0"``; or an editor of the same model opened with ``gs.open(model, training=True)``, whose
+                ops of the same names are run. Default: no difference apart from updates.
             values: as in `function`.
-            name: what to call it.
-            trainable: False for a layer that starts frozen; it then runs as it does in inference.
+            name: the name of the layer.
+            trainable: False for a layer that starts frozen; it then runs in inference mode.
 
         Returns:
-            a `GraphLayer`, of Keras 3 (of Keras 2 where TF_USE_LEGACY_KERAS says so). The graph and its session stay
-            as they are. What is static in the graph, as a batch size, is static in the layer.
+            A `GraphLayer` of Keras 3, or of Keras 2 if TF_USE_LEGACY_KERAS is set. The graph and its session stay as
+            they are. Static sizes of the graph, such as a batch size, are static in the layer.
 
         Raises:
-            SelectionError: a tensor is not there.
-            PlanError: as `function`; a variable is not a number; Keras does not run on TensorFlow.
+            SelectionError: if a tensor does not exist.
+            PlanError: as for `function`; or if a variable is not numeric, or Keras does not run on TensorFlow.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -1138,27 +1145,28 @@ class Editor:
         values: Any = None,
         name: str | None = None,
     ) -> Any:
-        """Returns a Keras model that computes what this graph does now.
+        """Returns a Keras model that computes the current graph.
 
-        Of a functional or sequential model that was opened, the layers that no plan has touched are the same objects:
-        those before the change, and those behind it, which are called again. They are shared with the model that was
-        opened, so training one trains the other. What is between them is one `GraphLayer`, as `keras_layer` makes it.
-        The attribute ``surgery`` of the model says which layers are kept, and of each other one why it is not.
+        If a functional or sequential model was opened, layers that no plan has touched are the same objects: those
+        before the change, and those after it, which are called again. They are shared with the opened model, so
+        training one trains the other. Everything between them is one `GraphLayer`, as made by `keras_layer`. The
+        attribute ``surgery`` of the model lists the layers that are kept, and why each other layer is not.
 
         Args:
-            inputs, outputs: as in `function`. Default: those of the model that was opened, in its form.
-            training: as in `keras_layer`, for what is rebuilt: a tensor of this graph that is fed whether it is
-                trained; or an editor of the model opened for that, in which the same plan is applied.
-            values: as in `function`. A layer of the model whose variables hold something else by now is rebuilt.
-            name: what to call the model; default: as the one that was opened.
+            inputs, outputs: as in `function`. Default: those of the opened model, in its structure.
+            training: as in `keras_layer`, for the rebuilt part: a tensor of this graph that is fed the training flag;
+                or an editor of the model opened for training, with the same plan applied.
+            values: as in `function`. A layer of the model is rebuilt if the values of its variables have changed.
+            name: the name of the model. Default: the name of the opened model.
 
         Returns:
-            a `keras.Model`, not compiled. A model that is written as a class does not say how its layers are
-            connected, and other graphs know of no layers: of these, one layer computes everything.
+            A `keras.Model`, not compiled. A subclassed model does not describe how its layers are connected, and other
+            graphs
+            have no layers: there, one layer computes everything.
 
         Raises:
-            SelectionError: a tensor is not there.
-            PlanError: as `keras_layer`; an input has no batch, or no output depends on an input.
+            SelectionError: if a tensor does not exist.
+            PlanError: as for `keras_layer`; or if an input has no batch dimension, or no output depends on an input.
 
         Example:
             >>> import graphsurgeon as gs, keras
@@ -1177,20 +1185,20 @@ class Editor:
         return model_of(self, values, inputs, outputs, training, name)
 
     def inlined(self, *calls: Any) -> Editor:
-        """Returns an editor of a new graph in which function calls are replaced by what they compute.
+        """Returns an editor of a new graph in which function calls are replaced by their bodies.
 
         Args:
-            calls: the `PartitionedCall` ops meant, by name or object; none: all of them. Calls inside these are
-                inlined too. The ops of a call get its name as their scope.
+            calls: `PartitionedCall` ops, by name or object; default: all. Calls inside them are inlined too. The name
+                of a call is the scope of its ops.
 
         Returns:
-            an `Editor` with the same variables and values. This one stays as it is. The numbers are the same but
-            for the last bit, where TensorFlow's optimiser now fuses ops that a call kept apart. A v2 ``If``, ``While``
-            or ``Case`` stays an op, and so does a call whose function has a gradient of its own.
+            An `Editor` with the same variables and values. This editor stays as it is. Results may differ in the last
+            bit if TensorFlow's optimizer fuses ops that a call kept apart. A v2 ``If``, ``While`` or ``Case`` stays an
+            op, and so does a call whose function has a custom gradient.
 
         Raises:
-            SelectionError: there is no op of this name.
-            PlanError: an op is not a function call that can be inlined; the message says why.
+            SelectionError: if there is no op of this name.
+            PlanError: if an op is not a function call that can be inlined; the message has the reason.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -1210,7 +1218,7 @@ class Editor:
 
     @property
     def screen(self) -> Screen:
-        """What the widget shows, as an object: every gesture is a method of it."""
+        """The state of the widget as an object. Every gesture is one of its methods."""
         if self._screen is None:
             self._screen = self._shown(self)
         return self._screen
@@ -1225,7 +1233,7 @@ class Editor:
         return screen
 
     def _journal_screen(self, screen: Screen) -> None:
-        """Lets the journal see what is done on a screen, and say there what it has."""
+        """Records the actions of a screen in the journal, and shows the notes of the journal on the screen."""
         journal = self.journal
         if journal is None:
             return
@@ -1234,10 +1242,10 @@ class Editor:
             screen.state = screen.state.saying(journal.words[0], "warn")
 
     def view(self, source: Editor | None = None) -> Any:
-        """Returns the widget. With `source`, that graph is at the left, and its parts are copied into this one.
+        """Returns the widget. A `source` is shown on the left, and its parts can be copied into this graph.
 
         Args:
-            source: the editor whose parts are copied from. Default: this one.
+            source: the editor to copy from. Default: this one.
         """
         from .widget.widget import GraphWidget
 
@@ -1253,17 +1261,17 @@ class Editor:
         reduce: str = "auto",
         scale: str = "auto",
     ) -> Editor:
-        """Colours the picture; returns this editor, so that the last line of a cell shows it.
+        """Colors the picture; returns this editor, so that the last line of a cell shows it.
 
         Args:
-            values: a number for ops, by name or object; or ``family``, ``device``, ``scope``, ``dtype`` or
-                ``structure``. Or a trace: what it tells of each op; or what `check` returned.
-            name: what the numbers are, with their unit, as ``"ms"``. Of a trace, which: ``ms`` (the default),
-                ``bytes``, ``magnitude``, ``zeros`` or ``not finite``.
-            reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a folded scope; ``auto``: the
-                sum, or ``max`` where sums of many small numbers would hide the op with the largest one.
-            scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
-                colour of its own, and so has what is not finite; the legend says all of it.
+            values: op, by name or object -> number; ``family``, ``device``, ``scope``, ``dtype`` or ``structure``; a
+                trace; or the result of `check`.
+            name: the quantity with its unit, such as ``"ms"``. For a trace: ``ms`` (the default), ``bytes``,
+                ``magnitude``, ``zeros`` or ``not finite``.
+            reduce: how the numbers in a folded scope are combined: ``sum``, ``max`` (furthest from zero) or ``mean``.
+                ``auto`` uses the sum, or ``max`` if a sum of many small numbers would hide the largest one.
+            scale: ``linear`` or ``log``. ``auto`` uses ``log`` if numbers differ by a factor of a thousand or more.
+                Zero and values that are not finite have separate colors, which the legend lists.
 
         Example:
             ``ed.paint({"conv1/Conv2D": 3.2, "fc/MatMul": 0.4}, "ms")``
@@ -1281,17 +1289,16 @@ class Editor:
         return self
 
     def to_svg(self, unfolded: Iterable[str] | None = None) -> Picture:
-        """Returns the picture as a static, self-contained SVG text; as the last line of a cell it is shown.
+        """Returns the picture as a self-contained SVG text, which a notebook cell shows.
 
-        Such an output needs no kernel: it is for notebooks that others will open. The widget itself is a picture
-        everywhere but in a trusted notebook that JupyterLab opens again: there it asks for the kernel that made it.
+        The output needs no kernel, so it suits notebooks that others open. The widget needs the kernel that made it.
 
         Args:
-            unfolded: the scopes and calls to open, as ``["net/", "net/block1/"]``; default: as on screen, with what is
-                selected and marked there.
+            unfolded: the scopes and calls to open, such as ``["net/", "net/block1/"]``. Default: as on screen, with the
+                selection and the marks.
 
         Raises:
-            LayoutError: there would be more than 400 boxes, or no layout engine is there.
+            LayoutError: if there would be more than 400 boxes, or no layout engine is available.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -1303,13 +1310,13 @@ class Editor:
         return svg_of(self.screen, unfolded)
 
     def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
-        """Returns the picture as a labelled `graphviz.Digraph`, to render as you like.
+        """Returns the picture as a labeled `graphviz.Digraph`.
 
         Args:
-            unfolded: the scopes and calls to open; default: as on screen.
+            unfolded: the scopes and calls to open. Default: as on screen.
 
         Raises:
-            LayoutError: there would be more than 400 boxes.
+            LayoutError: if there would be more than 400 boxes.
         """
         from .view.dot import to_dot
 
@@ -1318,18 +1325,18 @@ class Editor:
         return to_dot(self.screen.tree_of(keys), keys)
 
     def to_html(self, unfolded: Iterable[str] | None = None, theme: str = "auto") -> str:
-        """Returns one HTML text that shows the graph and still folds, unfolds and searches, without kernel or network.
+        """Returns an HTML page that shows the graph and folds, unfolds and searches it, without kernel or network.
 
-        It is at most some 6 MB, whatever the graph: of very large ones the deepest scopes stay folded, and the page
-        says how many. What is planned on screen is not in it: apply it first.
+        The page is at most about 6 MB. In very large graphs the deepest scopes stay folded, and the page shows how
+        many. The plan on screen is not part of the page; apply it first.
 
         Args:
-            unfolded: the scopes and calls that are open at first; default: as on screen. Other calls stay closed.
-            theme: ``auto`` follows the reader's system, else ``light`` or ``dark``.
+            unfolded: the scopes and calls that are open at first. Default: as on screen. Other calls stay closed.
+            theme: ``auto`` follows the system of the viewer; or ``light`` or ``dark``.
 
         Raises:
-            SurgeryError: there is no such theme.
-            LayoutError: there would be more than 400 boxes, or no layout engine is there.
+            SurgeryError: if there is no such theme.
+            LayoutError: if there would be more than 400 boxes, or no layout engine is available.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -1346,7 +1353,7 @@ class Editor:
         return page_of(shown.graph, keys, shown.spread(marks), theme, self.screen.direction)
 
     def _infer(self) -> None:
-        """Makes the live graph of a file, for a picture that will not change any more, with its shapes."""
+        """Makes the live graph of a file, so that a static picture has its shapes."""
         with suppress(OpenError):  # they stay as the file states them
             self.snapshot.live  # noqa: B018
 
