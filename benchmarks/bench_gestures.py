@@ -114,7 +114,7 @@ def _pointer(page: Any, server: Any, lab: Any) -> Iterator[Row]:
     notebook = lab.open_notebook(page, server, [hands.IMPORTS, MANY])
     shown = page.locator(".gs-pane-source .gs-box")
     shown.first.wait_for()
-    page.get_by_role("button", name="Full window (Shift+F)").click()  # so that all boxes are in sight
+    page.get_by_role("button", name="Full screen (Shift+F)").click()  # so that all boxes are in sight
     hands.painted(page)
     hands.fit(page)
     hands.answered(page)

@@ -32,7 +32,7 @@ def test_steps_and_marks_come_back_and_are_kept_the_same():
     other = row_of_ops()
     assert traits(other)["plan"]["of"] == made["of"] != ""
     other.put_back(made["made"])
-    assert other.state.status.text == "put back: 3 steps and 2 marks"
+    assert other.state.status.text == "restored: 3 steps and 2 marks"
     again = traits(other)["plan"]
     assert again["made"] == made["made"]
     assert again["connections"] == made["connections"] != []
@@ -70,7 +70,7 @@ def test_a_plan_for_another_graph_of_this_name_is_tried_and_said_to_be_one():
         tf.constant(1.0, name="more")
     screen = gs.open(graph).screen
     screen.put_back(made)
-    assert screen.state.status.text == "put back: 3 steps and 2 marks · it was made for another graph of this name"
+    assert screen.state.status.text == "restored: 3 steps and 2 marks · it was made for another graph of this name"
     assert screen.state.status.level == "warn"
     assert screen.draft.effect.new_names
     with tf.Graph().as_default() as graph:

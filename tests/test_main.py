@@ -56,7 +56,7 @@ def test_scopes_to_unfold(model, capsysbinary):
     assert "net/a" in labels("-u", "net")
     assert "net/a" in labels("--unfold", "net/")
     assert command.main(["view", model, "-o", "-", "-f", "dot", "-u", "nte"]) == 1
-    said = "unfold('nte/'): there is no scope, series, block or call of that name"
+    said = "unfold('nte/'): no scope, series, block or call has this name"
     assert said in capsysbinary.readouterr().err.decode()
 
 

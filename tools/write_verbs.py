@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from graphsurgeon.screen.keys import KEYS
+from graphsurgeon.screen.keys import GROUPS, KEYS
 from graphsurgeon.screen.verbs import COLOURS, MODE, PANE, POLICY, STAGE, TRAINING, UNMAPPED, VERBS, WAITS, Kind
 from graphsurgeon.view.ghosts import SIGNS
 
@@ -68,13 +68,19 @@ def typescript_keys() -> str:
     """Returns the keys of the page: the source of its `keys.ts`."""
     out = ["// The keys, written from graphsurgeon/screen/keys.py by tools/write_verbs.py; hands.ts does them.", ""]
     out += ["export type Action =", *_wrapped(key.action for key in KEYS)]
-    out += ["", "/** Action, its keys, how they are written, what they do. */"]
-    out += ["export const KEYS: [Action, string[], string?, string?][] = ["]
-    for key in KEYS:
-        pressed = ", ".join(map(_quoted, key.keys))
-        words = f", {_quoted(key.show)}, {_quoted(key.does)}" if key.show else ""
-        out.append(f"  [{_quoted(key.action)}, [{pressed}]{words}],")
-    return "\n".join([*out, "];", ""])
+    out += ["", "/** An action, its keys, how the list of shortcuts writes them, and its text there. */"]
+    out += ["export type Key = [Action, string[], string?, string?];"]
+    out += ["", "/** The keys by group, in the order of the list of shortcuts. */"]
+    out += ["export const GROUPS: [string, Key[]][] = ["]
+    for group, keys in GROUPS.items():
+        out += ["  [", f"    {_quoted(group)},", "    ["]
+        for key in keys:
+            pressed = ", ".join(map(_quoted, key.keys))
+            words = f", {_quoted(key.show)}, {_quoted(key.does)}" if key.show else ""
+            out.append(f"      [{_quoted(key.action)}, [{pressed}]{words}],")
+        out += ["    ],", "  ],"]
+    out += ["];", "", "export const KEYS = GROUPS.flatMap(([, keys]) => keys);"]
+    return "\n".join([*out, ""])
 
 
 def typescript_results() -> str:
@@ -109,15 +115,19 @@ def typescript_examples() -> str:
 
 
 def keys_table() -> str:
-    """Returns all keys as a Markdown table: key, what it does, the method of the screen that does the same."""
-    rows = ["| key | what it does | method of `ed.screen` |", "|---|---|---|"]
-    rows += [f"| {k.show} | {k.does} | {f'`{k.verb}`' if k.verb else ''} |" for k in KEYS if k.show]
+    """Returns all keys as a Markdown table: the group, the key, its effect, and the method of the screen for it."""
+    rows = ["| | key | effect | method of `ed.screen` |", "|---|---|---|---|"]
+    for group, keys in GROUPS.items():
+        shown = [key for key in keys if key.show]
+        for key in shown:
+            name, verb = f"**{group}**" if key is shown[0] else "", f"`{key.verb}`" if key.verb else ""
+            rows.append(f"| {name} | {key.show} | {key.does} | {verb} |")
     return "\n".join(rows)
 
 
 def verbs_table() -> str:
     """Returns all verbs as a Markdown table: what they do, by mouse, by key, as a method."""
-    rows = ["| what | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
+    rows = ["| effect | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
     rows += [f"| {v.does} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |" for v in VERBS.values()]
     return "\n".join(rows)
 

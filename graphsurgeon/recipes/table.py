@@ -21,14 +21,17 @@ from .signature import add_output, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
 
-_OUTPUTS = Wish("outputs", "Outputs", "outputs", hint="default: those of what was opened")
+_OUTPUTS = Wish("outputs", "Outputs", "outputs", hint="default: outputs of the opened graph")
 _INPUTS = Wish("inputs", "Inputs", "inputs", hint="default: all placeholders")
 _CHECKPOINT = Wish("checkpoint", "Checkpoint", "text", needed=True, hint="such as run/model.ckpt")
 _OF_VARIABLES = Wish(
-    "values", "Values", "text", choices=(("", "those they have"), ("initial", "initial, where there are no others"))
+    "values",
+    "Values",
+    "text",
+    choices=(("", "current values"), ("initial", "initial, if a variable has no current value")),
 )
 _HOW = (
-    ("after", "after: it reads what this one gives"),
+    ("after", "after: it reads the outputs of this graph"),
     ("beside", "beside: each has its own inputs"),
     ("shared", "shared: inputs of the same name are one"),
 )
@@ -37,11 +40,11 @@ _STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Valu
 
 def _no_placeholder(editor: Editor) -> str:
     fed = editor.snapshot.typed(tuple(PLACEHOLDER_TYPES)).any()
-    return "" if fed else "there is no placeholder in it"
+    return "" if fed else "the graph has no placeholder"
 
 
 def _no_variable(editor: Editor) -> str:
-    return "" if editor.snapshot.state.variables else "there is no variable in it"
+    return "" if editor.snapshot.state.variables else "the graph has no variable"
 
 
 def _renamed(editor: Editor, checkpoint: str, path: str, names: Any) -> Any:
@@ -63,43 +66,43 @@ class _Written:
 
 
 TABLE = (
-    Recipe("for_inference", "Bring it into inference form", for_inference, _STRIP, (_OUTPUTS, _INPUTS)),
-    Recipe("strip_training", "Take out what only training needs", strip_training, _STRIP, (_OUTPUTS, _INPUTS)),
-    Recipe("strip_dropout", "Take out dropout", strip_dropout, _STRIP),
-    Recipe("strip_checks", "Take out assertions and checks", strip_checks, _STRIP),
-    Recipe("strip_identities", "Take out identities", strip_identities, _STRIP, (_OUTPUTS,)),
-    Recipe("settle_batch_norm", "Let batch normalisation read its averages", settle_batch_norm, _STRIP),
-    Recipe("fold_batch_norm", "Fold batch normalisation into the weights", fold_batch_norm, _STRIP, (_OUTPUTS,)),
-    Recipe("strip_quantization", "Take out FakeQuant", strip_quantization, _QUANTIZE),
+    Recipe("for_inference", "Prepare for inference", for_inference, _STRIP, (_OUTPUTS, _INPUTS)),
+    Recipe("strip_training", "Remove training-only ops", strip_training, _STRIP, (_OUTPUTS, _INPUTS)),
+    Recipe("strip_dropout", "Remove dropout", strip_dropout, _STRIP),
+    Recipe("strip_checks", "Remove assertions and checks", strip_checks, _STRIP),
+    Recipe("strip_identities", "Remove identities", strip_identities, _STRIP, (_OUTPUTS,)),
+    Recipe("settle_batch_norm", "Make batch normalization read its averages", settle_batch_norm, _STRIP),
+    Recipe("fold_batch_norm", "Fold batch normalization into the weights", fold_batch_norm, _STRIP, (_OUTPUTS,)),
+    Recipe("strip_quantization", "Remove FakeQuant", strip_quantization, _QUANTIZE),
     Recipe(
         "insert_after", "Insert an op after each op of a type", insert_after, _QUANTIZE,
         (Wish("pattern", "After each", "name", needed=True, hint="such as Conv2D"),
          Wish("op", "Op type to insert", "name", needed=True, hint="such as FakeQuantWithMinMaxArgs"),
-         Wish("name", "Name of each", "name", hint="default: a free one")),
+         Wish("name", "Name of each", "name", hint="default: a free name")),
     ),
     Recipe(
-        "set_input", "Give an input another shape or dtype", set_input, _ENDS,
+        "set_input", "Change the shape or dtype of an input", set_input, _ENDS,
         (Wish("tensor", "Input", "input", needed=True, hint="such as image:0"),
          Wish("shape", "Shape", "shape", hint="such as [None, 96, 96, 3]"), Wish("dtype", "Dtype", "text"), _OUTPUTS),
         missing=_no_placeholder,
     ),
     Recipe(
-        "add_output", "Add an output under a name", add_output, _ENDS,
+        "add_output", "Add a named output", add_output, _ENDS,
         (Wish("tensor", "Tensor", "tensor", needed=True, hint="such as block1/Relu:0"),
          Wish("name", "Name", "name", needed=True, hint="such as features")),
     ),
     Recipe(
-        "set_signature", "Say what it serves, in a new editor", set_signature, _ENDS,
+        "set_signature", "Set the serving signature (new editor)", set_signature, _ENDS,
         (Wish("outputs", "Outputs", "outputs", needed=True, hint="tensors, or name=tensor"), _INPUTS),
         EDITORS, ("served",),
     ),
     Recipe(
-        "cut_preprocessing", "Cut off pre-processing: decode, resize, scale", cut_preprocessing, _ENDS,
+        "cut_preprocessing", "Cut off preprocessing: decode, resize, scale", cut_preprocessing, _ENDS,
         (Wish("patterns", "Patterns", "words", hint="default: decode, resize, scale, sound"),),
         missing=_no_placeholder,
     ),
     Recipe(
-        "cut_postprocessing", "Cut off post-processing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
+        "cut_postprocessing", "Cut off postprocessing: classes, boxes, probabilities", cut_postprocessing, _ENDS,
         (Wish("patterns", "Patterns", "words", hint="default: best, nms, probabilities"),),
     ),
     Recipe("cut_nms", "Cut off non-maximum suppression", cut_nms, _ENDS),
@@ -118,23 +121,23 @@ TABLE = (
          Wish("names", "Names", "pairs", needed=True, hint="such as old/*=new/*")), REPORT,
     ),
     Recipe(
-        "recompute", "Let gradients compute activations again", recompute, _PARTS,
+        "recompute", "Recompute activations to save memory", recompute, _PARTS,
         (Wish("loss", "Loss", "tensor", needed=True, hint="such as loss:0"),
          Wish("blocks", "Blocks", "words", hint="such as block1, block2"),
          Wish("to", "Scope of the copies", "name", hint="default: recomputed")),
     ),
     Recipe(
-        "frozen", "Freeze it: variables become constants, in a new editor", frozen, _PARTS,
+        "frozen", "Freeze: variables become constants (new editor)", frozen, _PARTS,
         (_OUTPUTS, _INPUTS, _OF_VARIABLES),
         EDITORS, ("frozen",),
     ),
     Recipe(
-        "split_at", "Split it in two, in new editors", split_at, _PARTS,
+        "split_at", "Split in two (new editors)", split_at, _PARTS,
         (Wish("at", "At", "tensors", needed=True, hint="such as block1/Relu:0"), _OUTPUTS, _INPUTS),
         EDITORS, ("first", "second"),
     ),
     Recipe(
-        "merge", "Merge it with another model, in a new editor", merge, _PARTS,
+        "merge", "Merge with another model (new editor)", merge, _PARTS,
         (Wish("other", "With", "editor", needed=True, hint="an editor's name, or a file"),
          Wish("how", "How", "text", choices=_HOW),
          Wish("connections", "Connections", "pairs", hint="such as features=x"),

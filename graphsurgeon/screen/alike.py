@@ -73,14 +73,14 @@ def replace(
     now, there = stage.holding(state, "destination", names)
     for name, was, box in zip(names, inside, there, strict=True):
         if ops_named(old, was) is None and ops_named(now, box) is not None:
-            raise PlanError(f"replace({name!r})", "it is made by this plan", "Apply the plan first")
+            raise PlanError(f"replace({name!r})", f"{name!r} is made by this plan", "Apply the plan first")
     chosen = _selection(old, inside, "replace")
     more: dict[str, Any] = {} if external == "refuse" else {"external": external}
     word = by if isinstance(by, str) else getattr(by, "__name__", "a function")
     plan = stage.draft(state).replace(chosen, by, **more)
     before = len(without_last(plan).effect.replaced)
     count = counted(len(plan.effect.replaced) - before, "places")
-    return edited(stage, state, plan, f"{count} like {few(chosen.names)} will give way to {word}")
+    return edited(stage, state, plan, f"{count} like {few(chosen.names)} will be replaced by {word}")
 
 
 def _selection(tree: Tree, names: Sequence[str], verb: str) -> Selection:
@@ -105,6 +105,6 @@ def _as_boxes(tree: Tree, ops: Selection, boxes: dict[str, int]) -> list[str]:
 def _message(found: Matches, ops: int, near: str | None) -> str:
     lines = [f"{counted(len(found), 'places')} like this, {counted(ops, 'ops')}"]
     if near is not None:
-        lines.append(f"next best: {near}" if near else "nothing else comes near")
-    lines += [f"not decided at {counted(found.undecided, 'ops')}"] if found.undecided else []
+        lines.append(f"nearest miss: {near}" if near else "nothing else is similar")
+    lines += [f"undecided for {counted(found.undecided, 'ops')}"] if found.undecided else []
     return " · ".join(lines)

@@ -104,7 +104,7 @@ def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str
             continue
         shown = boundary_shown(tree.graph, marks, region, "", stage.panes["source"].scene, stage.spots(state, region))
         ends = [few(ends, 2) or "nothing" for ends in (marks.inputs, marks.outputs)]
-        lead = "of what is selected: " if marks == own else ""
+        lead = "of the selection: " if marks == own else ""
         text = f"{lead}{len(marks.inputs)} in, {len(marks.outputs)} out, {counted(len(region), 'ops')}"
         listed.append({**shown, "text": f"{text}: {ends[0]} → {ends[1]}"})
     return state, listed
@@ -160,7 +160,7 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
     if len(given) != 1:
         listed = f": {few(map(repr, given))}" if given else ""
         wrong = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{listed}"
-        instead = "Unfold it (Enter) and mark an op, or mark the boundary of what is selected (Shift+B)"
+        instead = "Unfold it (Enter) and mark an op, or mark the boundary of the selection (Shift+B)"
         raise SelectionError(f"{verb}({box!r})", wrong, instead)
     return given[0]
 

@@ -51,7 +51,9 @@ def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source")
     """
     chosen = _chosen(stage, state, names, pane, "hold")
     CLIPBOARD.held = Held(chosen, stage.subject(pane))
-    return state.saying(f"{counted(len(chosen), 'ops')} held: Ctrl+V copies them, with Shift they read what they read")
+    return state.saying(
+        f"{counted(len(chosen), 'ops')} copied: Ctrl+V pastes them; with Shift the copy keeps their inputs"
+    )
 
 
 def cut(stage: Stage, state: State, names: Sequence[str]) -> State:
@@ -77,7 +79,7 @@ def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False)
     """
     held = CLIPBOARD.held
     if held is None:
-        raise PlanError("paste()", "nothing is held", "Select boxes and press Ctrl+C first, or call hold(names)")
+        raise PlanError("paste()", "the clipboard is empty", "Select boxes and press Ctrl+C first, or call hold(names)")
     return _copied(stage, state, held, to, keep)
 
 
@@ -119,7 +121,7 @@ def insert_copy(
     asked, marks = f"insert_copy({few(chosen.names)})", Marks.around(chosen)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
-            wrong = f"{counted(len(ends), 'tensors')} {verb} what is copied" + (f": {few(ends)}" if ends else "")
+            wrong = f"{counted(len(ends), 'tensors')} {verb} the copied ops" + (f": {few(ends)}" if ends else "")
             raise PlanError(asked, wrong, f"Select ops that one tensor {verb}s")
     tensor = tensor_name(on)
     scope = to or free_name("copy", plan.after().taken)
@@ -129,7 +131,7 @@ def insert_copy(
     readers = sorted({graph.names[i] for i, _ in consumers_of(graph, graph.tensor(tensor))})
     own = [op for op in readers if op.startswith(f"{scope}/")]
     plan = copied.reroute(tensor, to=f"{scope}/{marks.outputs[0]}", exclude=own)
-    return edited(stage, state, plan, f"a copy of {few(chosen.names)} will stand behind {tensor}")
+    return edited(stage, state, plan, f"a copy of {few(chosen.names)} will follow {tensor}")
 
 
 def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:

@@ -53,7 +53,7 @@ def _copied(plan: Plan, scope: str, chosen: int) -> str:
         return f"{counted(chosen, 'ops')} will be copied to {scope}/"
     copied = plan.effect.copies[-1]
     along = int((~copied.step.selection.mask[copied.ops]).sum())
-    parts = [f"{along:,} that they need"] if along else []
+    parts = [f"{counted(along, 'ops')} that they need"] if along else []
     parts += [counted(len(copied.placeholders), "placeholders")] if copied.placeholders else []
     text = f"{counted(len(copied.names) - along, 'ops')} will be copied to {scope}/"
     made = counted(len(copied.names) + len(copied.placeholders), "new ops")
@@ -101,10 +101,10 @@ def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
     plan = stage.draft(state)
     faults, asked = plan.check() if plan.steps else (), f"cure({fault}, {cure})"
     if fault >= len(faults):
-        raise PlanError(asked, f"the plan has {counted(len(faults), 'faults')}", "They are numbered from 0")
+        raise PlanError(asked, f"the plan has {counted(len(faults), 'errors')}", "They are numbered from 0")
     cures = faults[fault].cures
     if cure >= len(cures):
-        raise PlanError(asked, f"it has {counted(len(cures), 'cures')}", faults[fault].instead)
+        raise PlanError(asked, f"this error has {counted(len(cures), 'fixes')}", faults[fault].instead)
     return edited(stage, state, plan.cured(cures[cure]), cures[cure].text)
 
 
@@ -116,7 +116,7 @@ def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str
         variable: its op in the source.
         policy: ``copy``, ``initial``, ``share`` or ``freeze``.
     """
-    whom = "variables without a rule of their own" if variable == "*" else variable
+    whom = "other variables" if variable == "*" else variable
     return planned(stage, state, stage.draft(state).with_policy(step, variable, policy), f"{whom}: {policy}")
 
 
@@ -140,9 +140,9 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
         )
     name = tensor_name(tensor)
     said = {
-        "placeholder": f"a placeholder will feed the copy's {name}",
-        "keep": f"the copy will read {name} itself",
-    }.get(by, f"{by} will feed the copy's {name}")
+        "placeholder": f"{name} of the copy is fed by a placeholder",
+        "keep": f"the copy reads the original {name}",
+    }.get(by, f"{name} of the copy is fed by {by}")
     return edited(stage, state, plan.with_input(step, tensor, value), said)
 
 
@@ -169,7 +169,7 @@ def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
         to: the new scope.
     """
     plan = stage.draft(state).with_scope(step, to)
-    return planned(stage, state, plan, f"what is copied will be under {to.strip('/')}/")
+    return planned(stage, state, plan, f"the copy will be under {to.strip('/')}/")
 
 
 def read(value: Any) -> Any:
@@ -197,11 +197,11 @@ def put_back(stage: Stage, state: State, made: str) -> State:
         PlanError: it is not whole, or does not fit the graph.
     """
     if stage.kept is None:
-        raise PlanError("put_back()", "nothing is kept of this graph", "Plan it again")
+        raise PlanError("put_back()", "no plan was kept for this graph", "Make the plan again")
     plan, (inputs, outputs, included), notes = stage.kept.read(made)
     parts = [counted(len(plan.steps), "steps"), counted(len(inputs) + len(outputs) + len(included), "marks")]
     state = state.but(draft=plan, marks=Marks(inputs, outputs, included))
-    state = with_message(stage, state, " · ".join([f"put back: {' and '.join(parts)}", *notes]))
+    state = with_message(stage, state, " · ".join([f"restored: {' and '.join(parts)}", *notes]))
     return state.saying(state.status.text, "warn") if notes and state.status.level == "info" else state
 
 

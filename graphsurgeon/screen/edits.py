@@ -90,7 +90,7 @@ def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = Fals
         stitch: whether what read them reads on.
     """
     ops = _ops(stage, state, names, "remove")
-    return edited(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will go")
+    return edited(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
 
 
 def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
@@ -151,7 +151,7 @@ def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
         old: the name of the op that is waited for.
         to: the name of the op to wait for instead.
     """
-    text = f"what waits for {op_name(old)} will wait for {op_name(to)}"
+    text = f"the waiting ops of {op_name(old)} will wait for {op_name(to)}"
     return edited(stage, state, stage.draft(state).reroute_control(old, to=to), text)
 
 
@@ -162,7 +162,7 @@ def rename(stage: Stage, state: State, old: str, to: str) -> State:
         old: its name.
         to: the new name, which must be free.
     """
-    text = f"{old.strip('/')} will be called {to.strip('/')}"
+    text = f"{old.strip('/')} will be renamed to {to.strip('/')}"
     return edited(stage, state, stage.draft(state).rename(old, to=to), text)
 
 
@@ -177,7 +177,7 @@ def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None 
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
     free = name or free_name(f"{scope or ops[0]}_call", graph.taken)
     plan = stage.draft(state).collapse(scope or ops, name=free)
-    return edited(stage, state, plan, f"{few(ops)} will be one call, {free}")
+    return edited(stage, state, plan, f"{few(ops)} will become one call, {free}")
 
 
 def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
@@ -187,7 +187,7 @@ def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
         names: names of calls.
     """
     ops = _ops(stage, state, names, "inline")
-    return edited(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will give way to what is inside")
+    return edited(stage, state, stage.draft(state).inline(ops), f"{few(ops)} will be replaced by the ops inside")
 
 
 def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
@@ -198,7 +198,7 @@ def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
         times: how many rounds.
     """
     name = _called(stage, state, loop)
-    text = f"{name.rstrip('/')} will give way to {counted(times, 'rounds')}"
+    text = f"{name.rstrip('/')} will be replaced by {counted(times, 'rounds')}"
     return edited(stage, state, stage.draft(state).unroll(name, times), text)
 
 
@@ -214,7 +214,7 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
     kind = graph.types[graph.index[op]] if op in graph.index else ""
     reads = graph.input_names(graph.index[op]) if kind in ASKING else []
     asks = reads[ASKING[kind]] if reads else tensor_name(name)
-    text = f"{asks} will be {value} where conds ask it"
+    text = f"{asks} is fixed to {value}"
     return edited(stage, state, stage.draft(state).resolve_condition(asks, read(value)), text)
 
 
@@ -248,7 +248,7 @@ def _consumers(stage: Stage, state: State, tensor: str, boxes: Sequence[str], ve
     readers = {op for op, _ in consumers_of(graph, graph.tensor(tensor_name(tensor), verb)) if mask[op]}
     if not readers:
         wrong = f"{few(boxes)} does not read {tensor_name(tensor)!r}"
-        raise PlanError(f"{verb}({tensor!r})", wrong, "Choose a box that an edge of the tensor leads to")
+        raise PlanError(f"{verb}({tensor!r})", wrong, "Choose a box with an edge from this tensor")
     return [graph.names[op] for op in sorted(readers)]
 
 

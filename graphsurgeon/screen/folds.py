@@ -37,8 +37,12 @@ def select(stage: Stage, state: State, names: list[str], mode: str = "set") -> S
     inside = stage.holding(state, "source", selected)[0].graph.unfolded
     if inside is not None:
         slopes = [name for name, node in inside.calls.items() if not called_by(node, inside.graph.functions)]
-        said += f", in the gradient of {few(slopes)}" if slopes else f", inside {few(inside.outer)}: an edit inlines it"
-        said += ": a copy leaves it as it is" if slopes else ", a copy leaves it as it is"
+        said += (
+            f", in the gradient of {few(slopes)}"
+            if slopes
+            else f", inside {few(inside.outer)}: an edit inlines the call"
+        )
+        said += ": a copy does not change it" if slopes else ", a copy does not change it"
     return state.seen(selected=selected).saying(said)
 
 
@@ -57,7 +61,7 @@ def unfold(stage: Stage, state: State, name: str, pane: str = "source") -> State
     if item is None or not item.keys:
         raise SelectionError(
             f"unfold({name!r})",
-            "there is no scope, series, block or call of that name",
+            "no scope, series, block or call has this name",
             did_you_mean(name.rstrip("/") + "/", [f"{path}/" for path in tree.graph.scopes.names[1:]]),
         )
     key = item.name if item.members else item.keys[-1]
@@ -126,8 +130,8 @@ def show_signature(stage: Stage, state: State, name: str) -> State:
     """
     plan = stage.draft(state)
     if plan.steps:
-        wrong = f"a plan of {counted(len(plan.steps), 'steps')} is being made for what is shown"
-        raise PlanError(f"show_signature({name!r})", wrong, "Apply it and open the other beside it, or undo it first")
+        wrong = f"a plan of {counted(len(plan.steps), 'steps')} is being made for the graph on screen"
+        raise PlanError(f"show_signature({name!r})", wrong, "Apply or undo the plan first")
     stage.source.show_signature(name)
     kept = State(direction=state.direction, filters=state.filters, budget=state.budget)
     return kept.saying(f"{name} of {stage.source.title}")
@@ -217,7 +221,7 @@ def set_direction(stage: Stage, state: State, direction: str) -> State:
     """
     state = state.but(direction=direction)
     stage.draw(state, "source")
-    return state.saying({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits"))
+    return state.saying({"TB": "top to bottom", "LR": "left to right"}.get(direction, "the direction that fits better"))
 
 
 def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> State:
@@ -240,7 +244,7 @@ def set_budget(stage: Stage, state: State, boxes: int) -> State:
     if not 1 <= boxes <= MOST:
         raise LayoutError(
             f"set_budget({boxes!r})",
-            f"a picture of so many boxes cannot be drawn: {MOST} is the most that can be read",
+            f"the limit is {MOST} boxes",
             f"Choose a number from 1 to {MOST}",
         )
     return state.but(budget=boxes).saying(f"up to {counted(boxes, 'boxes')}")

@@ -79,7 +79,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
         rows.append(["holds", f"{size_text(size)} in constants and variables"])
     counted_flops = _flops(facts, tree, np.flatnonzero(mask).tolist(), calls)
     if counted_flops[0]:
-        rows.append(["FLOPs", f"{_flops_text(counted_flops)} where the shapes are known"])
+        rows.append(["FLOPs", f"{_flops_text(counted_flops)} for known shapes"])
     waits = sorted({outside for _, outside in crossing.control_inputs})
     leave = mask[graph.data.node] & ~mask[graph.data.rows]
     readers = [graph.names[i] for i in np.unique(graph.data.rows[leave]).tolist()]
@@ -182,9 +182,9 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
     elif region is not None:
         rows.append(["not in the region", editor.explain(name, region).text.partition(" because ")[2]])
     held = editor.removal_blockers(name)
-    words = {"data": "readers", "control": "waiting ops", "colocated": "colocated ops", "init_ops": "tables"}
+    words = {"data": "consumers", "control": "waiting ops", "colocated": "colocated ops", "init_ops": "tables"}
     counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
-    rows.append(["in use by", ", ".join(counts) or "nothing: it can be removed"])
+    rows.append(["in use by", ", ".join(counts) or "Unused (can be removed)"])
     return rows
 
 
@@ -241,10 +241,10 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
     ports = np.unique(graph.consumers.ports(op)).tolist() or [0] if outputs is None else range(len(outputs))
     sizes = [_bytes(info) for info in outputs or ()]
     if sizes and None not in sizes and (size := sum(n or 0 for n in sizes)):
-        rows.append(["outputs take", size_text(size)])
+        rows.append(["output size", size_text(size)])
     held = graph.state.variables.get(graph.names[op])
     if held is not None and variable_bytes(held):
-        rows.append(["variable takes", size_text(variable_bytes(held))])
+        rows.append(["variable size", size_text(variable_bytes(held))])
     found = _flops(facts, tree, [op], calls)
     if found[0]:
         rows.append(["FLOPs", _flops_text(found)])
@@ -276,11 +276,11 @@ def _gradient(graph: Graph, node: TFNodeDef | None) -> list[list[str]]:
     if own in graph.functions:
         return [["gradient", f"{counted(len(graph.functions[own].node_def), 'ops')}; function={own!r} opens it"]]
     if own:
-        return [["gradient", f"{own}, which is not in the graph"]]
+        return [["gradient", f"{own}, which the graph does not contain"]]
     attributes = getattr(node, "attr", {})
     name = next((attributes[key].s.decode("utf-8", "replace") for key in NAMES_OF_GRADIENTS if key in attributes), "")
     traced = name.rpartition("-")[0] in CALLS  # the gradient that any call has
-    return [["gradient", f"{name}: Python code, no part of the graph"]] if name and not traced else []
+    return [["gradient", f"{name}: Python code outside the graph"]] if name and not traced else []
 
 
 def _class(text: bytes) -> str:

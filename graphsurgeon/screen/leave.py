@@ -26,8 +26,8 @@ FORMATS: dict[str, tuple[str, str]] = {
     "meta_graph": ("MetaGraph, with its checkpoint", ".meta"),
     "checkpoint": ("checkpoint: values only", ".ckpt"),
     "tflite": ("TFLite model: variables become constants", ".tflite"),
-    "picture": ("picture, SVG", ".svg"),
-    "page": ("page that shows it without a kernel, HTML", ".html"),
+    "picture": ("SVG picture", ".svg"),
+    "page": ("HTML page, works without a kernel", ".html"),
 }
 """What a graph can be written as: format -> what people call it, and its suffix."""
 _SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
@@ -52,7 +52,7 @@ def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
         "formats": [[name, words] for name, (words, _) in FORMATS.items()],
         "inputs": written(inputs),
         "outputs": written(outputs),
-        "note": f"The plan, {counted(waits, 'steps')}, is not applied: what is saved is without it" if waits else note,
+        "note": f"The plan, {counted(waits, 'steps')}, is not applied and will not be saved" if waits else note,
     }
 
 
@@ -111,7 +111,7 @@ def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> di
         try:
             write_whole(path, text.encode())
         except OSError as error:
-            how = "Give another path, or make room; what was there is as it was"
+            how = "Choose another path, or free some disk space. The existing files did not change"
             raise PlanError(f"save({path!r})", error.strerror or str(error), how, "path") from error
         code = f"Path({path!r}).write_text(str(ed.{call}()))"
         lines = [f"{path!r}: {FORMATS[format][0]}, {counted(len(text), 'characters')}"]

@@ -25,9 +25,9 @@ def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> Stat
     """
     if kind not in KINDS[1:]:
         known = ", ".join(sorted(KINDS[1:]))
-        raise SelectionError(f"show_helpers({kind!r})", "no helpers are of that kind", f"Choose one of {known}")
+        raise SelectionError(f"show_helpers({kind!r})", "no helpers have this kind", f"Choose one of {known}")
     shown = state.filters.shown | {kind} if on else state.filters.shown - {kind}
-    said = f"{kind} {'are drawn' if on else 'are hidden'}"
+    said = f"{kind} {'are shown' if on else 'are hidden'}"
     return _filtered(stage, state, replace(state.filters, shown=shown), said)
 
 
@@ -56,7 +56,7 @@ def set_training(stage: Stage, state: State, mode: str) -> State:
     Args:
         mode: ``scopes``, ``away`` or ``beside``.
     """
-    words = {"away": "are put away", "beside": "stand beside their ops", "scopes": "are in their scopes"}
+    words = {"away": "are hidden", "beside": "are next to their ops", "scopes": "are in their scopes"}
     return _filtered(stage, state, replace(state.filters, training=mode), f"gradients and updates {words[mode]}")
 
 
@@ -103,25 +103,25 @@ def paint(
     given = values if words is None else words
     if given is None and by in MEASURES:
         if state.ran is None:
-            wrong = "there is no run in the picture that tells it"
+            wrong = "no run is shown"
             raise LayoutError(f"paint({by!r})", wrong, "Run the graph first, with the button Run or ed.screen.run()")
         state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
         return state.saying(f"coloured by {by}")
     graph, found = stage.calls(state, "source").listed.graph, dict[str, Any]()
     if given is not None and not isinstance(given, Mapping):
-        raise LayoutError(f"paint({given!r})", "that is not a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
+        raise LayoutError(f"paint({given!r})", "values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
     for key, value in (given or {}).items():
         try:
             read = float(value) if words is None else str(value)
         except (TypeError, ValueError):
             wrong = f"{value!r} is not a number"
-            raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", wrong, "Give one number for an op") from None
+            raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", wrong, "Give one number for each op") from None
         found[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = read
     way = by if given is None else "values" if words is None else "words"
     state = state.but(paint=Paint(way, found, name, reduce, scale), faded=())
     said = f"coloured by {by if given is None else name}"
     if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
-        said = "no two scopes of this picture are alike inside: unfold one to see what is repeated in it"
+        said = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
     return state.saying(said)
 
 
@@ -137,6 +137,8 @@ def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
     for key in wanted:
         if key not in known:
             entries = ", ".join(f"{k} ({text})" for k, text in known.items())
-            raise SelectionError(f"fade([{key!r}])", "the legend has no such entry", f"It has {entries or 'none'}")
+            raise SelectionError(
+                f"fade([{key!r}])", "the legend has no such entry", f"Its entries are: {entries or 'none'}"
+            )
     said = f"faded: {', '.join(known[k] for k in wanted)}" if wanted else "nothing is faded"
     return state.but(faded=wanted).saying(said)

@@ -166,7 +166,7 @@ def refuse_many(scene: Scene, budget: int, most: int) -> None:
     if len(scene.boxes) > most:
         raise LayoutError(
             f"a picture of {counted(len(scene.boxes), 'boxes')}",
-            f"{counted(budget, 'boxes')} read well, and this is {len(scene.boxes) - budget} more",
+            f"the limit is {counted(budget, 'boxes')}",
             f"Fold something first, select a part with ed.select(scope=...), or allow it: set_budget({MOST})",
         )
 

@@ -33,7 +33,7 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
     scene = stage.panes["source"].scene
     assert scene is not None
     names = tuple(scene.held(stage.spots(state, inside)))
-    return state.seen(selected=names).saying(f"{counted(len(inside), 'ops')} lie between {a} and {b}")
+    return state.seen(selected=names).saying(f"{counted(len(inside), 'ops')} are between {a} and {b}")
 
 
 def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
@@ -56,7 +56,7 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
     names = [graph.names[op] for op in way]
     steps = [{"op": names[0], "text": names[0]}]
     steps += [{"op": graph.names[v], "text": str(link(graph, u, v))} for u, v in pairwise(way)]
-    text = f"{names[-1]} needs {names[0]}, by {counted(len(way) - 1, 'steps')}"
+    text = f"{names[-1]} needs {names[0]}: {counted(len(way) - 1, 'steps')}"
     return state.saying(text), {"text": text, "steps": steps}
 
 
@@ -67,5 +67,5 @@ def _ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> t
     for first, last in ((one, other), (other, one)):
         if (forward(tree.graph, first) & last & ~first).any():
             return tree.graph, first, last
-    wrong = f"no way, of data or control, leads from one to the other in {tree.graph.title}"
-    raise SelectionError(f"{verb}({a!r}, {b!r})", wrong, "Choose two boxes of which one is computed from the other")
+    wrong = f"no path of data or control edges connects the two boxes in {tree.graph.title}"
+    raise SelectionError(f"{verb}({a!r}, {b!r})", wrong, "Choose two boxes of which one depends on the other")

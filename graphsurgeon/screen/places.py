@@ -25,12 +25,12 @@ def leaving(state: State, pane: str = "source") -> State:
 
 def back(stage: Stage, state: State) -> State:
     """Goes to where the source picture was before: what was unfolded, and what was selected."""
-    return _stepped(stage, state, "back", "forward", "there is nothing before this", "Unfold or reveal something")
+    return _stepped(stage, state, "back", "forward", "there is no earlier view", "Unfold or reveal something")
 
 
 def forward(stage: Stage, state: State) -> State:
     """Goes to where the source picture was before going back."""
-    return _stepped(stage, state, "forward", "back", "there is nothing after this", "Go back first")
+    return _stepped(stage, state, "forward", "back", "there is no later view", "Go back first")
 
 
 def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
@@ -54,7 +54,7 @@ def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]
         name: the name of the view.
 
     Raises:
-        SelectionError: there is no view of that name.
+        SelectionError: no saved view has this name.
     """
     view = _saved(state, name, "show_view")
     return _go(stage, leaving(state), view).saying(f"{name!r} is shown"), list(view.at)
@@ -67,11 +67,11 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
         name: the name of the view.
 
     Raises:
-        SelectionError: there is no view of that name.
+        SelectionError: no saved view has this name.
     """
     _saved(state, name, "forget_view")
     left = {known: place for known, place in state.views.items() if known != name}
-    return state.but(views=left).saying(f"{name!r} is forgotten")
+    return state.but(views=left).saying(f"{name!r} is deleted")
 
 
 def _stepped(stage: Stage, state: State, way: str, other: str, wrong: str, instead: str) -> State:
@@ -89,7 +89,7 @@ def _saved(state: State, name: str, verb: str) -> Place:
     if name not in state.views:
         raise SelectionError(
             f"{verb}({name!r})",
-            "there is no view of that name",
+            "no saved view has this name",
             did_you_mean(name, state.views) if state.views else "Save one first, with save_view(name)",
         )
     return state.views[name]

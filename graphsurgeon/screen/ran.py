@@ -57,8 +57,10 @@ class Ran:
         if what != "difference":
             return self.trace.numbers(what)
         if self.apart is None:
-            wrong = "the run is compared with nothing"
-            raise LayoutError(f"paint({what!r})", wrong, "Try a plan: screen.run(of='plan') compares it with the graph")
+            wrong = "this run has no comparison"
+            raise LayoutError(
+                f"paint({what!r})", wrong, "Try the plan first, with the button Try or ed.screen.run(of='plan')"
+            )
         return dict(self.apart)
 
     def fits(self, graph: Graph) -> bool:
@@ -112,7 +114,7 @@ class Ran:
         if self.apart is None:
             return None
         if self.first is None:
-            return {"op": "", "text": "all that can be compared is as before", "instead": ""}
+            return {"op": "", "text": "all compared values are equal", "instead": ""}
         text = repr(self.first.other)[len(self.first.other.tensor) :].strip()
         return {"op": self.first_op, "text": text, "instead": repr(self.first.note)}
 
@@ -123,10 +125,10 @@ class Ran:
         many = f"{counted(len(trace), 'tensors')}, {1e3 * trace.seconds:,.1f} ms in ops"
         if trace.stopped:
             many += f"; stopped: {trace.stopped}"
-        finite = "what ran is finite" if trace.stopped else "all is finite"
+        finite = "all values so far are finite" if trace.stopped else "all values are finite"
         words = [many, f"first not finite: {bad.note.where}" if bad else finite]
         if self.apart is not None:
-            words.append(f"first other value: {self.first_op}" if self.first is not None else "all values as before")
+            words.append(f"first difference: {self.first_op}" if self.first is not None else "no values differ")
         return "; ".join(words)
 
     @staticmethod
@@ -188,7 +190,7 @@ class Ran:
     def _tensor(self, note: Noted, name: str, whole: Any) -> dict[str, Any]:
         rows, rounds = [["held", f"{note.dtype} {shape_text(note.shape)}"]], self.trace.rounds(note.tensor)
         if note.rounds:
-            rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} noted"])
+            rows.append(["round", f"{'.'.join(map(str, note.rounds))} of {len(rounds):,} recorded"])
         if note.numeric and note.size:
             if note.size == len(note.sample) and note.size <= FEW:
                 rows.append(["values", ", ".join(f"{value:.6g}" for value in note.sample.tolist())])

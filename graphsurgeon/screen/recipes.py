@@ -59,9 +59,11 @@ KINDS: dict[str, Kind] = {
     "text": TEXT,
     "words": Kind(", ".join, _words, "names, with commas between them"),
     "pairs": Kind(str, _pairs, "pairs of names such as old=new, with commas between them"),
-    "shape": Kind(str, _shape, "a shape such as [None, 224, 224, 3], with None for a size that is not fixed"),
+    "shape": Kind(str, _shape, "a shape such as [None, 224, 224, 3], with None for an unknown size"),
     "editor": Kind(
-        str, lambda text: vars(sys.modules["__main__"]).get(text, text), "an editor of the notebook, or a file"
+        str,
+        lambda text: vars(sys.modules["__main__"]).get(text, text),
+        "the name of an editor in the notebook, or a file",
     ),
 }
 #: Those where what stands before a ``=`` is a part of the value.
@@ -117,7 +119,7 @@ def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
     steps = len(stage.draft(state).steps)
     if not steps or recipe.gives == PLAN:
         return ""
-    return f"it begins with the graph as it is, without the {counted(steps, 'steps')} of the plan"
+    return f"it starts from the current graph, without the {counted(steps, 'steps')} of the plan"
 
 
 def _off(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
@@ -148,7 +150,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
     """
     asked = f"recipe({name!r})"
     if name not in stage.recipes:
-        raise PlanError(asked, "there is no such recipe", one_of(name, stage.recipes))
+        raise PlanError(asked, "no recipe has this name", one_of(name, stage.recipes))
     found = stage.recipes[name]
     given = _read(found, stage.destination, values or {}, asked)
     named = {wish.name: (values or {}).get(wish.name, "").strip() for wish in found.wishes if wish.kind == "editor"}
@@ -196,7 +198,7 @@ def check(
     given = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
     for key, names in given.items():
         refuse_unknown(stage.destination, names, f"check({target!r}, {key}={names!r})", key)
-    stage.progress(f"asking the converter of {TARGETS[target]} …")
+    stage.progress(f"running the converter of {TARGETS[target]} …")
     found = stage.destination.check(target, **given, prove=prove)
     more = [f"{key}={one_or_all(names)!r}" for key, names in given.items()] + ["prove=True"] * prove
     lines = str(found).split("\n")
@@ -232,7 +234,7 @@ def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str)
     rows = {f"{_ROW}{old}": old for old in found.rows(editor)}
     for name in values:
         if name not in wishes and name not in rows:
-            raise PlanError(asked, f"it asks for no {name!r}", one_of(name, wishes))
+            raise PlanError(asked, f"it has no argument {name!r}", one_of(name, wishes))
     out: dict[str, Any] = {}
     for name, wish in wishes.items():
         text = _plain(wish, values.get(name, "").strip())

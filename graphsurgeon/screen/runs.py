@@ -54,7 +54,7 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
         })  # fmt: skip
     selected = stage.selection(state) if state.view.selected else None
     strange = [f"{one.title} came from a file. It holds {one.risks().words}." for one in _strangers(stage, of)]
-    more = {"of": of, "risk": " ".join([*strange, *["Nobody has said yet that this may run."] * bool(strange)])}
+    more = {"of": of, "risk": " ".join([*strange, *["You have not trusted it yet."] * bool(strange)])}
     return state, {"feeds": feeds, "selected": len(selected) if selected is not None else 0, **more}
 
 
@@ -67,7 +67,7 @@ def trust(stage: Stage, state: State, of: str = "graph") -> State:
     names = [one.title for one in _strangers(stage, of)]
     for one in _strangers(stage, of):
         one.trust()
-    return state.saying(f"{few(names)} may run" if names else "there is nothing that must be trusted first")
+    return state.saying(f"{few(names)} may run" if names else "nothing needs your trust")
 
 
 def _strangers(stage: Stage, of: str) -> list[Subject]:
@@ -107,7 +107,7 @@ def run(
 
     def watch(done: int, total: int) -> bool:
         turns = done > total  # what is in a loop is noted in each round
-        stage.progress(f"running: {counted(done, 'tensors')}" + (", round after round" if turns else f" of {total:,}"))
+        stage.progress(f"running: {counted(done, 'tensors')}" + (", loop iterations" if turns else f" of {total:,}"))
         return not stage.stop.is_set()
 
     stage.progress("running: making a copy …")
@@ -159,7 +159,7 @@ def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any
     """
     ran, asked = state.ran, f"fetch({tensor!r})"
     if ran is None or tensor not in ran.trace:
-        wrong = "there is no run in the picture" if ran is None else "it has no numbers in the run"
+        wrong = "no run is shown" if ran is None else "the run has no values of this tensor"
         raise SelectionError(asked, wrong, "Run the graph first, with the button Run or ed.screen.run()")
     feeds = {name: value for name, value in ran.trace.feeds.items() if name.partition(":")[0] in ran.graph.index}
     plan, here = stage.draft(state), stage.source if ran.pane == "source" else stage.destination
@@ -171,7 +171,7 @@ def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any
 
 def forget_run(stage: Stage, state: State) -> State:
     """Takes a run out of the picture."""
-    return state.without_run().saying("the run is forgotten")
+    return state.without_run().saying("the run is cleared")
 
 
 def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
         return {}
     graph, selected = stage.source.snapshot, stage.selection(state)
     if not len(selected):
-        raise SelectionError(f"{verb}(of='selection')", "nothing is selected", "Select a box, or run the graph")
+        raise SelectionError(f"{verb}(of='selection')", "nothing is selected", "Select a box, or run the whole graph")
     own = [name for name in selected.names if name in graph.index]
     inner = [name for name in selected.names if name not in graph.index]
     if not inner:
@@ -216,17 +216,17 @@ def feed_of(tensor: str, text: str) -> Any:
         value = held[first]
         for part in rest:
             if not hasattr(value, part):
-                raise PlanError(asked, f"{first!r} of the notebook has no {part!r}", "Give the name of an array")
+                raise PlanError(asked, f"{first!r} has no {part!r}", "Type the name of an array")
             value = getattr(value, part)
         return value.numpy() if hasattr(value, "numpy") else value
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        wrong = "that is not a number, not a list, not an .npy or .npz file, and not a name of the notebook"
+        wrong = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
         instead = (
-            f"Leave it empty to make it up, or assign the array in a cell: {text} = ..."
+            f"Leave it empty for random values, or assign the array in a cell: {text} = ..."
             if (text.isidentifier())
-            else "Leave it empty to make it up, or type a name of the notebook, as batch"
+            else "Leave it empty for random values, or type the name of a variable, for example batch"
         )
         raise PlanError(asked, wrong, instead) from None
 
@@ -238,7 +238,7 @@ def _from_file(tensor: str, path: Path, asked: str) -> Any:
     for name in (tensor, tensor.partition(":")[0], *(held if len(held) == 1 else ())):
         if name in held:
             return held[name]
-    wrong = f"the file has no array of that name, but {few(map(repr, held))}"
+    wrong = f"the file has no array of this name; it has {few(map(repr, held))}"
     raise PlanError(asked, wrong, f"np.savez(path, **{{{tensor!r}: array}})")
 
 

@@ -363,7 +363,7 @@ class Screen:
             try:
                 shown = counted(len(self._stage.draw(state, "source")["boxes"]), "boxes")
             except LayoutError as error:
-                shown = f"no picture: {error}"
+                shown = f"the graph cannot be drawn: {error}"
             lines = [f"{self.source.title}: {counted(self.source.snapshot.size, 'ops')}, {shown}"]
             region = self.region
             if region is not None:

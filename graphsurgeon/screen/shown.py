@@ -110,9 +110,9 @@ def receipt(effect: Effect) -> str:
 def _variable_rows(copied: Copied, preview: Preview) -> list[dict[str, str]]:
     """What becomes of each variable of a copy: of its own, shared, frozen or replaced."""
     rows = [(v.info, v.name, v.policy, preview.start_of(copied, v.was, v.policy)) for v in copied.variables]
-    rows += [(v, v.op, "share", "the original's") for v in copied.shared]
+    rows += [(v, v.op, "share", "those of the original") for v in copied.shared]
     for sub in copied.closure.substitutes:
-        end = (sub.tensor, "replace", "that tensor") if sub.tensor else (
+        end = (sub.tensor, "replace", "replaced by a tensor") if sub.tensor else (
             copied.renamed(sub.info.op), "freeze", preview.start_of(copied, sub.info.op, "freeze")
         )  # fmt: skip
         rows.append((sub.info, *end))

@@ -218,7 +218,7 @@ class Stage:
 
     def _between(self, marks: Marks) -> tuple[Selection | None, str]:
         if not marks.outputs:
-            return None, "Mark an output: the region is what lies between" if marks.inputs else ""
+            return None, "Mark an output: the region is between the inputs and outputs" if marks.inputs else ""
         try:
             region = between = self.source.select(inputs=marks.inputs or None, outputs=marks.outputs)
             for one in marks.included:

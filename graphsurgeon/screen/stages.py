@@ -7,9 +7,9 @@ from .stage import Stage
 from .state import State
 
 STAGES = {
-    "before": "Before: the graph as it is",
-    "after": "After: the graph as the plan makes it",
-    "both": "Both: the graph as it is, and as the plan makes it",
+    "before": "Before: the current graph",
+    "after": "After: the graph with the plan applied",
+    "both": "Both: the current graph, and the graph with the plan applied",
 }
 
 
@@ -27,8 +27,8 @@ def set_stage(stage: Stage, state: State, show: str = "both") -> State:
         if stage.draft(state).steps:
             raise PlanError(
                 asked,
-                "the plan joins two graphs, and both are shown",
-                "Fold one away with the button of its pane, or make the plan in one graph",
+                "the plan joins two graphs, which are both shown",
+                "Hide one with the button of its pane, or make the plan in one graph",
             )
-        raise PlanError(asked, "there is no plan: before and after are one picture", "Copy or edit something first")
+        raise PlanError(asked, "there is no plan: before and after are the same", "Copy or edit something first")
     return state.but(stage=show).saying(STAGES[show])

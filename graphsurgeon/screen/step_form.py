@@ -93,16 +93,16 @@ ANY_OPS = Kind(", ".join, lambda text: OPS.read(text) if text else (), OPS.words
 WORD = Kind(str, _named, "a name")
 NAME = Kind(str, _name, A_NAME.words, unfit=A_NAME.unfit)
 SCOPE = replace(NAME, read=lambda text: text and _name(text))
-COUNT = Kind(str, _count, "a whole number from 0")
+COUNT = Kind(str, _count, "a whole number, 0 or more")
 YES_OR_NO = Kind(
     lambda value: "yes" if value else "no",
     lambda text: _chosen(("no", "yes"))(text) == "yes",
     "yes or no",
     ("no", "yes"),
 )
-TEXT = Kind(str, str, "a text")
-VALUE = Kind(str, read, "a value, as Python")
-BRANCH = Kind(str, _branch, "True or False, or the number of a branch")
+TEXT = Kind(str, str, "a string")
+VALUE = Kind(str, read, "a Python value")
+BRANCH = Kind(str, _branch, "True, False or the number of a branch")
 
 
 @dataclass(frozen=True)
@@ -119,43 +119,43 @@ class Field:
 FIELDS: dict[type, tuple[Field, ...]] = {
     steps.CopyStep: (
         Field("to", "Scope", SCOPE, makes=True),
-        Field("unmapped", "Inputs that nothing is mapped to", choice(*UNMAPPED)),
+        Field("unmapped", "Unmapped inputs", choice(*UNMAPPED)),
         Field("control", "Control inputs from outside", choice(*CONTROL)),
         Field("collections", "Collections", choice(*COLLECTIONS)),
         Field("seeds", "Seeds of random ops", choice(*SEEDS)),
     ),
     steps.ConnectStep: (
         Field("tensor", "Tensor", TENSOR),
-        Field("to", "Op that reads it", OP),
+        Field("to", "Consumer", OP),
         Field("input", "Input", COUNT),
     ),
-    steps.RerouteStep: (Field("old", "What reads", TENSORS), Field("to", "Will read", TENSORS)),
-    steps.SwapStep: (Field("a", "Consumers of", TENSORS), Field("b", "And of", TENSORS)),
-    steps.DetachStep: (Field("ops", "Ops", OPS), Field("side", "What is cut", choice(*SIDES))),
+    steps.RerouteStep: (Field("old", "Consumers of", TENSORS), Field("to", "New source", TENSORS)),
+    steps.SwapStep: (Field("a", "Tensor", TENSORS), Field("b", "Swapped with", TENSORS)),
+    steps.DetachStep: (Field("ops", "Ops", OPS), Field("side", "Side", choice(*SIDES))),
     steps.InsertStep: (
         Field("op", "Op type", NAME),
-        Field("on", "Behind", TENSORS),
+        Field("on", "After tensor", TENSORS),
         Field("name", "Name", NAME, makes=True),
     ),
     steps.AdaptStep: (Field("tensor", "Tensor", TENSOR), Field("name", "Name", SCOPE, makes=True)),
     steps.BypassStep: (Field("ops", "Ops", OPS),),
-    steps.RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Stitch what is left", YES_OR_NO)),
+    steps.RemoveStep: (Field("ops", "Ops", OPS), Field("stitch", "Reconnect", YES_OR_NO)),
     steps.SetStep: (Field("ops", "Ops", OPS), Field("device", "Device", TEXT), Field("attributes", "Value", VALUE)),
     steps.OrderStep: (Field("op", "Op", OP), Field("others", "After", OPS)),
-    steps.RerouteOrderStep: (Field("old", "What waits for", OP), Field("to", "Will wait for", OPS)),
+    steps.RerouteOrderStep: (Field("old", "Waiting ops of", OP), Field("to", "New op to wait for", OPS)),
     steps.RenameStep: (Field("names", "New name", NAME, makes=True),),
     steps.ReplaceStep: (
         Field("by", "Op type", NAME),
-        Field("external", "Matches that others read", choice(*EXTERNAL)),
+        Field("external", "If other ops read inner tensors", choice(*EXTERNAL)),
         Field("to", "Scope", SCOPE),
     ),
     steps.CollapseStep: (Field("ops", "Ops", OPS), Field("name", "Name", NAME, makes=True)),
     steps.InlineStep: (Field("ops", "Calls", OPS),),
     steps.UnrollStep: (Field("loop", "Loop", NAME), Field("times", "Rounds", COUNT)),
-    steps.ConditionStep: (Field("tensor", "Tensor", TENSOR), Field("value", "Is", BRANCH)),
+    steps.ConditionStep: (Field("tensor", "Tensor", TENSOR), Field("value", "Condition is", BRANCH)),
     steps.OnCopiesStep: (
         Field("to", "Scope", NAME, makes=True),
-        Field("until", "Up to", ANY_OPS),
+        Field("until", "Stop at ops", ANY_OPS),
         Field("assign", "Ops that set variables", choice(*ASSIGN)),
         Field("collections", "Collections", choice(*KEPT)),
     ),
@@ -208,8 +208,8 @@ def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[St
     for name, text in texts.items():
         field = fields.get(name)
         if field is None:
-            wrong, these = f"{step_text(step)!r} has no argument {name!r} to change", ", ".join(sorted(fields))
-            raise PlanError(asked, wrong, f"It has {these or 'none'}")
+            wrong, these = f"{step_text(step)!r} has no argument {name!r}", ", ".join(sorted(fields))
+            raise PlanError(asked, wrong, f"Its arguments are: {these or 'none'}")
         if text == known[name]:
             continue
         try:

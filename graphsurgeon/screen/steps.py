@@ -26,7 +26,7 @@ def drop_step(stage: Stage, state: State, step: int) -> State:
     """
     plan = stage.draft(state)
     gone = _step(plan, step, f"drop_step({step})")
-    return with_message(stage, state.but(draft=plan.with_step(step, None)), f"taken out: {step_text(gone)}", warn=False)
+    return with_message(stage, state.but(draft=plan.with_step(step, None)), f"removed: {step_text(gone)}", warn=False)
 
 
 def move_step(stage: Stage, state: State, step: int, before: int) -> State:
@@ -44,7 +44,7 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
     other = plan.with_step(step, moved, before)
     faults = other.check()
     if faults and not plan.check():
-        raise PlanError(asked, f"{step_text(moved)} cannot stand there: {faults[0].wrong}", "Leave it where it is")
+        raise PlanError(asked, f"{step_text(moved)} cannot be there: {faults[0].wrong}", "Move it to another place")
     return with_message(stage, state.but(draft=other), f"moved: {step_text(moved)}", warn=False)
 
 

@@ -42,7 +42,7 @@ def undo(stage: Stage, state: State) -> State:
         event = stage.destination.undo()
         return state.but(undone=(*undone(state), event)).saying(f"undone: {event.text}")
     now = _back(stage, state, state.past[-1]).but(past=state.past[:-1], undone=(*state.undone, _was(stage, state)))
-    return with_message(stage, now, f"taken back: {_difference(now, state)}", warn=False)
+    return with_message(stage, now, f"undone: {_difference(now, state)}", warn=False)
 
 
 def redo(stage: Stage, state: State) -> State:
@@ -50,11 +50,11 @@ def redo(stage: Stage, state: State) -> State:
     left = undone(state)
     if left and isinstance(left[-1], Was):
         now = _back(stage, state, left[-1]).but(past=(*state.past, _was(stage, state)), undone=left[:-1])
-        return with_message(stage, now, f"done again: {_difference(state, now)}", warn=False)
+        return with_message(stage, now, f"redone: {_difference(state, now)}", warn=False)
     if not left and stage.draft(state).steps:
-        raise PlanError("redo()", "no step of this plan was taken back", "Apply the plan, or take its steps back")
+        raise PlanError("redo()", "no step of this plan was undone", "Apply the plan or undo its steps first")
     event = stage.destination.redo()
-    return state.but(undone=left[:-1]).saying(f"done again: {event.text}")
+    return state.but(undone=left[:-1]).saying(f"redone: {event.text}")
 
 
 def stand(stage: Stage, state: State, step: int) -> State:

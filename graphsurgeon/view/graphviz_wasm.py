@@ -40,7 +40,7 @@ class LayoutTimeout(LayoutError):
 
 def cancelled_error() -> LayoutCancelled:
     """Returns the error of a layout that was called off."""
-    return LayoutCancelled("laying out the picture", "it was called off", "Ask again to draw it")
+    return LayoutCancelled("laying out the picture", "it was cancelled", "Draw it again")
 
 
 def timeout_error(seconds: float) -> LayoutTimeout:
@@ -48,7 +48,7 @@ def timeout_error(seconds: float) -> LayoutTimeout:
     return LayoutTimeout(
         "laying out the picture",
         f"Graphviz did not finish within {seconds:.3g} s",
-        "Fold a scope, or give it longer with timeout=",
+        "Fold a scope, or set a longer timeout=",
     )
 
 

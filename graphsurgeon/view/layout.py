@@ -40,8 +40,8 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SAID = {"source": "from", "target": "to"}  # what the page calls the ends of an edge
 _LADDER = (
     "",
-    "curves given up: straight lines",
-    "curves and frames given up: straight lines, no scopes drawn",
+    "straight lines, because curves took too long",
+    "straight lines and no scopes, because curves and frames took too long",
 )
 _SHARE = (0.4, 0.5, 1.0)  # of the time that is left, for each step of the ladder
 
@@ -109,7 +109,7 @@ def place(
         True
     """
     if direction not in ("auto", "TB", "LR"):
-        raise LayoutError(f"direction={direction!r}", "there is no such direction", "Type 'LR', 'TB' or 'auto'")
+        raise LayoutError(f"direction={direction!r}", "this direction does not exist", "Type 'LR', 'TB' or 'auto'")
     engine = engine or engines.live()
     if engine is None:
         raise LayoutError(

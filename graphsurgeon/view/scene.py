@@ -204,8 +204,8 @@ def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], lis
 def _too_many(count: int, item: Item) -> LayoutError:
     return LayoutError(
         f"unfolding {elide(item.name, 80)!r}",
-        f"the picture would have {counted(count, 'boxes')} or more, and {MOST} is the most that can be read",
-        "Fold something first, select a part with ed.select(scope=...), or take the whole with ed.to_dot()",
+        f"the picture would have {counted(count, 'boxes')} or more, and the limit is {MOST}",
+        "Fold something first, select a part with ed.select(scope=...), or export the whole graph with ed.to_dot()",
     )
 
 

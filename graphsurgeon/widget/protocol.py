@@ -67,21 +67,21 @@ def parse(message: object) -> Request:
     if version != VERSION or isinstance(version, bool):
         raise ProtocolError(
             "a message of the page",
-            f"it speaks version {_short(version)} of the protocol and this kernel speaks {VERSION}",
-            "Restart the kernel and reload the page, so that both run the same graphsurgeon",
+            f"the page uses version {_short(version)} of the protocol, but this kernel uses version {VERSION}",
+            "Restart the kernel and reload the page, so that both use the same graphsurgeon",
             id,
         )
     if id == 0:
         raise ProtocolError(
             _short(verb),
-            f"its id is {_short(given)}, not a whole number from 1",
+            f"its id is {_short(given)}, not a whole number, 1 or more",
             "Number the messages from 1",
         )
     if not isinstance(verb, str) or verb not in VERBS:
         close = nearest(verb, VERBS) if isinstance(verb, str) else []
         hint = f"Did you mean {close[0]!r}? " if close else ""
         verbs = ", ".join(sorted(VERBS))
-        raise ProtocolError(_short(verb), "there is no such verb", f"{hint}The verbs are {verbs}", id)
+        raise ProtocolError(_short(verb), "no verb has this name", f"{hint}The verbs are {verbs}", id)
     known = VERBS[verb]
     how = f"Call it as {known.usage}"
     if not isinstance(args, dict):
@@ -132,7 +132,7 @@ def parts(error: BaseException, asked: str = "") -> dict[str, str]:
     return {
         "asked": asked,
         "wrong": f"{type(error).__name__}: {error}",
-        "instead": "This is a fault of graphsurgeon: the widget's last_error has the traceback to report",
+        "instead": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
     }
 
 
@@ -145,5 +145,5 @@ def _short(value: object) -> str:
 
 def _a(value: object) -> str:
     """Returns the JSON word for the type of a value."""
-    words = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list"}
+    words = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
     return "null" if value is None else words.get(type(value), type(value).__name__)

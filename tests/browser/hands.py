@@ -52,7 +52,7 @@ def box(page: Any, name: str, pane: str = "source") -> Any:
 
 def fit(page: Any) -> None:
     """Brings the whole picture into sight."""
-    page.get_by_role("button", name="Fit the picture").click()
+    page.get_by_role("button", name="Fit to window").click()
 
 
 def painted(page: Any) -> None:

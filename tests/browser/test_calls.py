@@ -39,7 +39,7 @@ def test_calls_unfold_in_place_to_the_layers_in_them(page: Any, corpus: Any) -> 
     hit = page.locator(".gs-hit", has_text="MergeV2Checkpoints").first
     hit.click()
     answered(page)
-    said(page, "inside StatefulPartitionedCall_1: an edit inlines it")
+    said(page, "inside StatefulPartitionedCall_1: an edit inlines the call")
     merge = box(page, ed.find("op:MergeV2Checkpoints")[0])
     merge.wait_for()
     page.locator(".gs-inspector", has_text="called by StatefulPartitionedCall_1").wait_for()
@@ -70,7 +70,7 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
 
     # all that looks like one of its ops is found, where the calls are unfolded
     box(page, last).click(button="right")
-    page.get_by_role("menuitem", name="Find all like this").click()
+    page.get_by_role("menuitem", name="Find all similar").click()
     said(page, "places like this")
     answered(page)
     assert len(ed.screen.selection) == ed.select(name=last).graph.types.count("Relu") > 1
@@ -80,7 +80,7 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     # two layers are selected with the mouse, and their boundary marked
     box(page, first).click()
     answered(page)
-    said(page, "an edit inlines it, a copy leaves it as it is")
+    said(page, "an edit inlines the call, a copy does not change it")
     box(page, last).click(modifiers=["Control"])
     answered(page)
     shot(page, "inside-2-selected")
@@ -116,7 +116,7 @@ def test_what_is_inside_a_call_is_marked_copied_edited_and_taken_back(page: Any,
     # an edit: the call is inlined, as a step of its own; Ctrl+Z takes both back
     box(page, last).focus()
     page.keyboard.press("Delete")
-    said(page, "will go")
+    said(page, "will be removed")
     answered(page)
     page.wait_for_selector(".gs-pane-destination .gs-box")
     fit(page)
@@ -179,7 +179,7 @@ def test_a_custom_gradient_unfolds_below_its_op(page: Any, tmp_path: Path) -> No
     fit(page)
     last.click()
     answered(page)
-    said(page, "in the gradient of IdentityN: a copy leaves it as it is")
+    said(page, "in the gradient of IdentityN: a copy does not change it")
     page.locator(".gs-inspector", has_text="the gradient of IdentityN").wait_for()
     shot(page, "gradient-inside")
     assert list(ed.selection.names) == ["IdentityN/gradient/mul"]

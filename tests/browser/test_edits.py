@@ -24,11 +24,11 @@ def test_edits_by_hand_by_method_and_by_code(page: Any) -> None:
     box(page, "net/h").wait_for()
     fit(page)
 
-    choose(page, "net/h", "Bypass it")
+    choose(page, "net/h", "Bypass")
     said(page, "net/h will be bypassed, in a new graph")
 
     choose(page, "y", "Insert op after it")
-    page.get_by_role("combobox", name="Op type, of one input").fill("Tanh")
+    page.get_by_role("combobox", name="Op type (one input)").fill("Tanh")
     page.get_by_role("textbox", name="Name").fill("squash")
     shot(page, "edit-asks")
     page.keyboard.press("Enter")
@@ -53,11 +53,11 @@ def test_edits_by_hand_by_method_and_by_code(page: Any) -> None:
     # what will go is crossed out; Ctrl+Z takes it back
     box(page, "net/h").focus()
     page.keyboard.press("Delete")
-    said(page, "net/h will go")
+    said(page, "net/h will be removed")
     page.locator('.gs-pane-source .gs-is-removed[data-name="net/h"]').wait_for()
     shot(page, "edit-plan")
     page.keyboard.press("Control+z")
-    said(page, "taken back: remove net/h")
+    said(page, "undone: remove net/h")
     code = hands.draft.to_code()
 
     # the names in what is said lead to what they name

@@ -42,28 +42,28 @@ def test_looking_by_hand(page: Any) -> None:
     before = ed.snapshot.fingerprint
 
     # depth, gradients and helpers, from the menu and by a key
-    choose(page, "What is shown", "Fold all scopes")
+    choose(page, "View options", "Fold all scopes")
     box(page, "layera/").wait_for()
-    choose(page, "What is shown", "Unfold to depth 1")
+    choose(page, "View options", "Unfold to depth 1")
     box(page, "layera/mm").wait_for()
-    choose(page, "What is shown", "Fold all scopes")
+    choose(page, "View options", "Fold all scopes")
     box(page, "layera/").focus()
     page.keyboard.press("g")
-    said(page, "gradients and updates are put away")
+    said(page, "gradients and updates are hidden")
     box(page, "gradients/").wait_for(state="detached")
-    page.get_by_role("button", name="What is shown").first.click()
+    page.get_by_role("button", name="View options").first.click()
     shot(page, "looking-menu")
     page.keyboard.press("Escape")
-    choose(page, "What is shown", "Gradients beside their ops")
-    said(page, "stand beside their ops")
+    choose(page, "View options", "Gradients next to their ops")
+    said(page, "are next to their ops")
     beside = page.locator(".gs-pane-source .gs-item", has_text="∇ layera").first
     beside.wait_for()
     forward = box(page, "layera/").bounding_box()
     assert abs(beside.bounding_box()["y"] - forward["y"]) < 12
     fit(page)
     shot(page, "looking-beside")
-    choose(page, "What is shown", "Gradients and updates put away")
-    said(page, "gradients and updates are put away")
+    choose(page, "View options", "Gradients and updates hidden")
+    said(page, "gradients and updates are hidden")
 
     # colours, and a legend that filters
     choose(page, "Colours", "Repeated structure")
@@ -84,9 +84,9 @@ def test_looking_by_hand(page: Any) -> None:
     shot(page, "looking-values")
 
     # the inspector: a value on request; a call unfolded and folded again
-    choose(page, "What is shown", "Unfold to depth 1")
+    choose(page, "View options", "Unfold to depth 1")
     box(page, "layera/mm").wait_for()
-    choose(page, "What is shown", "Draw variables")
+    choose(page, "View options", "Show variables")
     box(page, "layera/w").wait_for()
     fit(page)
     box(page, "layera/w").click()
@@ -122,7 +122,7 @@ def test_looking_by_hand(page: Any) -> None:
     box(page, "x").click()
     about = {"bubbles": True, "cancelable": True, "clientX": 200, "clientY": 200}
     page.locator(".gs-pane-source .gs-canvas").dispatch_event("contextmenu", about)  # beside all boxes
-    page.get_by_role("menu", name="What is shown").wait_for()
+    page.get_by_role("menu", name="View options").wait_for()
     page.keyboard.press("Control+a")
     assert page.evaluate("() => getSelection().toString()") == ""
     page.keyboard.press("Escape")

@@ -73,7 +73,7 @@ def test_marks_and_tabs_move_neither_the_picture_nor_the_buttons(page: Any, widt
         shown.settle("mark_input" if mark == "i" else "mark_output")
         painted(page)
         assert page.evaluate(PLACES) == before, mark
-    page.get_by_role("button", name="Copy", exact=True).click()
+    page.get_by_role("button", name="Copy to scope").click()
     shown.settle("copy")
     painted(page)
     before = page.evaluate(PLACES)

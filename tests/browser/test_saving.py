@@ -31,7 +31,7 @@ def test_a_file_that_is_there_is_replaced_only_where_somebody_says_so(page: Any,
 
     save("Cancel")
     assert old.read_text() == "old"
-    save("Replace it")
+    save("Replace")
     page.locator(".gs-panel", has_text="graph def").wait_for()
     shot(page, "saving-replaced")
     assert "y" in {node.name for node in tf.compat.v1.GraphDef.FromString(old.read_bytes()).node}

@@ -116,7 +116,7 @@ def change_a_policy(page: Any, ed: Any, variable: str) -> None:
     """One variable is frozen in its row of the table, then given back its own; the plan and its code follow."""
 
     def choose(policy: str) -> None:
-        page.get_by_role("combobox", name=f"What becomes of {variable}", exact=True).select_option(policy)
+        page.get_by_role("combobox", name=f"Policy of {variable}", exact=True).select_option(policy)
         answered(page)
         assert dict(ed.draft.steps[0].variables)[variable] == policy
 

@@ -69,7 +69,7 @@ def test_a_long_layout_is_called_off_while_the_kernel_is_free(page: Any, monkeyp
         page.get_by_role("button", name="Cancel").wait_for()
         shot(page, "waiting")
         page.get_by_role("button", name="Cancel").click()
-        said(page, "it was called off. Ask again to draw it.")
+        said(page, "it was cancelled. Draw it again.")
         answered(page)
     shot(page, "called-off")
     folded = "net/" not in ed.screen.unfolded

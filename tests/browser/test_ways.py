@@ -39,10 +39,10 @@ def test_gestures_methods_and_code(page: Any) -> None:
 
     # undo and redo of a step, by keys
     page.keyboard.press("Control+z")
-    said(page, "taken back: connect")
+    said(page, "undone: connect")
     assert len(hands.draft) == 1
     page.keyboard.press("Control+Shift+Z")
-    said(page, "done again: connect")
+    said(page, "redone: connect")
     assert len(hands.draft) == 2
     code = hands.draft.to_code()
     page.get_by_role("tab", name="Code").click()
@@ -59,7 +59,7 @@ def test_gestures_methods_and_code(page: Any) -> None:
     assert sorted(hands.orphans)[0].startswith("copy/")
     box(page, "copy/").wait_for(state="detached")
     page.keyboard.press("Control+Shift+Z")
-    said(page, "done again:")
+    said(page, "redone:")
     assert not hands.orphans
 
     # the strip of the history: one stands at its beginning, and at its end again
@@ -147,7 +147,7 @@ def test_drags_methods_and_code(page: Any) -> None:
     box(page, "y").click()
     answered(page)
     page.keyboard.press("Control+c")
-    said(page, "1 op held")
+    said(page, "1 op copied")
     page.keyboard.press("Control+Shift+V")
     said(page, "will be copied to copy/")
     box(page, "rest").click()

@@ -88,7 +88,9 @@ def test_the_screen_says_it_in_three_parts(tmp_path, full):
     with pytest.raises(PlanError) as reported:
         leave.save(_Stage(), None, path, "picture")
     assert str(reported.value).startswith(f"save({path!r}): No space left on device: 6 bytes needed, ")
-    assert str(reported.value).endswith("Give another path, or make room; what was there is as it was.")
+    assert str(reported.value).endswith(
+        "Choose another path, or free some disk space. The existing files did not change."
+    )
 
 
 def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):

@@ -85,8 +85,8 @@ class Task:
 
 def _copy_by_mouse(person: Person) -> None:
     person.click("block/")
-    person.click(person.button("Copy"))
-    person.click(person.button("Pick"))
+    person.click(person.button("Copy to scope\u2026"))
+    person.click(person.button("Choose in graph"))
     person.click("other")
     person.click(person.button("Apply"))
 
@@ -101,7 +101,7 @@ def _copy_by_keys(person: Person) -> None:
 
 def _types_by_mouse(person: Person) -> None:
     person.click("act_0", "right")
-    person.click(person.item("Replace all like this by"))
+    person.click(person.item("Replace all similar ops"))
     person.click(person.page.get_by_role("option", name="Relu6"))
     person.click(person.button("Apply"))
 
@@ -115,7 +115,7 @@ def _types_by_keys(person: Person) -> None:
 
 def _dropout_by_mouse(person: Person) -> None:
     person.click("dropout/", "right")
-    person.click(person.item("Take it out and stitch"))
+    person.click(person.item("Remove and reconnect"))
     person.click(person.button("Apply"))
 
 
@@ -155,10 +155,10 @@ def _save_by_keys(person: Person) -> None:
 
 def _graft_by_mouse(person: Person) -> None:
     person.click("features/")
-    person.click(person.button("Copy"))
-    person.click(person.button("Pick"))
+    person.click(person.button("Copy to scope\u2026"))
+    person.click(person.button("Choose in graph"))
     person.click(box(person.page, "x", "destination"))
-    person.click(person.button("Fit the picture (f)"))
+    person.click(person.button("Fit to window (f)"))
     person.wire("copy/features/relu_b", "head/mm", "destination")
     person.click(person.item("Pool + dense").first)
     person.click(person.button("Apply"))

@@ -62,7 +62,7 @@ def test_a_long_layout_is_called_off_while_cells_run(page: Any, lab: Any) -> Non
     page.get_by_role("button", name="Cancel").wait_for()
     shot(page, "waiting")
     page.get_by_role("button", name="Cancel").click()
-    said(page, "it was called off. Ask again to draw it.")
+    said(page, "it was cancelled. Draw it again.")
     shot(page, "called-off")
     folded = opened.ask("'net/' not in ed.screen.unfolded")
     opened.run("pane.place = quick")
@@ -82,10 +82,10 @@ def test_a_dead_kernel_leaves_the_picture_and_a_sentence(page: Any, lab: Any) ->
     box(page, "y").click()
     # JupyterLab does not always tell its widgets of a restart: then the page notices by itself
     page.wait_for_function(
-        """() => /The kernel behind this picture is gone|The kernel has not answered for 10 s/i
+        """() => /The kernel of this graph has stopped|The kernel has not answered for 10 s/i
           .test(document.querySelector(".gs-status-text").textContent)"""
     )
-    assert "he picture stays as it is" in page.locator(".gs-status-text").inner_text()
+    assert "the picture no longer changes" in page.locator(".gs-status-text").inner_text()
     assert page.locator(".gs-box").count() >= 4
     shot(page, "dead-kernel")
     # looking around goes on
@@ -106,7 +106,7 @@ def test_a_kernel_that_does_not_answer_is_said_to(page: Any, lab: Any) -> None:
     page.errors.clear()
     lab.api(f"kernels/{opened.kernel}/restart", "POST")  # behind the notebook's back: nobody tells the page
     box(page, "x").click()
-    said(page, "The kernel has not answered for 10 s: it runs a cell, or it is gone. The picture stays as it is.")
+    said(page, "The kernel has not answered for 10 s: it is busy or has stopped. The picture does not change.")
     assert page.locator(".gs-box.gs-selected").count() == 1
     page.errors.clear()
     opened.close()
@@ -212,11 +212,11 @@ def test_plan_and_marks_survive_reloading_closing_and_reopening(page: Any, lab: 
     opened.client.stop_channels()
     lab.api(f"kernels/{opened.kernel}", "DELETE")
     again = open_file(page, lab, "again.ipynb")
-    page.get_by_role("tab", name="Plan of before").wait_for()
+    page.get_by_role("tab", name="Earlier plan").wait_for()
     assert ".copy(" in page.locator(".gs-code pre").inner_text()
     shot(page, "reopened")
-    page.get_by_role("button", name="Put it back").click()
-    said(page, "put back: 1 step and 2 marks")
+    page.get_by_role("button", name="Restore it").click()
+    said(page, "restored: 1 step and 2 marks")
     box(page, "copy/y", "destination").wait_for()
     assert page.locator(".gs-tag-in").inner_text() == "▷ 1 in"
     # and the kernel ends once more, before the eyes of who has planned
@@ -227,9 +227,9 @@ def test_plan_and_marks_survive_reloading_closing_and_reopening(page: Any, lab: 
     )
     again.client.wait_for_ready(timeout=240)
     again.run_all()
-    page.get_by_role("button", name="Put it back").click()
+    page.get_by_role("button", name="Restore it").click()
     box(page, "copy/y", "destination").wait_for()
     apply(page)
-    assert page.get_by_role("tab", name="Plan of before").count() == 0
+    assert page.get_by_role("tab", name="Earlier plan").count() == 0
     page.errors.clear()
     again.close()

@@ -69,7 +69,7 @@ def test_the_widgets_of_a_tutorial(page: Any, lab: Any, number: str) -> None:
 
 def click_and_unfold(page: Any, cell: Any) -> None:
     """Clicks a box and reads its name in the inspector; unfolds a folded scope."""
-    cell.get_by_role("button", name="Fit the picture").click()
+    cell.get_by_role("button", name="Fit to window").click()
     name = seen(cell)[0]
     named(cell, name).click()
     named(cell, name, ".gs-selected").wait_for()
@@ -100,7 +100,7 @@ def test_the_clicks_that_tell_how_to_cut_a_keras_model_found_as_a_folder(page: A
     cell = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{index}']")
     named(cell, "pictures").wait_for()
     cell.locator(".gs").scroll_into_view_if_needed()
-    cell.get_by_role("button", name="Fit the picture").click()
+    cell.get_by_role("button", name="Fit to window").click()
     named(cell, "pictures").click()
     page.keyboard.press("i")
     named(cell, "~sorter_1/block_3/").dblclick()

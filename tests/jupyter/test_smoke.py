@@ -43,9 +43,9 @@ def test_notebook_7_with_keys_alone(page: Any, notebook7: Any) -> None:
     page.keyboard.press("Escape")  # from what feeds the copy, which is asked next, back to the picture
     page.wait_for_function("() => document.activeElement.dataset.name === 'y'")
     page.keyboard.press("Control+z")
-    said(page, "taken back: copy")
+    said(page, "undone: copy")
     page.keyboard.press("Control+Shift+Z")
-    said(page, "done again: copy")
+    said(page, "redone: copy")
 
     # connect: Tab goes to the preview, and arrows from box to box
     passed = []
@@ -95,7 +95,7 @@ def test_jupyterlab_from_opening_to_a_page_that_is_loaded_again(page: Any, lab: 
     box(page, "copy/").wait_for(state="detached")
     assert notebook.ask("'copy/y' in ed.orphans")
     page.keyboard.press("Control+Shift+Z")
-    said(page, "done again:")
+    said(page, "redone:")
     box(page, "copy/").wait_for()
     assert notebook.ask("not ed.orphans")
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")

@@ -106,7 +106,7 @@ class Reader:
     def copy(self, scope: str) -> None:
         """Plans a copy under a scope."""
         self.fill("Scope to copy to", scope)
-        self.button("Copy")
+        self.button("Copy to scope\u2026")
 
     def recipe(self, what: str, **given: str) -> None:
         """Does a recipe of the menu with these in its fields."""
@@ -147,7 +147,7 @@ def _preview_of_01(reader: Reader) -> None:
     reader.copy("encoder")
     reader.enter("Tensor or value that feeds images:0", "photos:0")
     reader.enter("Tensor or value that feeds rate:0", "0.0")
-    reader.button("Use it in place of \u2026")
+    reader.button("Replace another tensor with it\u2026")
     reader.click("finder/stand_in", "destination")
 
 
@@ -189,7 +189,7 @@ def _copy_of_03(reader: Reader) -> None:
 
 def _variables_of_03(reader: Reader) -> None:
     reader.tab("Variables")
-    reader.choose("What becomes of net/vectors", "share")
+    reader.choose("Policy of net/vectors", "share")
 
 
 def _copy_of_04(reader: Reader) -> None:
@@ -207,7 +207,7 @@ def _copy_of_15(reader: Reader) -> None:
 
 def _recompute_of_14(reader: Reader) -> None:
     reader.click("loss")
-    reader.recipe("Let gradients compute activations again", Loss="loss:0")
+    reader.recipe("Recompute activations to save memory", Loss="loss:0")
 
 
 def _marks_of_05(reader: Reader) -> None:
@@ -220,8 +220,8 @@ def _join_of_08(reader: Reader) -> None:
     reader.mark("readings", "i")
     reader.mark("code/out", "o")
     reader.copy("enc")
-    reader.button("Use it in place of \u2026")
-    reader.button("Fit the picture (f)")
+    reader.button("Replace another tensor with it\u2026")
+    reader.button("Fit to window (f)")
     reader.click("quantities", "destination")
 
 
@@ -239,13 +239,13 @@ def _cross_of_11(reader: Reader) -> None:
     reader.copy("his")
     reader.enter("Tensor or value that feeds a:0", "a:0")
     reader.enter("Tensor or value that feeds b:0", "b:0")
-    reader.button("Use it in place of \u2026")
+    reader.button("Replace another tensor with it\u2026")
     reader.click("mul_1", "destination")
 
 
 def _serve_of_16(reader: Reader) -> None:
     reader.click("image")
-    reader.recipe("Say what it serves, in a new editor", Outputs="scores=scores:0", Inputs="image=image:0")
+    reader.recipe("Set the serving signature (new editor)", Outputs="scores=scores:0", Inputs="image=image:0")
 
 
 def _mark_of_17(reader: Reader) -> None:
@@ -277,7 +277,7 @@ TUTORIALS: dict[str, Steps] = {
     "00": {
         "unfold": lambda reader: reader.unfold("features/conv1/"),
         "mark": _marks_of_00,
-        "preview": lambda reader: reader.button("Copy"),
+        "preview": lambda reader: reader.button("Copy to scope\u2026"),
         "apply": _apply,
         "undo": lambda reader: reader.button("Undo (Ctrl+Z)"),
     },

@@ -32,6 +32,6 @@ def test_what_is_missing_can_be_seen_without_trying_it():
     ed = gs.open(tf.Graph())
     missing = {recipe.name: recipe.missing(ed) for recipe in TABLE if recipe.missing(ed)}
     assert missing == {
-        "set_input": "there is no placeholder in it", "cut_preprocessing": "there is no placeholder in it",
-        "restore_averages": "there is no variable in it",
+        "set_input": "the graph has no placeholder", "cut_preprocessing": "the graph has no placeholder",
+        "restore_averages": "the graph has no variable",
     }  # fmt: skip

@@ -37,7 +37,7 @@ def test_all_like_a_scope_are_selected_as_scopes():
     assert found == {"count": 3, "ops": 6, "boxes": {}, "near": near}
     shown = screen.traits()
     assert shown["selected"] == ["blocka/", "blockb/", "blockc/"]
-    assert shown["status"] == {"text": f"3 places like this, 6 ops · next best: {near}", "level": "info"}
+    assert shown["status"] == {"text": f"3 places like this, 6 ops · nearest miss: {near}", "level": "info"}
     assert len(screen.selection) == 6
     assert not screen.draft.steps
 
@@ -49,14 +49,14 @@ def test_a_box_that_holds_more_says_how_many():
     assert (found["count"], found["near"]) == (3, "")
     assert found["boxes"] == {"blockb/": 1, "blockc/": 1}
     assert set(screen.traits()["selected"]) == {"blocka/act", "blockb/act", "blockc/act"}
-    assert screen.traits()["status"]["text"] == "3 places like this, 3 ops · nothing else comes near"
+    assert screen.traits()["status"]["text"] == "3 places like this, 3 ops · nothing else is similar"
 
 
 def test_what_fits_by_less_than_half_is_no_near_miss_and_is_not_looked_for_where_there_is_much():
     screen = blocks(2)
     found = screen.find_like(["blocka/", "blockb/"])
     assert (found["count"], found["near"]) == (1, "")
-    assert screen.traits()["status"]["text"] == "1 place like this, 4 ops · nothing else comes near"
+    assert screen.traits()["status"]["text"] == "1 place like this, 4 ops · nothing else is similar"
     graph = tf.Graph()
     with graph.as_default():
         h = tf1.placeholder(tf.float32, [2], name="x")
@@ -71,11 +71,11 @@ def test_what_fits_by_less_than_half_is_no_near_miss_and_is_not_looked_for_where
 
 def test_what_is_not_there_or_falls_apart():
     screen = blocks()
-    with refuses(SelectionError, "find_like('blockz/'): there is nothing of that name", "Did you mean"):
+    with refuses(SelectionError, "find_like('blockz/'): nothing in graph has this name", "Did you mean"):
         screen.find_like(["blockz/"])
     with refuses(SelectionError, "falls apart in 2 pieces", "Look for the pieces one by one"):
         screen.find_like(["blocka/neg", "tail"])
-    with refuses(SelectionError, "replace('blockz/'): there is nothing of that name"):
+    with refuses(SelectionError, "replace('blockz/'): nothing in graph has this name"):
         screen.replace(["blockz/"], "Softplus")
 
 
@@ -139,7 +139,7 @@ def test_all_like_it_give_way_to_an_op_or_a_function(by, wanted, code):
     word = by if isinstance(by, str) else "leaky"
     assert (
         screen.traits()["status"]["text"]
-        == f"3 places like blocka/neg, blocka/act will give way to {word}, in a new graph"
+        == f"3 places like blocka/neg, blocka/act will be replaced by {word}, in a new graph"
     )
     printed = screen.draft.to_code()
     assert code in printed
@@ -161,7 +161,7 @@ def test_places_of_which_others_read_inside_are_kept_or_left():
     with screen.destination.graph.as_default():
         tf.identity(screen.destination.graph.get_tensor_by_name("blockb/neg:0"), name="reader")
     screen.replace(["blocka/neg", "blocka/act"], "Softplus")
-    assert screen.traits()["status"]["text"].startswith("2 places like blocka/neg, blocka/act will give way")
+    assert screen.traits()["status"]["text"].startswith("2 places like blocka/neg, blocka/act will be replaced")
     assert "blockb/neg:0 inside is read by reader" in " ".join(screen.traits()["plan"]["warnings"])
     screen.undo()
     screen.replace(["blocka/neg", "blocka/act"], "Softplus", external="keep")
@@ -174,7 +174,7 @@ def test_places_of_which_others_read_inside_are_kept_or_left():
 def test_what_the_plan_makes_is_no_pattern_yet():
     screen = blocks()
     screen.insert("Relu", on="x", name="new")
-    with refuses(PlanError, "replace('new'): it is made by this plan", "Apply the plan first"):
+    with refuses(PlanError, "replace('new'): 'new' is made by this plan", "Apply the plan first"):
         screen.replace(["new"], "Softplus")
 
 

@@ -94,7 +94,7 @@ def test_a_box_that_several_tensors_leave_is_not_marked():
         tf.add(a, b, name="y")
     screen = gs.open(graph).screen
     wrong = "mark_output('two/'): 2 tensors leave 'two': 'two/parts:0', 'two/parts:1'"
-    with refuses(SelectionError, wrong, "Unfold it (Enter) and mark an op, or mark the boundary of what is selected"):
+    with refuses(SelectionError, wrong, "Unfold it (Enter) and mark an op, or mark the boundary of the selection"):
         screen.mark_output("two/")
 
 

@@ -96,7 +96,7 @@ def test_boundaries_near_what_is_selected():
         screen.suggest_boundaries()
     screen.select(["in/c"])
     reported = screen.suggest_boundaries()
-    assert reported[0]["text"] == "of what is selected: 1 in, 1 out, 1 op: in/b:0 → in/c:0"
+    assert reported[0]["text"] == "of the selection: 1 in, 1 out, 1 op: in/b:0 → in/c:0"
     ends = [([t["tensor"] for t in one["inputs"]], [t["tensor"] for t in one["outputs"]]) for one in reported]
     assert ends == [(["in/b:0"], ["in/c:0"]), (["a:0"], ["in/c:0"])]
     assert sum(reported[1]["boxes"].values()) == reported[1]["ops"] == 2

@@ -32,10 +32,10 @@ def _target(title: str = "B"):
 
 def test_what_is_held_is_pasted_with_placeholders_or_with_what_it_read():
     screen = row_of_ops()
-    with refuses(PlanError, "paste(): nothing is held", "press Ctrl+C first"):
+    with refuses(PlanError, "paste(): the clipboard is empty", "press Ctrl+C first"):
         screen.paste()
     screen.hold(["in/"])
-    assert "2 ops held" in traits(screen)["status"]["text"]
+    assert "2 ops copied" in traits(screen)["status"]["text"]
     assert not screen.draft.steps
     screen.paste()
     screen.paste("kept", keep=True)
@@ -44,7 +44,7 @@ def test_what_is_held_is_pasted_with_placeholders_or_with_what_it_read():
     assert reads["kept/in/b"] == ["a:0"]
     with refuses(PlanError, "hold(copy/in/b): 'copy/in/b' is made by this plan", "Apply the plan first"):
         screen.hold(["copy/in/b"], "destination")
-    with refuses(SelectionError, "hold('nix'): there is nothing of that name"):
+    with refuses(SelectionError, "hold('nix'): nothing in graph has this name"):
         screen.hold(["nix"])
 
 

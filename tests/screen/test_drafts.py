@@ -69,7 +69,7 @@ def test_policies_of_variables_are_set_on_screen():
     screen.set_policy(0, "*", "share")
     rows = traits(screen)["plan"]["variables"]
     assert [(v["was"], v["name"], v["policy"], v["values"], v["step"]) for v in rows] == [
-        ("net/w", "copy/net/w", "freeze", "current value", 0), ("net/b", "net/b", "share", "the original's", 0)
+        ("net/w", "copy/net/w", "freeze", "current value", 0), ("net/b", "net/b", "share", "those of the original", 0)
     ]  # fmt: skip
     assert "variables={'*': 'share', 'net/w': 'freeze'}" in ed.draft.to_code()
     screen.apply()
@@ -109,7 +109,7 @@ def test_what_feeds_a_copy_is_said_on_screen():
         assert rows()[0][2:] == (kind, shown)
     screen.set_scope(0, "other")
     assert traits(screen)["plan"]["scopes"] == {"0": "other"}
-    assert screen.state.status.text == "what is copied will be under other/"
+    assert screen.state.status.text == "the copy will be under other/"
     # of a copy that cannot be made it says what was asked for
     screen.set_input(0, "x:0", "nix:0")
     assert rows() == [("x:0", "in", "tensor", "nix:0")]
@@ -142,7 +142,7 @@ def test_a_fault_of_a_shape_goes_by_a_button_and_undo_takes_that_back():
         "adapt features:0 by reshape and dense to input 0 of head"
     ]
     assert shown["status"]["text"].startswith("reshape to (?, 192), then dense to 4")
-    with refuses(PlanError, "cure(0, 0)", "the plan has 0 faults", "numbered from 0"):
+    with refuses(PlanError, "cure(0, 0)", "the plan has 0 errors", "numbered from 0"):
         screen.cure(0)
     screen.apply()
     assert screen.destination.snapshot.input_names(screen.destination.snapshot.index["head"])[0] == "adapter:0"
@@ -154,7 +154,7 @@ def test_what_feeds_a_copy_is_adapted_by_a_button():
     screen.copy("copy")
     screen.set_input(0, "given:0", "features:0")
     fault = traits(screen)["plan"]["faults"][0]
-    with refuses(PlanError, "cure(0, 9)", "cures", fault["instead"]):
+    with refuses(PlanError, "cure(0, 9)", "fixes", fault["instead"]):
         screen.cure(0, 9)
     screen.cure(0)
     plan = traits(screen)["plan"]

@@ -42,15 +42,15 @@ def value(screen, fetch="d:0"):
 @pytest.mark.parametrize(
     ("verb", "args", "code", "status"),
     [
-        ("rename", ["in/c", "in/minus"], ".rename('in/c', to='in/minus')", "in/c will be called in/minus"),
-        ("rename", ["in/", "out/"], ".rename('in', to='out')", "in will be called out"),
-        ("collapse", [["in/"]], ".collapse('in', name='in_call')", "in/b, in/c will be one call, in_call"),
+        ("rename", ["in/c", "in/minus"], ".rename('in/c', to='in/minus')", "in/c will be renamed to in/minus"),
+        ("rename", ["in/", "out/"], ".rename('in', to='out')", "in will be renamed to out"),
+        ("collapse", [["in/"]], ".collapse('in', name='in_call')", "in/b, in/c will become one call, in_call"),
         ("collapse", [["in/c", "in/b"], "both"], ".collapse(['in/b', 'in/c'], name='both')",
-         "in/b, in/c will be one call, both"),
+         "in/b, in/c will become one call, both"),
         ("inline", [["PartitionedCall"]], ".inline('PartitionedCall')",
-         "PartitionedCall will give way to what is inside"),
+         "PartitionedCall will be replaced by the ops inside"),
         ("reroute_control", ["first", "second"], ".reroute_control('first', to='second')",
-         "what waits for first will wait for second"),
+         "the waiting ops of first will wait for second"),
     ],
 )  # fmt: skip
 def test_each_is_a_step_and_the_numbers_are_the_same(verb, args, code, status):
@@ -91,7 +91,7 @@ def test_a_scope_that_is_renamed_keeps_its_values():
 def test_a_copy_of_boxes_goes_between_a_tensor_and_its_readers():
     screen = called()
     screen.insert_copy(["in/"], "in/c")
-    assert screen.traits()["status"]["text"] == "a copy of in/b, in/c will stand behind in/c:0, in a new graph"
+    assert screen.traits()["status"]["text"] == "a copy of in/b, in/c will follow in/c:0, in a new graph"
     code = screen.draft.to_code()
     assert ".copy(block, to='copy', inputs={'x:0': 'in/c:0'}, unmapped='keep')" in code
     assert ".reroute('in/c:0', to='copy/in/c:0', exclude='copy/in/b')" in code
@@ -107,11 +107,11 @@ def test_a_copy_of_boxes_goes_between_a_tensor_and_its_readers():
 
 def test_a_copy_of_boxes_that_cannot_be_inserted():
     screen = called()
-    with refuses(PlanError, "insert_copy(x, in/b): 0 tensors enter what is copied", "Select ops that one tensor"):
+    with refuses(PlanError, "insert_copy(x, in/b): 0 tensors enter the copied ops", "Select ops that one tensor"):
         screen.insert_copy(["x", "in/b"], "d")
-    with refuses(PlanError, "insert_copy(in/b, e): 2 tensors leave what is copied: ", "in/b:0, e:0", "leaves"):
+    with refuses(PlanError, "insert_copy(in/b, e): 2 tensors leave the copied ops: ", "in/b:0, e:0", "leaves"):
         screen.insert_copy(["in/b", "e"], "d")
-    with refuses(SelectionError, "insert_copy('inn/'): there is nothing of that name"):
+    with refuses(SelectionError, "insert_copy('inn/'): nothing in graph has this name"):
         screen.insert_copy(["inn/"], "d")
     screen.insert("Relu", on="in/c", name="r")
     with refuses(PlanError, "insert_copy(r): 'r' is made by this plan", "Apply the plan first"):
@@ -168,7 +168,7 @@ def test_what_cannot_be_stays_a_fault_on_screen():
         ("insert", {"op": "Relu", "on": "in/c:0"}, ".insert('Relu', on='in/c:0', name='in/c_relu')",
          "in/c_relu will read in/c:0"),
         ("remove", {"names": ["in/"], "stitch": True}, ".remove(['in/b', 'in/c'], stitch=True)",
-         "in/b, in/c will go"),
+         "in/b, in/c will be removed"),
         ("set_attr", {"names": ["d"], "name": "_mark", "value": "[1, 2]"}, ".set_attr('d', '_mark', [1, 2])",
          "_mark of d will be [1, 2]"),
         ("set_attr", {"names": ["d"], "name": "_mark", "value": "a word"}, ".set_attr('d', '_mark', 'a word')",
@@ -216,7 +216,7 @@ def test_what_will_go_is_crossed_out_where_it_is():
 
 
 def test_a_box_that_is_not_there_is_said():
-    with refuses(SelectionError, "remove('inn/'): there is nothing of that name in"):
+    with refuses(SelectionError, "remove('inn/'): nothing in graph has this name"):
         row_of_ops().remove(["inn/"])
 
 
@@ -231,5 +231,5 @@ def test_an_edit_of_an_edge_is_about_the_consumers_in_its_box():
     screen.reroute("a:0", "d:0", only=["e"])
     assert [after().input_names(after().index[op]) for op in ("in/b", "e")] == [["a:0"], ["d:0"]]
     assert screen.traits()["status"]["text"] == "e will read d:0, in a new graph"
-    with refuses(PlanError, "insert('a:0'): d does not read 'a:0'", "Choose a box that an edge of the tensor leads to"):
+    with refuses(PlanError, "insert('a:0'): d does not read 'a:0'", "Choose a box with an edge from this tensor"):
         screen.insert("Relu", "a:0", only=["d"])

@@ -27,7 +27,7 @@ def test_unfold_and_fold():
     screen.unfold(closed)
     screen.fold_all()
     assert screen.unfolded == first
-    with refuses(SelectionError, "unfold('nothing/'): there is no scope, series, block or call of that name"):
+    with refuses(SelectionError, "unfold('nothing/'): no scope, series, block or call has this name"):
         screen.unfold("nothing/")
     with refuses(SelectionError, "unfold('loss')"):
         screen.unfold("loss")
@@ -39,7 +39,7 @@ def test_a_graph_without_any_scope():
     ed = gs.open(tf.Graph())
     screen = ed.screen
     assert traits(screen)["scenes"]["source"]["boxes"] == []
-    with refuses(SelectionError, "there is no scope, series, block or call of that name"):
+    with refuses(SelectionError, "no scope, series, block or call has this name"):
         screen.unfold("a/")
 
 

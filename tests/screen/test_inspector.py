@@ -57,7 +57,7 @@ def test_without_tensorflow_nodes():
 
 
 def test_a_name_that_is_not_there():
-    with refuses(SelectionError, "details('nett/'): there is nothing of that name in net"):
+    with refuses(SelectionError, "details('nett/'): nothing in net has this name"):
         details_of(Tree(net()), "nett/", facts)
 
 
@@ -67,9 +67,9 @@ def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_hold
     screen = ed.screen
     rows = dict(screen.details("t/y")["rows"])
     assert rows["comes from"] == "copied from op 'y' of graph in step 1"
-    assert rows["in use by"] == "nothing: it can be removed"
+    assert rows["in use by"] == "Unused (can be removed)"
     assert "in the region" not in rows
-    assert dict(screen.details("y")["rows"])["in use by"] == "1 reader"
+    assert dict(screen.details("y")["rows"])["in use by"] == "1 consumer"
     assert "comes from" not in dict(screen.details("y")["rows"])
     screen.mark_input("x:0")
     screen.mark_output("z:0")
@@ -95,7 +95,7 @@ def test_a_gradient_of_its_own_is_said_and_can_be_opened_where_the_file_holds_it
     module = Clipped()
     ed = gs.open(module)
     (op,) = ed.select(op="IdentityN").names
-    assert dict(ed.screen.details(op)["rows"])["gradient"].endswith(": Python code, no part of the graph")
+    assert dict(ed.screen.details(op)["rows"])["gradient"].endswith(": Python code outside the graph")
     for kept in (True, False):
         path, options = str(tmp_path / str(kept)), tf.saved_model.SaveOptions(experimental_custom_gradients=kept)
         tf.saved_model.save(module, path, signatures=module.f, options=options)
@@ -104,7 +104,7 @@ def test_a_gradient_of_its_own_is_said_and_can_be_opened_where_the_file_holds_it
         ed.screen.reveal(op)
         said = dict(ed.screen.details(op)["rows"])["gradient"]
         assert said.startswith("6 ops; function='__inference_internal_grad_fn") == kept
-        assert said.endswith(" opens it" if kept else ": Python code, no part of the graph")
+        assert said.endswith(" opens it" if kept else ": Python code outside the graph")
         if kept:
             own = gs.open(path, function=said.split("'")[1])
             assert {"Mul", "Minimum", "Maximum"} <= set(own.snapshot.types)
@@ -132,11 +132,11 @@ def test_all_there_is_to_know_of_an_op():
     g = gs.open(graph).snapshot
     rows = dict(details_of(Tree(g), "mm", facts)["rows"])
     assert rows["FLOPs"] == "192"
-    assert rows["outputs take"] == "96 bytes"
+    assert rows["output size"] == "96 bytes"
     assert rows["together with"] == "x"
     assert "_class" not in rows
     assert details_of(Tree(g), "mm", facts)["python"] == "ed.op('mm')"
-    assert dict(details_of(Tree(g), "w", facts)["rows"])["variable takes"] == "48 bytes"
+    assert dict(details_of(Tree(g), "w", facts)["rows"])["variable size"] == "48 bytes"
     assert details_of(Tree(g), "w", facts)["value"]
     constant = details_of(Tree(g), "c", facts)
     assert dict(constant["rows"])["range"] == "0 to 99"
@@ -172,7 +172,7 @@ def test_flops_of_an_unknown_batch_are_per_example_and_left_out_where_no_shape_i
         tf.matmul(tf1.placeholder(tf.float32), tf.ones([4, 3]), name="odd")
     tree = Tree(gs.open(graph).snapshot)
     assert dict(details_of(tree, "net/mm", facts)["rows"])["FLOPs"] == "24 per example"
-    assert dict(details_of(tree, "net/", facts)["rows"])["FLOPs"] == "24 per example where the shapes are known"
+    assert dict(details_of(tree, "net/", facts)["rows"])["FLOPs"] == "24 per example for known shapes"
     assert "FLOPs" not in dict(details_of(tree, "odd", facts)["rows"])
 
 
@@ -224,7 +224,7 @@ def test_what_outputs_take_is_told_for_scalars_and_references_and_never_for_a_pa
         one, no = tf.ones([3]), tf.zeros([0])
         tf.raw_ops.FusedBatchNormV3(x=x, scale=one, offset=one, mean=no, variance=no, name="norm")
     g = gs.open(graph).snapshot
-    takes = {name: dict(details_of(Tree(g), name, facts)["rows"]).get("outputs take") for name in ("one", "w", "norm")}
+    takes = {name: dict(details_of(Tree(g), name, facts)["rows"]).get("output size") for name in ("one", "w", "norm")}
     assert takes == {"one": "4 bytes", "w": "48 bytes", "norm": None}
 
 

@@ -82,7 +82,7 @@ def test_what_is_not_applied_is_not_saved_and_the_form_says_so():
     form = screen.save_form()
     assert (form["inputs"], form["outputs"]) == ("a:0", "d:0, e:0")
     screen.rename("e", "f")
-    assert screen.save_form()["note"] == "The plan, 1 step, is not applied: what is saved is without it"
+    assert screen.save_form()["note"] == "The plan, 1 step, is not applied and will not be saved"
     screen.apply()
     assert [one["step"] for one in traits(screen)["plan"]["history"]] == [1]
     assert "rename('e', to='f')" in screen.history_code()["code"]

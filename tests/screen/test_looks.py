@@ -66,14 +66,14 @@ def test_more_boxes_than_read_well_are_refused_with_an_offer():
     screen = Screen(PlainSubject(graph), facts=PlainFacts())
     screen.set_depth(0)
     before = len(scene(screen)["boxes"])
-    with refuses(LayoutError, "a picture of 280 boxes: 200 boxes read well, and this is 80 more", "set_budget(400)"):
+    with refuses(LayoutError, "a picture of 280 boxes: the limit is 200 boxes", "set_budget(400)"):
         screen.set_depth(1)
     assert len(scene(screen)["boxes"]) == before
     screen.set_budget(400)
     screen.set_depth(1)
     assert len(scene(screen)["boxes"]) == 280
     for bad in (0, 401):
-        with refuses(LayoutError, f"set_budget({bad})", "400 is the most that can be read", "from 1 to 400"):
+        with refuses(LayoutError, f"set_budget({bad})", "the limit is 400 boxes", "from 1 to 400"):
             screen.set_budget(bad)
 
 
@@ -83,7 +83,9 @@ def test_what_is_refused_is_not_laid_out(monkeypatch):
     screen.set_depth(0)
     laid_out = []
     monkeypatch.setattr(pane, "place", lambda *given, **named: laid_out.append(given) or place(*given, **named))
-    with refuses(LayoutError, "a picture of 234 boxes", "this is 34 more", "set_budget(400)"):
+    with refuses(
+        LayoutError, "a picture of 234 boxes", "a picture of 234 boxes: the limit is 200 boxes", "set_budget(400)"
+    ):
         screen.set_depth(1)
     assert laid_out == []
     screen.set_budget(234)
@@ -101,7 +103,7 @@ def test_gradients_and_updates_in_one_step():
     screen.set_training("away")
     assert not any(n.startswith("gradients/") for n in names(screen))
     assert scene(screen)["stats"]["hidden"]["training ops"] > 10
-    assert "gradients and updates are put away" in screen.traits()["status"]["text"]
+    assert "gradients and updates are hidden" in screen.traits()["status"]["text"]
     screen.set_training("beside")
     assert any(b["label"].startswith("∇") for b in scene(screen)["boxes"])
     screen.set_training("scopes")
@@ -138,7 +140,7 @@ def test_helpers_and_types():
     screen.hide_ops([])
     assert "layera/relu" in names(screen)
     assert screen.traits()["look"]["hidden"] == []
-    with refuses(SelectionError, "show_helpers('weights'): no helpers are of that kind", "constants, hidden ops"):
+    with refuses(SelectionError, "show_helpers('weights'): no helpers have this kind", "constants, hidden ops"):
         screen.show_helpers("weights")
     with refuses(SelectionError, "hide_ops(['Rleu']): graph has no op of that type", "Did you mean 'Relu'"):
         screen.hide_ops(["Rleu"])
@@ -157,7 +159,7 @@ def test_colours_and_the_legend_that_filters():
     assert 'opacity="0.22"' in ed.to_svg()
     screen.fade([])
     assert 'opacity="0.22"' not in ed.to_svg()
-    with refuses(SelectionError, "fade(['c99']): the legend has no such entry", "It has c0 (float32)"):
+    with refuses(SelectionError, "fade(['c99']): the legend has no such entry", "Its entries are: c0 (float32)"):
         screen.fade(["c99"])
     with refuses(
         SelectionError, "paint(by='colour'): 'colour' is not one of 'bytes', 'device'", "Call it as paint(by="
@@ -178,9 +180,9 @@ def test_numbers_from_python():
     with refuses(SelectionError, "paint({'layerz/mm': ...})", "Did you mean"):
         ed.paint({"layerz/mm": 1.0}, "ms")
     for odd in ("3 ms", None, np.ones(3)):
-        with refuses(LayoutError, "paint({'layera/mm': ...}): ", "is not a number", "Give one number for an op"):
+        with refuses(LayoutError, "paint({'layera/mm': ...}): ", "is not a number", "Give one number for each op"):
             ed.paint({"layera/mm": odd}, "ms")
-    with refuses(LayoutError, "paint([1, 2]): that is not a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"):
+    with refuses(LayoutError, "paint([1, 2]): values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number"):
         ed.paint([1, 2])
 
 
@@ -333,7 +335,7 @@ def test_what_cannot_be_unfolded_says_why():
     wrong = f"unfold({node.name!r}): function {function.signature.name!r}, which {node.name!r} calls, is not in the"
     with refuses(SelectionError, wrong, "Open the file that holds the function too"):
         screen.unfold(node.name)
-    with refuses(SelectionError, "unfold('x'): there is no scope, series, block or call of that name", "unfold"):
+    with refuses(SelectionError, "unfold('x'): no scope, series, block or call has this name", "unfold"):
         screen.unfold("x")
 
 
@@ -342,12 +344,12 @@ def test_what_is_inside_a_call_is_operated_on_and_the_messages_say_so():
     screen, call = ed.screen, call_of(ed)
     screen.unfold(call)
     screen.select([f"{call}/Relu"])
-    said = f"1 op selected, inside {call}: an edit inlines it, a copy leaves it as it is"
+    said = f"1 op selected, inside {call}: an edit inlines the call, a copy does not change it"
     assert screen.traits()["status"]["text"] == said
     assert ed.selection.names == [f"{call}/Relu"]
     with refuses(SelectionError, f"there is no tensor '{call}/nope:0' in", "Did you mean"):
         screen.mark_input(f"{call}/nope:0")
-    with refuses(SelectionError, "remove", "there is nothing of that name in", "Did you mean"):
+    with refuses(SelectionError, "remove", "nothing in graph has this name", "Did you mean"):
         screen.remove([f"{call}/nope"])
     screen.select([f"{call}/"])  # the frame is the call
     assert ed.selection.names == [call]
@@ -381,7 +383,7 @@ def test_structure_where_nothing_is_repeated_says_so():
     ed.screen.paint("structure")
     legend = scene(ed.screen)["legend"]
     assert (legend["title"], legend["items"]) == ("", [])
-    assert ed.screen.traits()["status"]["text"].startswith("no two scopes of this picture are alike inside")
+    assert ed.screen.traits()["status"]["text"].startswith("no scopes of this picture have the same structure")
 
 
 def test_values_are_fetched_when_asked_for_only():
@@ -441,7 +443,7 @@ def test_a_layout_that_is_called_off_leaves_the_picture(monkeypatch):
         assert started.wait(60)
         screen.cancel()
         worker.join()
-        assert raised == ["laying out the picture: it was called off.\nAsk again to draw it."], verb
+        assert raised == ["laying out the picture: it was cancelled.\nDraw it again."], verb
         assert screen.traits()["scenes"]["source"]["boxes"] == before["boxes"], verb
         assert screen.traits()["status"]["level"] == "info", verb
     # called off when nothing goes on: the next picture is drawn as ever

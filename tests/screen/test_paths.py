@@ -13,24 +13,24 @@ def test_what_lies_between_two_boxes_whichever_comes_first():
     screen.unfold("in/") if "in/b" not in [b["name"] for b in traits(screen)["scenes"]["source"]["boxes"]] else None
     screen.select_between("a", "d")
     assert set(traits(screen)["selected"]) == {"a", "in/b", "in/c", "d"}
-    assert "4 ops lie between a and d" in traits(screen)["status"]["text"]
+    assert "4 ops are between a and d" in traits(screen)["status"]["text"]
     screen.select_between("d", "in/c")
     assert set(traits(screen)["selected"]) == {"in/c", "d"}
     screen.fold("in/")
     screen.select_between("d", "a")
     assert set(traits(screen)["selected"]) == {"a", "in/", "d"}
-    with refuses(SelectionError, "select_between('e', 'd'): no way", "Choose two boxes of which one is computed"):
+    with refuses(SelectionError, "select_between('e', 'd'): no path", "Choose two boxes of which one depends"):
         screen.select_between("e", "d")
 
 
 def test_why_one_needs_the_other():
     screen = row_of_ops()
     reported = screen.why("d", "a")
-    assert reported["text"] == "d needs a, by 3 steps"
+    assert reported["text"] == "d needs a: 3 steps"
     assert [step["op"] for step in reported["steps"]] == ["a", "in/b", "in/c", "d"]
     assert reported["steps"][1]["text"] == "in/b  input 0 reads a:0"
     assert screen.why("a", "d") == reported
-    with refuses(SelectionError, "why('e', 'd'): no way", "Choose two boxes"):
+    with refuses(SelectionError, "why('e', 'd'): no path", "Choose two boxes"):
         screen.why("e", "d")
 
 

@@ -74,12 +74,12 @@ def test_a_new_way_forgets_the_old_one_forward(screen):
     screen.unfold("a/in/")
     screen.back()
     screen.unfold("b/in/")
-    with refuses(SelectionError, "forward(): there is nothing after this", "Go back first"):
+    with refuses(SelectionError, "forward(): there is no later view", "Go back first"):
         screen.forward()
 
 
 def test_at_the_beginning_there_is_nothing_before(screen):
-    with refuses(SelectionError, "back(): there is nothing before this", "Unfold or reveal something"):
+    with refuses(SelectionError, "back(): there is no earlier view", "Unfold or reveal something"):
         screen.back()
 
 
@@ -96,13 +96,13 @@ def test_a_view_is_saved_shown_and_forgotten(screen):
     assert screen.traits()["views"]["saved"] == ["head", "view 1"]
     screen.forget_view("head")
     assert list(screen.views) == ["view 1"]
-    with refuses(SelectionError, "show_view('veiw 1'): there is no view of that name", "Did you mean 'view 1'?"):
+    with refuses(SelectionError, "show_view('veiw 1'): no saved view has this name", "Did you mean 'view 1'?"):
         screen.show_view("veiw 1")
 
 
 def test_without_views_the_refusal_says_how_to_save_one(screen):
     with refuses(
-        SelectionError, "forget_view('x'): there is no view of that name", "Save one first, with save_view(name)"
+        SelectionError, "forget_view('x'): no saved view has this name", "Save one first, with save_view(name)"
     ):
         screen.forget_view("x")
 

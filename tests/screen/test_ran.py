@@ -26,7 +26,7 @@ def test_a_run_is_one_line_and_lists_what_costs_the_most():
     assert shown["bad"]["text"].startswith("float32 (2)")
     assert shown["tops"]["ms"] == [["y", "2 ms"], ["z", "1 ms"]]
     assert shown["tops"]["bytes"] == [["y", "400 bytes"]]
-    assert ran(x=[1.0], y=[0.0], z=[0.0]).line == "3 tensors, 3.0 ms in ops; all is finite"
+    assert ran(x=[1.0], y=[0.0], z=[0.0]).line == "3 tensors, 3.0 ms in ops; all values are finite"
 
 
 def test_rows_add_up():

@@ -49,10 +49,10 @@ def test_what_does_not_apply_says_why(ed):
     assert list(off) == [name for name in off if name in gs.recipes.__all__]
     assert off["strip_dropout"] == off["for_inference"] == off["split_at"] == ""
     assert off["strip_quantization"] == "it has no FakeQuant and no QuantizeAndDequantize"
-    assert off["restore_averages"] == "there is no variable in it"
+    assert off["restore_averages"] == "the graph has no variable"
     assert not ed.draft.steps  # what is tried is not kept
     assert entry(ed.screen, "for_inference")["form"][0] == {
-        "name": "outputs", "label": "Outputs", "value": "y:0", "hint": "default: those of what was opened",
+        "name": "outputs", "label": "Outputs", "value": "y:0", "hint": "default: outputs of the opened graph",
     }  # fmt: skip
 
 
@@ -101,11 +101,11 @@ def test_new_editors_get_names_in_the_notebook(ed, notebook):
     assert done["line"].startswith("frozen: ")
     assert isinstance(notebook["frozen"], gs.Editor)
     ed.screen.recipe("strip_dropout")
-    with refuses(gs.PlanError, "recipe('split_at')", "it begins with the graph as it is", "Apply the plan first"):
+    with refuses(gs.PlanError, "recipe('split_at')", "it starts from the current graph", "Apply the plan first"):
         ed.screen.recipe("split_at", {"at": "features:0"})
     off = {one["name"]: one["off"] for one in ed.screen.recipes()}
     steps = f"{len(ed.draft.steps)} steps"
-    assert off["split_at"] == off["merge"] == f"it begins with the graph as it is, without the {steps} of the plan"
+    assert off["split_at"] == off["merge"] == f"it starts from the current graph, without the {steps} of the plan"
     assert off["rename"] == ""
     ed.screen.apply()
     assert entry(ed.screen, "split_at")["off"] == ""
@@ -250,13 +250,13 @@ def test_a_report_is_shown(ed, tmp_path):
 
 
 def test_what_is_typed_is_checked(ed):
-    with refuses(gs.PlanError, "recipe('split')", "there is no such recipe", "'split_at'"):
+    with refuses(gs.PlanError, "recipe('split')", "no recipe has this name", "'split_at'"):
         ed.screen.recipe("split")
     with refuses(
         gs.PlanError, "recipe('split_at', at=''): a value is required", "Type tensors, with commas between them"
     ):
         ed.screen.recipe("split_at", {"at": " "})
-    with refuses(gs.PlanError, "recipe('split_at')", "it asks for no 'to'"):
+    with refuses(gs.PlanError, "recipe('split_at')", "it has no argument 'to'"):
         ed.screen.recipe("split_at", {"to": "y"})
     with refuses(gs.PlanError, "recipe('add_output', name='/'): '/' is not valid", "Type a name"):
         ed.screen.recipe("add_output", {"tensor": "features", "name": "/"})

@@ -79,7 +79,7 @@ def test_a_run_shows_shapes_colours_and_numbers():
     assert "run" not in before
     screen.run({"a:0": "[1.0, -2.0]"})
     shown = traits(screen)
-    assert shown["status"]["text"].endswith("all is finite")
+    assert shown["status"]["text"].endswith("all values are finite")
     assert shown["run"]["bad"] is None
     assert shown["run"]["code"] == "trace = ed.trace({'a:0': [1.0, -2.0]}, random=0)"
     assert shown["scenes"]["source"]["legend"]["title"].startswith("ms")
@@ -139,7 +139,7 @@ def test_what_is_selected_is_run_alone():
     assert traits(screen)["run"]["code"] == "trace = ed.trace({'a:0': [1, 2]}, fetches=['in/c:0'], random=0)"
     assert dict(screen.details("e")["rows"])["in the run"] == "it did not run"
     screen.select([])
-    with refuses(SelectionError, "run(of='selection')", "nothing is selected", "Select a box, or run the graph"):
+    with refuses(SelectionError, "run(of='selection')", "nothing is selected", "Select a box, or run the whole graph"):
         screen.run(of="selection")
 
 
@@ -156,7 +156,7 @@ def test_a_run_goes_with_the_graph_that_ran_and_stays_while_one_looks_about():
     shown = traits(screen)
     assert shown["run"] == {}
     assert shown["scenes"]["source"]["legend"]["by"] == "family"
-    with refuses(LayoutError, "paint('zeros')", "there is no run in the picture", "Run the graph first"):
+    with refuses(LayoutError, "paint('zeros')", "no run is shown", "Run the graph first"):
         screen.paint("zeros")
 
 
@@ -194,7 +194,7 @@ def test_what_ran_before_a_failure_is_shown():
     screen.run({"x:0": "[1, 0]"})
     shown = traits(screen)
     assert "'divided'" in shown["run"]["stopped"]
-    assert shown["status"]["text"].endswith("what ran is finite")
+    assert shown["status"]["text"].endswith("all values so far are finite")
     assert shown["status"]["level"] == "warn"
     assert screen.details("before")["run"]
     assert "it did not run: " in dict(screen.details("after")["rows"])["in the run"]
@@ -212,19 +212,21 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
     assert len(feed_of("x:0", str(tmp_path / "sole.npz"))) == 4
     assert len(feed_of("x:0", str(tmp_path / "two.npz"))) == 5
     assert len(feed_of("y:0", str(tmp_path / "two.npz"))) == 6
-    wrong = "that is not a number, not a list, not an .npy or .npz file, and not a name of the notebook"
+    wrong = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
     with refuses(PlanError, "run(feeds={'x:0': 'batches'})", wrong, "assign the array in a cell: batches = ..."):
         feed_of("x:0", "batches")
-    with refuses(PlanError, "run(feeds={'x:0': '__import__(\"os\")'})", wrong, "Leave it empty to make it up"):
+    with refuses(PlanError, "run(feeds={'x:0': '__import__(\"os\")'})", wrong, "Leave it empty for random values"):
         feed_of("x:0", '__import__("os")')
-    with refuses(PlanError, "'holder' of the notebook has no 'y'", "Give the name of an array"):
+    with refuses(PlanError, "'holder' has no 'y'", "Type the name of an array"):
         feed_of("x:0", "holder.y")
     with refuses(PlanError, "the file cannot be read: No such file", "np.save(path, array)"):
         feed_of("x:0", str(tmp_path / "none.npy"))
     (tmp_path / "text.npy").write_text("1 2 3")
     with refuses(PlanError, "that is not a file of arrays of numbers or texts", "np.save(path, array)"):
         feed_of("x:0", str(tmp_path / "text.npy"))
-    with refuses(PlanError, "the file has no array of that name, but 'x:0', 'y'", "np.savez(path, **{'z:0': array})"):
+    with refuses(
+        PlanError, "the file has no array of this name; it has 'x:0', 'y'", "np.savez(path, **{'z:0': array})"
+    ):
         feed_of("z:0", str(tmp_path / "two.npz"))
 
 
@@ -237,7 +239,7 @@ def test_a_feed_that_does_not_fit_says_so_and_nothing_changes():
         screen.run({"a:0": "'one'"})
     assert screen.state.ran is None
     assert screen.state.paint == state.paint
-    with refuses(SelectionError, "run(feeds=['a:0'])", "is not an object of texts", "Call it as run("):
+    with refuses(SelectionError, "run(feeds=['a:0'])", "is not an object with string values", "Call it as run("):
         screen.run(["a:0"])
 
 
@@ -270,7 +272,7 @@ def test_the_picture_of_a_large_tensor_is_fetched_when_asked_for():
         x = tf1.placeholder(tf.float32, [None, 20, 20, 8], name="x")
         tf.reduce_sum(tf.nn.relu(x, name="y"), name="z")
     screen = gs.open(graph).screen
-    with refuses(SelectionError, "fetch('y:0')", "there is no run in the picture", "Run the graph first"):
+    with refuses(SelectionError, "fetch('y:0')", "no run is shown", "Run the graph first"):
         screen.fetch("y:0")
     screen.run(seed=3)
     (before,) = screen.details("y")["run"]
@@ -280,7 +282,7 @@ def test_the_picture_of_a_large_tensor_is_fetched_when_asked_for():
     assert not after["more"]
     assert after["rows"] == before["rows"]
     assert not screen.details("x")["run"][0]["more"]  # what was fed is known whole
-    with refuses(SelectionError, "fetch('gone:0')", "it has no numbers in the run"):
+    with refuses(SelectionError, "fetch('gone:0')", "the run has no values of this tensor"):
         screen.fetch("gone:0")
 
 
@@ -293,8 +295,7 @@ def test_the_form_names_what_a_stranger_would_do_and_a_run_needs_trust(tmp_path)
     ed = stranger(tmp_path)
     screen = ed.screen
     assert screen.run_form()["risk"] == (
-        "model came from a file. It holds 1 op that writes files, 'evil' (WriteFile). "
-        "Nobody has said yet that this may run."
+        "model came from a file. It holds 1 op that writes files, 'evil' (WriteFile). You have not trusted it yet."
     )
     with refuses(TrustError, "model came from a file"):
         screen.run()
@@ -307,7 +308,7 @@ def test_the_form_names_what_a_stranger_would_do_and_a_run_needs_trust(tmp_path)
     screen.run()
     assert "run" in traits(screen)
     screen.trust()
-    assert traits(screen)["status"]["text"] == "there is nothing that must be trusted first"
+    assert traits(screen)["status"]["text"] == "nothing needs your trust"
 
 
 def test_a_plan_between_strangers_asks_for_both(tmp_path):

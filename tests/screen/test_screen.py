@@ -34,7 +34,7 @@ def test_pick():
     screen.select([])
     assert not ed.selection
     assert traits(screen)["status"]["text"] == "nothing selected"
-    with refuses(SelectionError, "select('losss'): there is nothing of that name", "Did you mean 'loss'"):
+    with refuses(SelectionError, "select('losss'): nothing in graph has this name", "Did you mean 'loss'"):
         screen.select(["losss"])
 
 
@@ -187,7 +187,7 @@ def test_a_copy_says_how_much_comes_along():
     made = screen.draft.preview().counts["ops"]
     assert made > chosen > 1
     needed = made - chosen - 1
-    said = f"{chosen} ops will be copied to one/, plus {needed} that they need and 1 placeholder: {made} new ops"
+    said = f"{chosen} ops will be copied to one/, plus {needed} ops that they need and 1 placeholder: {made} new ops"
     assert screen.traits()["status"]["text"].startswith(said)
 
 
@@ -266,7 +266,7 @@ def test_what_was_done_is_said_beside_a_fault_of_another_step():
     screen.set_device(["e"], "/cpu:0")
     assert traits(screen)["status"]["text"] == f"e will run on /cpu:0, in a new graph · {fault}"
     screen.undo()
-    assert traits(screen)["status"]["text"].startswith("taken back: ")
+    assert traits(screen)["status"]["text"].startswith("undone: ")
     assert traits(screen)["status"]["text"].endswith(fault)
 
 

@@ -14,7 +14,7 @@ def test_shared_variables_are_in_the_plan_bar():
     plan = ed.plan().copy(ed.select(scope="net"), to="t", unmapped="keep", variables=rules)
     reported = [(v["name"], v["was"], v["policy"], v["values"]) for v in plan_shown(plan, "", ed.snapshot)["variables"]]
     assert reported == [
-        ("net/w", "net/w", "share", "the original's"),
+        ("net/w", "net/w", "share", "those of the original"),
         ("t/net/b", "net/b", "initial", "initial value"),
     ]
 

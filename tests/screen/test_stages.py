@@ -157,9 +157,9 @@ def test_the_stage_is_chosen_by_the_verb_and_shown_by_the_static_picture():
             (traits(screen)["look"]["stage"], svg.count("<svg"), "clip" in svg, traits(screen)["status"]["text"])
         )
     assert reported == [
-        ("before", 1, False, "Before: the graph as it is"),
-        ("after", 1, True, "After: the graph as the plan makes it"),
-        ("both", 3, True, "Both: the graph as it is, and as the plan makes it"),
+        ("before", 1, False, "Before: the current graph"),
+        ("after", 1, True, "After: the graph with the plan applied"),
+        ("both", 3, True, "Both: the current graph, and the graph with the plan applied"),
     ]
     screen.undo()
     assert not screen.draft.steps, "a look is nothing to take back"

@@ -53,13 +53,13 @@ def test_what_is_not_changed_stays(step):
 @pytest.mark.parametrize(
     ("step", "name", "text", "words"),
     [
-        (EACH[0], "input", "one", "a whole number from 0"),
-        (EACH[0], "input", "-1", "a whole number from 0"),
+        (EACH[0], "input", "one", "a whole number, 0 or more"),
+        (EACH[0], "input", "-1", "a whole number, 0 or more"),
         (EACH[0], "tensor", "", "a tensor such as 'x:0'"),
         (EACH[1], "old", " , ", "tensors, with commas between them"),
         (EACH[3], "side", "left", "one of 'both', 'inputs', 'outputs'"),
         (EACH[6], "stitch", "maybe", "yes or no"),
-        (EACH[15], "value", "perhaps", "True or False, or the number of a branch"),
+        (EACH[15], "value", "perhaps", "True, False or the number of a branch"),
     ],
 )
 def test_what_is_no_value_is_refused(step, name, text, words):
@@ -77,5 +77,5 @@ def test_the_new_name_of_what_a_step_makes_is_told():
 def test_what_has_no_text_has_no_field():
     several = steps.RenameStep((("a", "b"), ("c", "d")))
     assert form_of(several) == []
-    with refuses(PlanError, "has no argument 'names' to change", "It has none"):
+    with refuses(PlanError, "has no argument 'names'", "Its arguments are: none"):
         with_arguments(several, {"names": "x"}, "edit_step(0)")

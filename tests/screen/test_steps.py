@@ -22,8 +22,8 @@ def test_a_step_is_taken_out_or_moved_by_itself():
     screen, steps = three_steps()
     screen.move_step(1, 0)
     assert list(screen.draft.steps) == [steps[1], steps[0], steps[2]]
-    wrong = "place f on /cpu:0 cannot stand there: no op is called 'f'"
-    with refuses(PlanError, "move_step(2, 0)", wrong, "Leave it where it is"):
+    wrong = "place f on /cpu:0 cannot be there: no op is called 'f'"
+    with refuses(PlanError, "move_step(2, 0)", wrong, "Move it to another place"):
         screen.move_step(2, 0)
     screen.drop_step(0)
     assert list(screen.draft.steps) == [steps[0], steps[2]]
@@ -96,8 +96,8 @@ def test_a_step_is_given_other_arguments_and_later_steps_follow_its_names():
     assert screen.draft.steps[3].attributes == (("shape", [3]),)
     with refuses(PlanError, "edit_step(4): the plan has 4 steps", "They are numbered from 0"):
         screen.edit_step(4, {})
-    wrong = "'rename e to g' has no argument 'to' to change"
-    with refuses(PlanError, f"edit_step(0): {wrong}", "It has names"):
+    wrong = "'rename e to g' has no argument 'to'"
+    with refuses(PlanError, f"edit_step(0): {wrong}", "Its arguments are: names"):
         screen.edit_step(0, {"to": "h"})
     screen.insert("Identity", on="a:0", name="id")
     with refuses(PlanError, "'Identitty'"):

@@ -28,7 +28,7 @@ def test_a_plan_is_run_and_nothing_is_changed():
     assert shown["scenes"]["destination"]["legend"]["title"].startswith("difference")
     assert shown["scenes"]["source"]["legend"]["by"] == "family"
     assert shown["run"]["code"] == "trace = ed.trace({'x:0': [[1, 0]]}, random=0, plan=ed.screen.draft)"
-    assert shown["status"]["text"].endswith("first other value: net/b")
+    assert shown["status"]["text"].endswith("first difference: net/b")
     held = screen.details("positive", "destination")["run"][0]
     assert dict(held["rows"])["values"] == "1, 2"
     assert "run" not in screen.details("net/b")
@@ -48,8 +48,8 @@ def test_a_copy_that_is_tried_reads_what_the_original_reads():
     screen.copy("again")
     screen.run(of="plan", seed=5)
     shown = traits(screen)
-    assert shown["status"]["text"].endswith("all values as before")
-    assert shown["run"]["apart"] == {"op": "", "text": "all that can be compared is as before", "instead": ""}
+    assert shown["status"]["text"].endswith("no values differ")
+    assert shown["run"]["apart"] == {"op": "", "text": "all compared values are equal", "instead": ""}
     apart = screen.state.ran.apart
     assert apart["again/y"] == apart["y"] == 0.0
     screen.paint("ms")
@@ -98,7 +98,7 @@ def test_a_plan_that_cannot_be_tried_says_why():
     with refuses(PlanError, "run(of='plan')", "there is no plan", "Copy or change something first"):
         screen.run(of="plan")
     screen.run()
-    with refuses(LayoutError, "paint('difference')", "the run is compared with nothing", "Try a plan"):
+    with refuses(LayoutError, "paint('difference')", "this run has no comparison", "Try the plan"):
         screen.paint("difference")
     screen.reroute("a:0", "in/b:0")  # a cycle
     with pytest.raises(PlanError):
@@ -141,7 +141,7 @@ def test_an_applied_copy_is_compared_with_its_original():
     screen.apply()
     screen.run(of="applied", seed=3)
     assert screen.state.ran.apart["again/y"] == 0.0
-    assert traits(screen)["status"]["text"].endswith("all values as before")
+    assert traits(screen)["status"]["text"].endswith("no values differ")
 
 
 def test_an_input_that_a_plan_takes_away_is_fed_before_it_alone():

@@ -40,7 +40,7 @@ def test_redo_leaves_the_graph_under_a_plan_alone():
     screen.undo()
     screen.select(["y"])
     screen.copy("two")
-    with refuses(PlanError, "redo(): no step of this plan was taken back", "Apply the plan, or take its steps back"):
+    with refuses(PlanError, "redo(): no step of this plan was undone", "Apply the plan or undo its steps first"):
         screen.redo()
     screen.undo()
     ed.redo()
@@ -128,12 +128,12 @@ def test_marks_and_selections_are_taken_back_among_steps_one_by_one():
         marks = [row["tensor"] for kind in ("inputs", "outputs") for row in shown["boundary"][kind]]
         seen.append((shown["status"]["text"], shown["selected"], marks, len(screen.draft)))
     assert seen == [
-        ("taken back: muted: bypass in/b", ["d", "e"], ["a:0", "d:0"], 1),
-        ("taken back: select d, e", ["d"], ["a:0", "d:0"], 1),
-        ("taken back: the marks of a:0", ["d"], ["d:0"], 1),
-        ("taken back: bypass in/b", ["d"], ["d:0"], 0),
-        ("taken back: the marks of d:0", ["d"], [], 0),
-        ("taken back: select d", [], [], 0),
+        ("undone: muted: bypass in/b", ["d", "e"], ["a:0", "d:0"], 1),
+        ("undone: select d, e", ["d"], ["a:0", "d:0"], 1),
+        ("undone: the marks of a:0", ["d"], ["d:0"], 1),
+        ("undone: bypass in/b", ["d"], ["d:0"], 0),
+        ("undone: the marks of d:0", ["d"], [], 0),
+        ("undone: select d", [], [], 0),
     ]
     assert not traits(screen)["views"]["undo"]
     screen.redo()

@@ -79,16 +79,16 @@ def test_an_argument_of_another_kind_is_refused_in_three_parts(verb, arg):
 
 def test_what_an_argument_of_another_kind_is_told():
     screen = gs.open(tiny()).screen
-    with refuses(SelectionError, "unfold(name=['x']): ['x'] is not a text", "Call it as unfold(name, pane='source')"):
+    with refuses(SelectionError, "unfold(name=['x']): ['x'] is not a string", "Call it as unfold(name, pane='source')"):
         screen.unfold(["x"])
     usage = "Call it as select(names, mode='set')"
-    with refuses(SelectionError, "select(names='x'): 'x' is not a list of texts", usage):
+    with refuses(SelectionError, "select(names='x'): 'x' is not a list of strings", usage):
         screen.select("x")
     with refuses(SelectionError, "select(mode='sett'): 'sett' is not one of 'add', 'set', 'toggle'", usage):
         screen.select(["x"], "sett")
     with refuses(SelectionError, "fold_all(pane='left'): 'left' is not one of 'destination', 'source'", "fold_all("):
         screen.fold_all("left")
-    with refuses(PlanError, "reroute(old=3): 3 is not a text", "Call it as reroute(old, to, only=())"):
+    with refuses(PlanError, "reroute(old=3): 3 is not a string", "Call it as reroute(old, to, only=())"):
         screen.reroute(3, "x")
     with refuses(PlanError, "replace(by=3): 3 is not a text or a function", "Call it as replace(names, by, external"):
         screen.replace(["x"], 3)

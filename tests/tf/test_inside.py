@@ -163,7 +163,10 @@ def test_by_hand_what_is_inside_is_marked_copied_and_taken_back(session):
     screen.unfold(CALL)
     screen.select([LOW])
     assert screen.selection.names == [LOW]
-    assert "inside StatefulPartitionedCall: an edit inlines it, a copy leaves it as it is" in screen.state.status.text
+    assert (
+        "inside StatefulPartitionedCall: an edit inlines the call, a copy does not change it"
+        in screen.state.status.text
+    )
     screen.mark_input("x:0")
     screen.mark_output(LOW)
     shown = screen.traits()

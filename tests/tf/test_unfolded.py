@@ -214,7 +214,7 @@ def test_a_copy_of_a_custom_gradient_computes_it(saved):
     lead = hit.removesuffix("clip_by_value")
     ed.screen.reveal(hit)
     ed.screen.select([hit])
-    said = f"in the gradient of {lead.removesuffix('/gradient/')}: a copy leaves it as it is"
+    said = f"in the gradient of {lead.removesuffix('/gradient/')}: a copy does not change it"
     assert said in ed.screen.state.status.text
     part = ed.select(scope=lead)
     (kept,) = part.boundary.inputs

@@ -50,7 +50,7 @@ def test_timeout():
 
 
 def test_cancel_before_and_while_running():
-    with pytest.raises(graphviz_wasm.LayoutCancelled, match="it was called off"):
+    with pytest.raises(graphviz_wasm.LayoutCancelled, match="it was cancelled"):
         graphviz_wasm.run(SMALL, cancelled=lambda: True)
     asked = Asked(lambda times: times == 5)
     with pytest.raises(graphviz_wasm.LayoutCancelled):

@@ -84,7 +84,7 @@ def test_directions():
     assert (down.direction, right.direction) == ("TB", "LR")
     assert [b.y for b in down.boxes] == sorted(b.y for b in down.boxes)
     assert [b.x for b in right.boxes] == sorted(b.x for b in right.boxes)
-    with pytest.raises(LayoutError, match="direction='up': there is no such direction"):
+    with pytest.raises(LayoutError, match="direction='up': this direction does not exist"):
         layout.place(scene, direction="up")
 
 
@@ -105,17 +105,17 @@ def test_ladder_says_each_step(monkeypatch):
     full = layout.place(scene)
     assert full.stats["degraded"] == ""
     straight = layout.place(scene, engine=Limited("splines=spline"))
-    assert straight.stats["degraded"] == "curves given up: straight lines"
+    assert straight.stats["degraded"] == "straight lines, because curves took too long"
     assert all(re.fullmatch(r"M[-\d.]+,[-\d.]+L[-\d.]+,[-\d.]+", e.d) for e in straight.edges)
     assert len(straight.groups) == 1
     bare = layout.place(scene, engine=Limited("splines=spline", "cluster"))
-    assert bare.stats["degraded"] == "curves and frames given up: straight lines, no scopes drawn"
+    assert bare.stats["degraded"] == "straight lines and no scopes, because curves and frames took too long"
     assert bare.groups == []
     assert len(bare.boxes) == len(full.boxes)
     with pytest.raises(LayoutError) as error:
         layout.place(scene, engine=Limited("digraph"))
     assert "laying out 6 boxes and 5 edges: Graphviz did not finish within" in str(error.value)
-    assert "Fold a scope, or give it longer with timeout=" in str(error.value)
+    assert "Fold a scope, or set a longer timeout=" in str(error.value)
 
 
 def test_what_is_tried_later_gets_a_part_of_the_time_that_is_left():
@@ -129,7 +129,7 @@ def test_what_is_tried_later_gets_a_part_of_the_time_that_is_left():
 
 
 def test_cancel():
-    with pytest.raises(layout.LayoutCancelled, match="it was called off"):
+    with pytest.raises(layout.LayoutCancelled, match="it was cancelled"):
         layout.place(build(Tree(network())), cancelled=lambda: True)
 
 

@@ -122,7 +122,7 @@ def test_more_than_400_boxes_are_refused():
     with pytest.raises(LayoutError) as error:
         build(Tree(graph), {f"s{k}q/" for k in range(12)})
     assert "unfolding 's9q/'" in str(error.value)
-    assert "the picture would have 402 boxes or more, and 400 is the most that can be read" in str(error.value)
+    assert "the picture would have 402 boxes or more, and the limit is 400" in str(error.value)
     assert "ed.select(scope=...)" in str(error.value)
 
 

@@ -98,8 +98,8 @@ def test_removed_edges_have_a_cross():
 
 def test_series_variables_and_degraded_layouts():
     scene = place(build(Tree(towers()))).to_dict()
-    scene["stats"]["degraded"] = "curves given up: straight lines"
-    assert texts(to_svg(scene))[-1].endswith("curves given up: straight lines")
+    scene["stats"]["degraded"] = "straight lines, because curves took too long"
+    assert texts(to_svg(scene))[-1].endswith("straight lines, because curves took too long")
     assert "tower_[0..15]" in texts(to_svg(scene))
 
 

@@ -91,7 +91,7 @@ def test_pan_and_zoom_send_nothing(widget_page):
     shown.page.keyboard.down("Control")
     mouse.wheel(0, -200)
     shown.page.keyboard.up("Control")
-    for name in ("Zoom in", "Zoom out", "Fit the picture", "%"):
+    for name in ("Zoom in", "Zoom out", "Fit to window", "%"):
         shown.page.get_by_role("button", name=name).click()
     shown.item("softmax2").focus()
     for key in "f+-0+":
@@ -253,7 +253,7 @@ def test_undo_and_redo_restore_the_camera(widget_page):
 def test_a_panel_that_is_opened_and_closed_leaves_the_camera(widget_page):
     shown = widget_page(plain_screen(destination=None))
     shown.page.set_viewport_size({"width": 1400, "height": 900})
-    shown.page.get_by_role("button", name="Fit the picture").click()
+    shown.page.get_by_role("button", name="Fit to window").click()
     before, tab = camera(shown), shown.page.get_by_role("tab", name="Boundary")
     tab.click()
     assert camera(shown) != before
@@ -320,7 +320,7 @@ def test_the_output_chosen_in_the_inspector_is_the_one_marked(widget_page):
 
 def test_m_and_m_connect_and_ask_for_the_input(widget_page):
     shown = widget_page(marked())
-    shown.page.get_by_role("button", name="Fit the picture").click()
+    shown.page.get_by_role("button", name="Fit to window").click()
     shown.page.locator('.gs-pane-destination .gs-item[aria-label^="scale"]').focus()
     shown.page.keyboard.press("m")
     assert "scale:0" in shown.page.locator(".gs-status-text").inner_text()
@@ -355,7 +355,7 @@ def test_a_rewired_edge_is_drawn_thick_with_an_open_head_and_the_lost_one_dotted
 def test_a_tensor_is_dragged_to_what_shall_read_it(widget_page):
     shown = widget_page(plain_screen(destination=None))
     page, mouse = shown.page, shown.page.mouse
-    page.get_by_role("button", name="Fit the picture").click()
+    page.get_by_role("button", name="Fit to window").click()
     page.mouse.move(*_middle(shown, "images"))
     port = page.locator(".gs-port-out").first.bounding_box()
     mouse.move(port["x"] + port["width"] / 2, port["y"] + port["height"] / 2)
@@ -398,7 +398,7 @@ def test_a_tensor_of_the_other_graph_is_copied_with_what_makes_it(widget_page):
     )
     assert max(cut) < 1.5, "the wire is cut off at the edges of the pictures"
     mouse.up()
-    page.get_by_role("menuitem", name="that make it, and connect").click()
+    page.get_by_role("menuitem", name="that compute it, and connect").click()
     shown.settle("copy_and_connect")
     assert shown.sent[-1] == ("copy_and_connect", {"tensor": "softmax2:0", "to": "scale", "input": 0, "by": []})
     assert page.locator(".gs-pane-destination .gs-edge.gs-is-joined").count() == 1
@@ -409,7 +409,7 @@ def test_the_menu_of_an_edge_inserts_on_it_and_the_inspector_holds_its_words(wid
     screen = plain_screen([(names[0], "Neg", []), (names[1], "Neg", [names[0]])], None)
     shown = widget_page(screen)
     page = shown.page
-    page.get_by_role("button", name="Fit the picture").click()
+    page.get_by_role("button", name="Fit to window").click()
     page.locator(".gs-edge-hit").first.click(button="right", force=True)
     assert page.locator(".gs-menu .gs-popup-title").inner_text() == f"{names[0]}:0"
     assert page.locator(".gs-inspect-title").inner_text() == f"{names[0]}:0"
@@ -422,7 +422,7 @@ def test_the_menu_of_an_edge_inserts_on_it_and_the_inspector_holds_its_words(wid
     )
     assert max(inside) <= 0
     page.get_by_role("menuitem", name="Insert op").click()
-    page.get_by_role("combobox", name="Op type, of one input").fill("Relu6")
+    page.get_by_role("combobox", name="Op type (one input)").fill("Relu6")
     page.keyboard.press("Enter")
     shown.settle("insert")
     sent = {"op": "Relu6", "on": f"{names[0]}:0", "name": None, "only": [names[1]]}
@@ -443,12 +443,12 @@ def test_apply_asks_when_there_are_warnings(widget_page):
 def test_what_becomes_of_a_variable_is_chosen_in_its_row(widget_page):
     shown = widget_page(marked())
     shown.page.get_by_role("tab", name="Variables").click()
-    first = shown.page.get_by_role("combobox", name="What becomes of head/weights")
+    first = shown.page.get_by_role("combobox", name="Policy of head/weights")
     assert first.input_value() == "copy"
     first.select_option("initial")
     shown.settle("set_policy")
     assert shown.sent[-1] == ("set_policy", {"step": 0, "variable": "head/weights", "policy": "initial"})
-    assert shown.page.get_by_role("combobox", name="What becomes of head/weights").input_value() == "initial"
+    assert shown.page.get_by_role("combobox", name="Policy of head/weights").input_value() == "initial"
 
 
 def test_search_reveals(widget_page):
@@ -544,7 +544,7 @@ def test_hostile_names_stay_text(widget_page):
             names.index(name),
         )
         shown.settle()
-    for tab in ("Faults", "Steps", "New ops", "Boundary"):
+    for tab in ("Errors", "Steps", "New ops", "Boundary"):
         shown.page.get_by_role("tab", name=tab).click()
     found = shown.page.evaluate(
         """() => [window.hacked ?? null,
@@ -559,7 +559,7 @@ def test_hostile_names_stay_text(widget_page):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe(widget_page, axe, dark):
     shown = widget_page(marked(), dark=dark)
-    shown.page.get_by_role("button", name="Fit the picture").click()
+    shown.page.get_by_role("button", name="Fit to window").click()
     shown.item("images").click()
     shown.settle()
     assert shown.axe() == []
@@ -629,7 +629,7 @@ def test_a_screen_reader_hears_what_a_box_is_and_what_it_does(widget_page):
     assert all(label.strip() and level and selected for label, level, selected in heard)
     assert shown.page.locator(".gs-status-text").get_attribute("aria-live") == "polite"
     assert shown.page.locator(".gs-pane-source .gs-svg").get_attribute("aria-label").startswith("source graph")
-    for name in ("Back ( , )", "Forward ( . )", "Views (v)", "Fit the picture (f)"):
+    for name in ("Back ( , )", "Forward ( . )", "Views (v)", "Fit to window (f)"):
         assert shown.page.get_by_role("button", name=name, exact=True).count() == 1
 
 
@@ -766,7 +766,7 @@ def test_a_double_click_on_what_marks_a_box_unfolds_it(widget_page):
         screen.mark_input(tensor)
     screen.mark_output("head/MatMul:0")
     shown = widget_page(screen)
-    shown.page.get_by_role("button", name="Fit the picture").click()
+    shown.page.get_by_role("button", name="Fit to window").click()
     share = shown.page.locator(".gs-box.gs-scope .gs-share").last
     name = share.evaluate("e => e.closest('.gs-box').dataset.name")
     words = "name => document.querySelector(`.gs-box[data-name='${name}']`).textContent"
@@ -805,7 +805,7 @@ def test_name_and_python_of_an_op_are_copied(widget_page):
           value: {writeText: async text => { (window.copied ||= []).push(text); }}})"""
     )
     shown.item("softmax2").click()
-    shown.page.get_by_role("button", name="Copy the name").click()
+    shown.page.get_by_role("button", name="Copy name").click()
     shown.page.wait_for_function("() => document.querySelector('.gs-status-text').textContent === 'Name copied.'")
     assert shown.page.evaluate("copied") == ["softmax2"]
 
@@ -829,7 +829,16 @@ def test_a_step_is_edited_and_muted_in_the_plan_bar(widget_page):
 def test_without_a_kernel_what_needs_one_is_grey(widget_page):
     shown = widget_page(marked())
     page = shown.page
-    names = ("Run", "Recipes (Shift+R)", "Save", "Apply", "Undo (Ctrl+Z)", "Copy", "Clear the boundary", "Search ops")
+    names = (
+        "Run",
+        "Recipes (Shift+R)",
+        "Save",
+        "Apply",
+        "Undo (Ctrl+Z)",
+        "Copy to scope\u2026",
+        "Clear the boundary",
+        "Search ops",
+    )
     controls = [
         page.locator(".gs")
         .get_by_label(n, exact=True)
@@ -839,7 +848,7 @@ def test_without_a_kernel_what_needs_one_is_grey(widget_page):
     ]
     assert [one.is_enabled() for one in controls] == [True] * len(names)
     page.evaluate("model.emit('comm:close')")
-    page.locator(".gs-status-text", has_text="The kernel behind this picture is gone").wait_for()
+    page.locator(".gs-status-text", has_text="The kernel of this graph has stopped").wait_for()
     assert [one.is_disabled() for one in controls] == [True] * len(names)
     page.get_by_role("tab", name="Steps").click()  # what is drawn later is grey too
     assert page.locator(".gs-panel button:enabled").count() == 0

@@ -70,5 +70,5 @@ def test_parts_of_a_fault_of_ours():
     assert parts(KeyError("x"), "undo") == {
         "asked": "undo",
         "wrong": "KeyError: 'x'",
-        "instead": "This is a fault of graphsurgeon: the widget's last_error has the traceback to report",
+        "instead": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
     }

@@ -69,7 +69,7 @@ def test_a_question_that_is_refused_is_answered_and_not_shown(widget):
     widget.simulate("mark_output", tensor="softmax2:0")
     before = widget.status
     reply = widget.simulate("details", pane="source", name="gone")
-    assert reply["error"]["wrong"] == "there is nothing of that name in inception.pb"
+    assert reply["error"]["wrong"] == "nothing in inception.pb has this name"
     assert widget.status == before
     assert str(widget.last_error).startswith("details('gone')")
 
@@ -89,14 +89,14 @@ def test_a_fault_of_ours_is_answered_with_where_to_look(widget, screen):
     assert reply["error"] == {
         "asked": "redo",
         "wrong": "IndexError: pop from empty list",
-        "instead": "This is a fault of graphsurgeon: the widget's last_error has the traceback to report",
+        "instead": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
     }
     assert "in redo" in "".join(traceback.format_exception(widget.last_error))
 
 
 def test_a_message_outside_the_protocol_is_answered(widget, screen):
     say(widget, v=1, id=9, verb="traits", args={})
-    assert widget.reported[0]["error"]["wrong"] == "there is no such verb"
+    assert widget.reported[0]["error"]["wrong"] == "no verb has this name"
     assert widget.reported[0]["id"] == 9
     assert screen.state.view.selected == ()
 
@@ -112,7 +112,7 @@ def test_an_error_while_showing_is_kept(widget, screen):
     widget.push()
     assert widget.status == {
         "text": "show the state: ZeroDivisionError: division by zero. "
-        "This is a fault of graphsurgeon: the widget's last_error has the traceback to report.",
+        "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error.",
         "level": "error",
     }
     assert isinstance(widget.last_error, ZeroDivisionError)

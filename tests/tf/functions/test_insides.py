@@ -110,7 +110,7 @@ def test_results_have_no_outputs_and_the_inspector_and_the_search_know_shapes():
     screen.unfold(call)
     own = f"{call}/sum"
     assert screen.details(own)["outputs"] == [{"tensor": f"{own}:0", "text": "float32 (5,)"}]
-    assert dict(screen.details(own)["rows"])["outputs take"] == "20 bytes"
+    assert dict(screen.details(own)["rows"])["output size"] == "20 bytes"
     assert [hit["name"] for hit in screen.find("shape:5 op:AddV2")["hits"]] == [own]
     inner = inside(screen.source.snapshot)
     assert [inner.outputs(i) for i, t in enumerate(inner.types) if t == "_Retval"] == [[]]

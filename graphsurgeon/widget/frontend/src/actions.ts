@@ -22,11 +22,11 @@ export const SECOND: Record<
   Second,
   { menu: string; ask: string; key?: string; /** whether it is about ops, not their tensors */ order?: true }
 > = {
-  reroute: { menu: "Reroute its readers to \u2026", ask: "go to the op whose output they should read and press r", key: "r" },
-  swap: { menu: "Swap its readers with those of \u2026", ask: "go to the other op and press Enter" },
-  add_control: { menu: "Run it after \u2026", ask: "go to the op that should run first and press Enter", order: true },
+  reroute: { menu: "Reroute its consumers to\u2026", ask: "go to the op whose output they should read and press r", key: "r" },
+  swap: { menu: "Swap its consumers with those of\u2026", ask: "go to the other op and press Enter" },
+  add_control: { menu: "Run it after\u2026", ask: "go to the op that should run first and press Enter", order: true },
   reroute_control: {
-    menu: "Reroute what waits for it to \u2026",
+    menu: "Reroute its waiting ops to\u2026",
     ask: "go to the op that they should wait for and press Enter",
     order: true,
   },
@@ -66,7 +66,7 @@ export class Actions {
   /** Why the boxes of a pane cannot be edited; empty where they can. */
   refusal(pane: Pane): string {
     const here = pane.name === "destination" || this.p.model.get("plan").same !== false;
-    return here ? "" : `Edits are made in ${this.p.model.get("titles").destination}, at the right.`;
+    return here ? "" : `Edits are made in ${this.p.model.get("titles").destination}, on the right.`;
   }
 
   /** The destination looks where the source does. */
@@ -82,7 +82,7 @@ export class Actions {
   /** Why tensors of a pane cannot be marked; empty where they can. */
   unmarked(pane: Pane): string {
     const here = pane.name === "source" || this.p.model.get("plan").same !== false;
-    return here ? "" : `The boundary says what is copied: it is marked in ${this.p.model.get("titles").source}, at the left.`;
+    return here ? "" : `Mark the boundary in ${this.p.model.get("titles").source}, on the left.`;
   }
 
   /** Something else is selected than what was looked for. */
@@ -136,7 +136,7 @@ export class Actions {
   /** Asks for a tensor of what the plan changes: the next box or edge that is clicked, or that Enter or Space takes. */
   pick(ask: string, take: (tensor: string) => void): void {
     this.p.store.set({ picking: { ask, take } });
-    this.p.status.say(`${ask}: click a box or an edge, or go to it and press Space; Esc gives up.`);
+    this.p.status.say(`${ask}: click a box or an edge, or go to it and press Space; Esc cancels.`);
     const { panes } = this.p,
       pane = panes[panes.destination.scene && this.p.model.get("plan").same === false ? "destination" : this.p.store.now.active];
     if (pane.current) pane.focus(pane.current, false);
@@ -147,14 +147,14 @@ export class Actions {
     const { picking } = this.p.store.now;
     if (!picking) return;
     const no = this.refusal(pane);
-    if (no) return this.p.status.say(no.replace("Edits are made", "It is a tensor"), "warn");
+    if (no) return this.p.status.say(no.replace("Edits are made", "Choose a tensor"), "warn");
     const found = tensors ?? (await this.send("details", { pane: pane.name, name }))?.outputs.map(t => t.tensor);
     if (!found || this.p.store.now.picking !== picking) return;
     const take = (tensor: string) => {
       this.p.store.set({ picking: null });
       picking.take(tensor);
     };
-    if (!found.length) this.p.status.say(`'${name.slice(0, 80)}' gives no tensor: choose another.`, "warn");
+    if (!found.length) this.p.status.say(`'${name.slice(0, 80)}' has no output tensor: choose another box.`, "warn");
     else if (found.length === 1) take(found[0]!);
     else
       this.p.popup.choose(
@@ -282,7 +282,7 @@ export class Actions {
     // the second end is another one than the edge that was chosen for the first
     this.p.store.set({ armed: { verb, tensor, pane: pane.name, box, only: of?.only }, takers: null, edge: null });
     const ask = verb === "connect" ? "go to the box that should read it and press m again" : SECOND[verb].ask;
-    this.p.status.say(`${tensor.slice(0, 80)}: ${ask}; Esc gives up.`);
+    this.p.status.say(`${tensor.slice(0, 80)}: ${ask}; Esc cancels.`);
   }
 
   /** Takes the second end of an edit. */
@@ -302,7 +302,7 @@ export class Actions {
   apply(): void {
     const plan = this.p.model.get("plan");
     if (!plan.ready) {
-      this.p.status.say(plan.faults.length ? "The plan has faults: see below." : "There is no plan to apply.", "warn");
+      this.p.status.say(plan.faults.length ? "The plan has errors: see below." : "There is no plan to apply.", "warn");
       if (plan.faults.length) this.p.plan.show("problems");
       return;
     }
@@ -321,7 +321,7 @@ export class Actions {
     const drags = Object.values(this.p.panes).map(one => one.pointer.stop());
     if (this.p.store.now.armed || this.p.store.now.picking || drags.includes(true)) {
       this.p.store.set({ armed: null, takers: null, picking: null });
-      this.p.status.say("Given up: nothing changed.");
+      this.p.status.say("Cancelled.");
     } else if (this.p.store.now.lens) this.p.store.set({ lens: null });
     else if (this.p.model.get("status").level === "busy" || this.p.api.pending()) this.ask("cancel", {});
     else if (this.p.search.on) this.p.search.clear();

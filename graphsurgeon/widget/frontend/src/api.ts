@@ -13,8 +13,8 @@ export const VERSION = 1;
 // how the notebook's widget manager says that no kernel is behind a model any more
 const GONE = ["comm_live_update", "comm:close"];
 const NOBODY = {
-  wrong: "the kernel behind this picture is gone, and the picture stays as it is",
-  instead: "Run the cell again for one that answers",
+  wrong: "the kernel of this graph has stopped, so the picture no longer changes",
+  instead: "Rerun the cell",
 };
 
 /** What a person reads of it. */

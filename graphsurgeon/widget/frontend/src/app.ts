@@ -30,9 +30,9 @@ const LEISURE = 1000;
 
 const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
   STAGE_WORDS = {
-    before: "the graph as it is.",
-    after: "the graph as the plan makes it.",
-    both: "the graph as it is, and as the plan makes it; they move as one.",
+    before: "the current graph.",
+    after: "the graph with the plan applied.",
+    both: "the current graph, and the graph with the plan applied; they pan and zoom together.",
   };
 
 /** Shows `model` in `host`; returns what takes everything away again. */
@@ -321,7 +321,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   /** Shows the graph before the plan, after it, or both; without a stage the next one. What is seen stays in its place. */
   function stage(to?: StageName): void {
-    if (!acts.staged) return status.say("There is no plan: before and after are one picture.", "warn");
+    if (!acts.staged) return status.say("There is no plan: before and after are the same.", "warn");
     const known = stages();
     show(to ?? known[(known.indexOf(shownStage()) + 1) % known.length]!);
     status.say(`${STAGE_NAMES[shownStage()]}: ${STAGE_WORDS[shownStage()]}`);

@@ -23,7 +23,7 @@ export class Attrs {
         at,
       );
     else
-      popup.ask(`Set ${a.name}`, [{ name: "value", label: "Value, as Python", value: a.value }], "Set", v =>
+      popup.ask(`Set ${a.name}`, [{ name: "value", label: "Value (Python)", value: a.value }], "Set", v =>
         this.acts.call("set_attr", set(v.value!)),
       );
   }
@@ -61,8 +61,8 @@ export class Attrs {
     const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
     this.acts.p.popup.ask("Set an attribute", fields, "Set", async v => {
       const at = v.text!.indexOf("=");
-      const wrong = `${JSON.stringify(v.text)} says no value`;
-      if (at < 0) throw new Refused({ asked: "set_attr", wrong, instead: "Type name=value, as padding=SAME" });
+      const wrong = `${JSON.stringify(v.text)} has no value`;
+      if (at < 0) throw new Refused({ asked: "set_attr", wrong, instead: "Type name=value, for example padding=SAME" });
       await this.acts.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
     });
   }
@@ -73,14 +73,10 @@ function entries({ attributes }: Attributes, query: string): Entry[] {
   const q = query.toLowerCase().replace(/\s*=\s*/, "=");
   const all = attributes.flatMap(a =>
     a.choices.length
-      ? a.choices.filter(c => c !== a.value).map(c => ({ name: `${a.name}=${c}`, doc: a.value ? `now ${a.value}` : "not the same in all" }))
-      : [{ name: `${a.name}=${a.value}`, doc: "as it is" }],
+      ? a.choices.filter(c => c !== a.value).map(c => ({ name: `${a.name}=${c}`, doc: a.value ? `now ${a.value}` : "different values" }))
+      : [{ name: `${a.name}=${a.value}`, doc: "current value" }],
   );
   const found = all.filter(e => e.name.toLowerCase().includes(q));
   const exact = found.filter(e => e.name.toLowerCase().endsWith(`=${q}`));
-  return found.length
-    ? [...exact, ...found.filter(e => !exact.includes(e))]
-    : q.includes("=")
-      ? [{ name: query, doc: "as it is typed" }]
-      : [];
+  return found.length ? [...exact, ...found.filter(e => !exact.includes(e))] : q.includes("=") ? [{ name: query, doc: "as typed" }] : [];
 }

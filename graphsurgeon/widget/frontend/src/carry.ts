@@ -55,10 +55,9 @@ export class Carry {
       return { there, edge };
     };
     const words = ({ there, edge }: typeof last): [string, boolean] => {
-      if (edge)
-        return edge.n === 1 ? [`a copy of ${what} behind ${edge.tensors[0]}`, true] : ["that edge stands for several tensors", false];
+      if (edge) return edge.n === 1 ? [`a copy of ${what} after ${edge.tensors[0]}`, true] : ["this edge combines several tensors", false];
       if (there && there !== pane && there.name === "destination") return [`copy ${what} to ${model.get("titles").destination}`, true];
-      return [`${what}: drop it on an edge${model.get("scenes").destination ? ", or at the right" : ""}`, false];
+      return [`${what}: drop it on an edge${model.get("scenes").destination ? ", or on the right" : ""}`, false];
     };
     return {
       move: e => {

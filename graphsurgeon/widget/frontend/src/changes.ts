@@ -11,9 +11,9 @@ const WORDS: Record<Exclude<Mark, "">, string> = {
   new: "is new",
   changed: "is changed",
   removed: "is removed",
-  orphan: "is left without a role",
-  conflict: "has a fault",
-  shape: "gives another shape",
+  orphan: "is no longer used",
+  conflict: "has an error",
+  shape: "has another output shape",
 };
 
 /** One place that a plan changes. */
@@ -92,7 +92,7 @@ export class Changes {
     const { store, status, panes } = this.acts.p,
       all = this.#all,
       at = this.#at(all);
-    if (!all.length) return status.say("The plan changes nothing that this picture shows.", "warn");
+    if (!all.length) return status.say("None of the plan's changes are in this picture.", "warn");
     const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : (at + by + all.length) % all.length,
       change = all[next]!;
     this.show(change.pane);

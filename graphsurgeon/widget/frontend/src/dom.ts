@@ -146,7 +146,7 @@ export function copyButton(props: ButtonProps, text: string, done: string, say: 
         await navigator.clipboard.writeText(text);
         say(done);
       } catch {
-        say("This page may not write to the clipboard.");
+        say("This page is not allowed to write to the clipboard.");
       }
     },
   });

@@ -41,9 +41,9 @@ export class EdgeMenu {
     popup.choose(
       tensor,
       [
-        { text: `Insert op before ${name} \u2026`, off, verb: "insert", run: () => edits.insert(tensor, only) },
+        { text: `Insert op before ${name}\u2026`, off, verb: "insert", run: () => edits.insert(tensor, only) },
         {
-          text: `Reroute: feed ${name} from another tensor \u2026`,
+          text: `Reroute: feed ${name} from another tensor\u2026`,
           off,
           verb: "reroute",
           run: () => acts.arm(pane, "reroute", { tensor, box: this.#end(pane, edge.from).name, only }),

@@ -9,8 +9,8 @@ import type { Box, Group } from "./types";
 type Second = keyof typeof SECOND;
 
 const EXTERNAL: [string, string][] = [
-  ["refuse", "leave that place"],
-  ["keep", "keep what they need"],
+  ["refuse", "skip that match"],
+  ["keep", "keep ops others use"],
 ];
 const FREE = "a free one";
 const ASSIGN: [string, string][] = [
@@ -58,9 +58,9 @@ export class Edits {
     if (no) return this.acts.p.status.say(no, "warn");
     const like = this.#alike(pane, of),
       one = like.length === 1 && !isFold(of);
-    const fields: Field[] = [{ name: "by", label: "Op type", hint: "a name, or what it does", find: this.#types(like) }];
-    if (!one) fields.push({ name: "external", label: "If others read inside", value: "refuse", options: EXTERNAL });
-    this.acts.p.popup.ask(`Replace all like ${some(like)} by`, fields, "Replace", v =>
+    const fields: Field[] = [{ name: "by", label: "Op type", hint: "name or description", find: this.#types(like) }];
+    if (!one) fields.push({ name: "external", label: "If other ops read inner tensors", value: "refuse", options: EXTERNAL });
+    this.acts.p.popup.ask(`Replace all similar to ${some(like)}`, fields, "Replace", v =>
       this.acts.call("replace", { names: like, by: v.by!, external: (v.external ?? "refuse") as "refuse" | "keep" }),
     );
   }
@@ -82,7 +82,7 @@ export class Edits {
     this.acts.p.popup.ask(
       only.length ? `Insert op between ${tensor} and ${some(only)}` : `Insert op after ${tensor}`,
       [
-        { name: "op", label: "Op type, of one input", value: "Identity", find: this.#types([], 1) },
+        { name: "op", label: "Op type (one input)", value: "Identity", find: this.#types([], 1) },
         { name: "name", label: "Name", hint: FREE },
       ],
       "Insert",
@@ -101,7 +101,9 @@ export class Edits {
       selected = [...acts.selected[pane.name]],
       type = "sub" in of ? of.sub.split(" ")[0]! : "";
     const plan = model.get("plan"),
-      all = names.length > 1 ? `all ${names.length}` : "it";
+      one = names.length === 1,
+      all = one ? "it" : `all ${names.length}`,
+      theirs = (ends: string) => (one ? `its ${ends}` : `the ${ends} of ${all}`);
     const two = (verb: Second): Choice | false =>
       !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
     /** A choice that asks for more: `title` is its text too where none is given. */
@@ -113,42 +115,42 @@ export class Edits {
       text = title,
       off = false,
     ): Choice => ({
-      text: `${text} \u2026`,
+      text: `${text}\u2026`,
       off,
       run: () => popup.ask(title, fields, yes, run),
     });
     const groups: Record<string, (Choice | false)[]> = {
-      "What reads it": [
+      Consumers: [
         two("reroute"),
         two("swap"),
-        !fold && { text: "Bypass it", run: () => ask("bypass", { op: of.name }) },
-        !fold && { text: "Insert op after it \u2026", run: () => this.insert(acts.tensorOf(of.name)) },
+        !fold && { text: "Bypass", run: () => ask("bypass", { op: of.name }) },
+        !fold && { text: "Insert op after it\u2026", run: () => this.insert(acts.tensorOf(of.name)) },
         !fold &&
           asks(
-            `Insert a copy of ${some(selected)} behind it`,
+            `Insert a copy of ${some(selected)} after it`,
             [{ name: "to", label: "Scope of the copy", hint: FREE }],
             "Insert",
             v => call("insert_copy", { names: selected, on: acts.tensorOf(of.name), to: v.to || null, pane: "destination" }),
-            "Insert a copy of what is selected",
+            "Insert a copy of the selection",
             !selected.length || selected.includes(of.name),
           ),
         {
-          text: `Feed ${names.length > 1 ? `the readers of ${all}` : "its readers"} by placeholders`,
+          text: one ? "Replace its output by a placeholder" : `Replace ${theirs("outputs")} by placeholders`,
           run: () => ask("detach", { names, side: "outputs" }),
         },
       ],
-      [names.length > 1 ? `All ${names.length} selected` : fold ? "The scope itself" : "The op itself"]: [
-        { text: `Take ${all} out`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
-        { text: `Take ${all} out and stitch`, key: "Del", run: () => this.remove(pane, of, true) },
-        { text: `Feed ${all} by placeholders`, run: () => ask("detach", { names, side: "inputs" }) },
-        names.length === 1 && !of.name.startsWith("~") && { text: "Rename \u2026", run: () => this.attrs.rename(of.name) },
-        { text: "Place on a device \u2026", run: () => this.attrs.place(names, "/cpu:0") },
-        { text: "Set an attribute \u2026", key: "a", run: () => this.attribute(pane, of) },
+      [!one ? `All ${names.length} selected` : fold ? "This scope" : "This op"]: [
+        { text: one ? "Remove" : `Remove ${all}`, key: "Shift+Del", run: () => this.remove(pane, of, false) },
+        { text: `${one ? "Remove" : `Remove ${all}`} and reconnect`, key: "Del", run: () => this.remove(pane, of, true) },
+        { text: `Replace ${theirs("inputs")} by placeholders`, run: () => ask("detach", { names, side: "inputs" }) },
+        one && !of.name.startsWith("~") && { text: "Rename\u2026", run: () => this.attrs.rename(of.name) },
+        { text: "Place on a device\u2026", run: () => this.attrs.place(names, "/cpu:0") },
+        { text: "Set an attribute\u2026", key: "a", run: () => this.attribute(pane, of) },
       ],
       Order: [
         two("add_control"),
         two("reroute_control"),
-        !fold && { text: "Wait for nothing", run: () => ask("remove_control", { op: of.name, after: null }) },
+        !fold && { text: "Remove its control inputs", run: () => ask("remove_control", { op: of.name, after: null }) },
       ],
       "Functions and patterns": [
         asks(
@@ -161,33 +163,33 @@ export class Edits {
         "kind" in of && of.kind === "call" && { text: "Inline the call", run: () => ask("inline", { names: [of.name] }) },
         /While$|^(LoopCond|Enter|NextIteration|Exit)$/.test(type) &&
           asks(
-            "Put rounds of the loop in its place",
-            [{ name: "times", label: "How many rounds", value: "3" }],
+            "Unroll the loop",
+            [{ name: "times", label: "Number of rounds", value: "3" }],
             "Unroll",
             v => call("unroll", { loop: of.name, times: +v.times! }),
             "Unroll the loop",
           ),
         /(If|Case|^Switch)$/.test(type) &&
           asks(
-            "One branch stays, all else goes",
-            [{ name: "value", label: "What it asks is", value: /Case$/.test(type) ? "0" : "True", hint: "True or False" }],
+            "Fix the condition",
+            [{ name: "value", label: "Condition is", value: /Case$/.test(type) ? "0" : "True", hint: "True or False" }],
             "Keep that branch",
             v => call("resolve_condition", { name: of.name, value: v.value! }),
-            "Say what it asks",
+            "Fix condition",
           ),
-        { text: "Replace all like this by \u2026", key: "y", run: () => this.type(pane, of) },
+        { text: "Replace all similar ops\u2026", key: "y", run: () => this.type(pane, of) },
       ],
       "The plan so far": [
         asks(
           "Make the edits so far on copies",
           [
             { name: "scope", label: "Scope of the copies", hint: FREE },
-            { name: "until", label: "Up to the op", hint: "all downstream" },
+            { name: "until", label: "Stop at op", hint: "all downstream" },
             { name: "assign", label: "Ops that set state", value: "leave", options: ASSIGN },
           ],
           "Make copies",
           v => call("on_copies", { scope: v.scope || null, until: v.until ? [v.until] : [], assign: v.assign as "leave" | "copy" }),
-          "Make its edits on copies",
+          "Make these edits on copies",
           !plan.steps.length,
         ),
       ],

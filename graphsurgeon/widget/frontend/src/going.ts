@@ -49,7 +49,7 @@ export class Going {
   /** The view that a digit means. */
   numbered(pane: Pane, i: number): void {
     const name = this.acts.p.model.get("views")?.saved[i - 1];
-    if (name === undefined) this.acts.p.status.say(`There is no view ${i}: v saves one.`);
+    if (name === undefined) this.acts.p.status.say(`There is no view ${i}. Press v to save one.`);
     else void this.show(pane, name);
   }
 
@@ -60,7 +60,7 @@ export class Going {
       .slice(0, MOST)
       .map((name, i) => ({ text: name, key: i < 9 ? String(i + 1) : undefined, verb: "show_view", run: () => void this.show(pane, name) }));
     choices.push({
-      text: "Save this view \u2026",
+      text: "Save this view\u2026",
       verb: "save_view",
       run: () =>
         this.acts.p.popup.ask(
@@ -72,11 +72,11 @@ export class Going {
     });
     if (saved.length)
       choices.push({
-        text: "Forget a view \u2026",
+        text: "Delete a view\u2026",
         verb: "forget_view",
         run: () =>
           this.acts.p.popup.choose(
-            "Forget which view?",
+            "Delete which view?",
             saved.map(name => ({ text: name, run: () => this.acts.ask("forget_view", { name }) })),
             at,
           ),

@@ -23,9 +23,9 @@ import { Wires } from "./wire";
 const BY_KEY = new Map(KEYS.flatMap(([action, keys]) => keys.map(key => [key, action] as const)));
 
 const TOOLS: Record<Tool, string> = {
-  select: "A drag on the canvas selects; Space and a drag, or the middle button, pans.",
-  lasso: "A drag on the canvas draws a loop around what is selected; l lays the lasso down.",
-  pan: "A drag pans; h lays the hand down.",
+  select: "Drag to select; Space+drag or the middle button pans.",
+  lasso: "Drag a loop around the boxes to select; l to leave.",
+  pan: "Drag to pan; h to leave.",
 };
 
 /** The verbs that actions send; an action that is not here sends none, or looks around. */
@@ -254,14 +254,14 @@ export class Hands {
     };
   }
 
-  /** Boundaries near what is selected: each is shown while it is pointed at. */
+  /** Boundaries near the selection: each is shown while it is pointed at. */
   async #near(at?: { x: number; y: number }): Promise<void> {
     const { acts } = this,
       { popup, store, panes } = acts.p,
       found = await acts.send("suggest_boundaries", {});
     if (!found) return;
     popup.choose(
-      found.length ? "Boundaries near what is selected" : "No boundary near it: nothing that is fed leads there",
+      found.length ? "Boundaries near the selection" : "No boundary nearby: the selection depends on no input",
       found.map(one => ({
         text: one.text,
         shows: () => store.set({ tried: one }),
@@ -307,7 +307,7 @@ export class Hands {
       !fold && { text: "Mark as boundary input", key: "i", verb: "mark_input", run: act("input"), off: !!acts.unmarked(pane) },
       !fold && { text: "Mark as boundary output", key: "o", verb: "mark_output", run: act("output"), off: !!acts.unmarked(pane) },
       pane.name === "source" && {
-        text: "Boundary of what is selected",
+        text: "Mark the boundary of the selection",
         key: "Shift+B",
         verb: "boundary_of_selection",
         run: () => {
@@ -316,7 +316,7 @@ export class Hands {
         },
       },
       pane.name === "source" && {
-        text: "Boundaries near it \u2026",
+        text: "Boundaries nearby\u2026",
         key: "k",
         verb: "suggest_boundaries",
         run: () => {
@@ -324,23 +324,28 @@ export class Hands {
           void this.#near(at);
         },
       },
-      pane.name === "source" && { text: model.get("boundary").ops ? "Copy the region" : "Copy", key: "c", verb: "copy", run: act("copy") },
+      pane.name === "source" && {
+        text: model.get("boundary").ops ? "Copy the region to scope\u2026" : "Copy to scope\u2026",
+        key: "c",
+        verb: "copy",
+        run: act("copy"),
+      },
       !fold &&
         (armed && armed.verb !== "connect"
-          ? { text: "Take this op", key: "Enter", verb: armed.verb, run: act("open") }
+          ? { text: "Choose this op", key: "Enter", verb: armed.verb, run: act("open") }
           : { text: armed ? "Connect to this op" : "Connect from here", key: "m", verb: "connect", run: act("connect") }),
-      pane.name === "source" && { text: "Find all like this", verb: "find_like", run: () => void this.edits.like(pane, of) },
-      { text: "Take it out and stitch", key: "Del", verb: "remove", run: act("stitch"), off },
-      { text: "Replace all like this by \u2026", key: "y", verb: "replace", run: act("type"), off },
-      { text: "Hold, to paste it", key: "Ctrl+C", verb: "hold", run: act("hold") },
-      { text: "Paste a copy of what is held", key: "Ctrl+V", verb: "paste", run: act("paste") },
-      { text: "Copy it in place", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!acts.refusal(pane) },
-      { text: "Only what is near it", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
+      pane.name === "source" && { text: "Find all similar", verb: "find_like", run: () => void this.edits.like(pane, of) },
+      { text: "Remove and reconnect", key: "Del", verb: "remove", run: act("stitch"), off },
+      { text: "Replace all similar ops\u2026", key: "y", verb: "replace", run: act("type"), off },
+      { text: "Copy", key: "Ctrl+C", verb: "hold", run: act("hold") },
+      { text: "Paste", key: "Ctrl+V", verb: "paste", run: act("paste") },
+      { text: "Duplicate", key: "Ctrl+D", verb: "duplicate", run: act("duplicate"), off: !!acts.refusal(pane) },
+      { text: "Focus on its neighborhood", key: "q", on: store.now.lens?.kind === "near", run: act("lens") },
       acts.selected[pane.name].size === 2 &&
         pane.name === "source" && { text: "Select all between the two", key: "j", verb: "select_between", run: act("between") },
       acts.selected[pane.name].size === 2 && { text: "Why does one need the other?", key: "u", verb: "why", run: act("why") },
       ...this.looks.of(of),
-      { text: "Edit \u2026", key: "e", verb: "rename", run: () => this.edits.menu(pane, of, at), off },
+      { text: "Edit\u2026", key: "e", verb: "rename", run: () => this.edits.menu(pane, of, at), off },
     ];
     popup.choose(
       of.label || of.name,

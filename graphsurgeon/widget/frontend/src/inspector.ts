@@ -69,7 +69,7 @@ export class Inspector {
         "div",
         { class: "gs-row" },
         button({
-          text: "Boundary of these",
+          text: "Boundary of the selection",
           verb: "boundary_of_selection",
           press: () => this.ask("boundary_of_selection", {}),
           title: "Shift+B",
@@ -121,8 +121,8 @@ export class Inspector {
         histogram(d.histogram),
         d.value ? this.#valueOf(name) : null,
         ...(d.run ?? []).map(one => this.#held(one)),
-        this.#list(isOp ? "Outputs" : "Leaves by", outputs, d.totals?.outputs),
-        this.#list(isOp ? "Inputs" : "Enters by", inputs, d.totals?.inputs),
+        this.#list("Outputs", outputs, d.totals?.outputs),
+        this.#list("Inputs", inputs, d.totals?.inputs),
         this.#list("Control inputs", waits, d.totals?.control_inputs),
         this.#list("Consumers", readers, d.totals?.consumers),
         !!d.python &&
@@ -130,7 +130,7 @@ export class Inspector {
             "div",
             { class: "gs-row" },
             copyButton(
-              { text: "Copy as Python", kind: "small", title: d.python },
+              { text: "Copy Python", kind: "small", title: d.python },
               d.python,
               `Copied: ${d.python.slice(0, 80)}`,
               this.events.said,
@@ -146,7 +146,7 @@ export class Inspector {
     if (of.more)
       shown.append(
         small(
-          "Fetch its picture",
+          "Show its picture",
           async () => {
             const found = await this.events.fetched(of.tensor);
             if (found) shown.replaceWith(held(found, title));
@@ -165,7 +165,7 @@ export class Inspector {
       known = new Set(rows.map(([key]) => key));
     const all: [string, string][] = [
       ...rows,
-      ...[...of.values()].filter(a => !known.has(a.name)).map(a => [a.name, a.value || "not the same in all"] as [string, string]),
+      ...[...of.values()].filter(a => !known.has(a.name)).map(a => [a.name, a.value || "different values"] as [string, string]),
       ...(edits && !known.has("device") ? [["device", about.device || "any"] as [string, string]] : []),
     ];
     return facts(all, (key, text) => {
@@ -228,7 +228,7 @@ export class Inspector {
     const name = called(key),
       leaf = name.replace(/\/$/, "").split("/").pop() ?? name,
       path = name.slice(0, name.length - leaf.length).replace(/^\/$/, "");
-    const copy = copyButton({ icon: icon("copy"), label: "Copy the name", kind: "quiet" }, name, "Name copied.", this.events.said);
+    const copy = copyButton({ icon: icon("copy"), label: "Copy name", kind: "quiet" }, name, "Name copied.", this.events.said);
     return h(
       "header",
       { class: "gs-inspect-head" },
@@ -336,7 +336,7 @@ function held(of: Held, title = `:${/\d+$/.exec(of.tensor)?.[0] ?? 0}`): HTMLEle
     { class: "gs-inspect-list gs-held" },
     h("h4", { title: of.tensor }, `In this run ${title}`),
     facts(of.rows),
-    picture.startsWith("data:image/png;") ? h("img", { class: "gs-picture", src: picture, alt: `What ${of.tensor} looks like` }) : null,
+    picture.startsWith("data:image/png;") ? h("img", { class: "gs-picture", src: picture, alt: `Picture of ${of.tensor}` }) : null,
     histogram(of.histogram),
   );
 }

@@ -1,77 +1,117 @@
 // The keys, written from graphsurgeon/screen/keys.py by tools/write_verbs.py; hands.ts does them.
 
 export type Action =
-  | "down" | "up" | "left" | "right" | "first" | "last" | "select" | "toggle" | "all" | "lasso" | "hand" | "open"
-  | "input" | "output" | "boundary" | "around" | "lens" | "isolate" | "between" | "why" | "near" | "copy" | "hold"
-  | "cut" | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute"
-  | "edit" | "undo" | "redo" | "apply" | "save" | "recipes" | "search" | "hit" | "hit_before" | "seen" | "train"
-  | "run" | "try" | "stages" | "change" | "change_before" | "fit" | "full" | "in" | "out" | "actual" | "producer"
-  | "consumer" | "back" | "forward" | "views" | "view" | "map" | "menu" | "escape" | "help";
+  | "select" | "open" | "menu" | "undo" | "apply" | "down" | "up" | "left" | "right" | "first" | "last" | "search"
+  | "hit" | "hit_before" | "producer" | "consumer" | "back" | "forward" | "views" | "view" | "fit" | "in" | "out"
+  | "actual" | "hand" | "full" | "map" | "seen" | "train" | "lens" | "isolate" | "help" | "toggle" | "all" | "lasso"
+  | "between" | "why" | "escape" | "input" | "output" | "boundary" | "around" | "near" | "copy" | "hold" | "cut"
+  | "paste" | "paste_kept" | "duplicate" | "connect" | "reroute" | "stitch" | "remove" | "type" | "attribute" | "edit"
+  | "recipes" | "redo" | "change" | "change_before" | "stages" | "save" | "run" | "try";
 
-/** Action, its keys, how they are written, what they do. */
-export const KEYS: [Action, string[], string?, string?][] = [
-  ["down", ["ArrowDown"], "Arrows", "move between boxes, along edges where there are any"],
-  ["up", ["ArrowUp"]],
-  ["left", ["ArrowLeft"]],
-  ["right", ["ArrowRight"]],
-  ["first", ["Home"], "Home, End", "first and last box"],
-  ["last", ["End"]],
-  ["select", [" "], "Space, click", "select a box"],
-  ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add or remove it; Shift+click adds, a drag draws a frame"],
-  ["all", ["Ctrl+a"], "Ctrl+A", "select all boxes"],
-  ["lasso", ["l"], "l", "the lasso: a drag selects what it goes around"],
-  ["hand", ["h"], "h, Space+drag", "the hand: a drag pans; so does the middle button"],
-  ["open", ["Enter"], "Enter, double click", "unfold a box, fold an open group"],
-  ["input", ["i"], "i, Alt+drag", "mark the op's output, or the edges that a stroke crosses, as boundary inputs"],
-  ["output", ["o"], "o, Alt+Shift+drag", "the same as boundary outputs; Alt+drag with the other button cuts"],
-  ["boundary", ["b"], "b", "go to the boundary: region and leaks"],
-  ["around", ["Shift+B"], "Shift+B", "make the boundary of what is selected"],
-  ["lens", ["q"], "q", "the lens: only what is near what is selected; a slider says how near"],
-  ["isolate", ["Shift+Q"], "Shift+Q", "the region alone, with its ports; without one, what is selected"],
-  ["between", ["j"], "j", "select all that lies between two selected boxes"],
-  ["why", ["u"], "u", "why one of two selected boxes needs the other: the shortest way"],
-  ["near", ["k"], "k", "boundaries near what is selected that few tensors cross"],
-  ["copy", ["c"], "c", "copy the region"],
-  ["hold", ["Ctrl+c"], "Ctrl+C, X, V", "hold what is selected, cut it, paste a copy, also elsewhere"],
-  ["cut", ["Ctrl+x"]],
-  ["paste", ["Ctrl+v"]],
-  ["paste_kept", ["Ctrl+Shift+V"], "Ctrl+Shift+V", "paste a copy that reads what the original reads"],
-  ["duplicate", ["Ctrl+d"], "Ctrl+D", "copy what is selected in place: it reads the same"],
-  ["connect", ["m"], "m, then m", "connect: first the tensor, then its reader; twice on one box: all that could"],
-  ["reroute", ["r"], "r, then r", "reroute: first the tensor, then the one its readers should read"],
-  ["stitch", ["Delete"], "Del", "take it out, and stitch; Shift+Del: take it out, with nothing in its place"],
-  ["remove", ["Shift+Delete"]],
-  ["type", ["y"], "y", "put another op type in the place of all that looks like it"],
-  ["attribute", ["a"], "a", "set an attribute of what is selected"],
-  ["edit", ["e"], "e", "all edits: bypass, insert, swap, rename, order, functions, all alike"],
-  ["undo", ["Ctrl+z"], "Ctrl+Z", "take back a step, a mark, a selection"],
-  ["redo", ["Ctrl+Shift+Z", "Ctrl+y"], "Ctrl+Shift+Z, Ctrl+Y", "do it again"],
-  ["apply", ["Ctrl+Enter"], "Ctrl+Enter", "apply the plan"],
-  ["save", ["Shift+S"], "Shift+S", "save, export: a model with its signature, a picture, a page"],
-  ["recipes", ["Shift+R"], "Shift+R", "recipes: inference form, input shapes, splits, TFLite"],
-  ["search", ["/"], "/", "search"],
-  ["hit", ["F3"], "F3, Shift+F3", "next and previous hit of the search"],
-  ["hit_before", ["Shift+F3"]],
-  ["seen", ["s"], "s", "what is shown: depth, helpers, hidden types"],
-  ["train", ["g"], "g", "put gradients and updates away, or back"],
-  ["run", ["x"], "x", "run the graph on a feed: numbers, shapes, times, the first NaN"],
-  ["try", ["t"], "t", "try the plan: run what it would make, in a copy, and compare"],
-  ["stages", ["d"], "d", "before the plan, after it, both beside one another, panned and zoomed as one"],
-  ["change", ["z"], "z, Shift+Z", "next and previous change of the plan"],
-  ["change_before", ["Shift+Z"]],
-  ["fit", ["f"], "f", "fit the picture"],
-  ["full", ["Shift+F"], "Shift+F", "take the full window, and give it back"],
-  ["in", ["+", "="], "+, −, 0", "zoom; also Ctrl+wheel"],
-  ["out", ["-"]],
-  ["actual", ["0"]],
-  ["producer", ["p"], "p, n", "go to a producer, to a consumer (n: next), also into what is folded"],
-  ["consumer", ["n"]],
-  ["back", [","], ", and .", "back and forward through where you have been"],
-  ["forward", ["."]],
-  ["views", ["v"], "v, 1 to 9", "saved views: save, show, forget"],
-  ["view", ["1", "2", "3", "4", "5", "6", "7", "8", "9"]],
-  ["map", ["w"], "w", "the map of the whole picture, or no map"],
-  ["menu", ["ContextMenu", "Shift+F10"], "right click", "all that can be done with a box"],
-  ["escape", ["Escape"], "Esc", "cancel, clear"],
-  ["help", ["?"], "?", "this list"],
+/** An action, its keys, how the list of shortcuts writes them, and its text there. */
+export type Key = [Action, string[], string?, string?];
+
+/** The keys by group, in the order of the list of shortcuts. */
+export const GROUPS: [string, Key[]][] = [
+  [
+    "Basics",
+    [
+      ["select", [" "], "Space, click", "select a box"],
+      ["open", ["Enter"], "Enter, double click", "unfold or fold a box"],
+      ["menu", ["ContextMenu", "Shift+F10"], "right click", "menu of a box or an edge"],
+      ["undo", ["Ctrl+z"], "Ctrl+Z", "undo a step, a mark or a selection"],
+      ["apply", ["Ctrl+Enter"], "Ctrl+Enter", "apply the plan"],
+    ],
+  ],
+  [
+    "Look",
+    [
+      ["down", ["ArrowDown"], "Arrows", "move between boxes, along edges if possible"],
+      ["up", ["ArrowUp"]],
+      ["left", ["ArrowLeft"]],
+      ["right", ["ArrowRight"]],
+      ["first", ["Home"], "Home, End", "first or last box"],
+      ["last", ["End"]],
+      ["search", ["/"], "/", "search"],
+      ["hit", ["F3"], "F3, Shift+F3", "next or previous result of the search"],
+      ["hit_before", ["Shift+F3"]],
+      ["producer", ["p"], "p, n", "go to a producer (p) or a consumer (n), even if it is folded"],
+      ["consumer", ["n"]],
+      ["back", [","], ", and .", "back or forward through visited places"],
+      ["forward", ["."]],
+      ["views", ["v"], "v, 1 to 9", "save, show or delete views"],
+      ["view", ["1", "2", "3", "4", "5", "6", "7", "8", "9"]],
+      ["fit", ["f"], "f", "fit to window"],
+      ["in", ["+", "="], "+, −, 0", "zoom in, zoom out, zoom to 100 %; also Ctrl+wheel"],
+      ["out", ["-"]],
+      ["actual", ["0"]],
+      ["hand", ["h"], "h, Space+drag", "hand: drag to pan; also with the middle button"],
+      ["full", ["Shift+F"], "Shift+F", "full screen, on or off"],
+      ["map", ["w"], "w", "map of the graph, on or off"],
+      ["seen", ["s"], "s", "view options: depth, helpers, hidden types"],
+      ["train", ["g"], "g", "hide or show gradients and updates"],
+      ["lens", ["q"], "q", "focus: show only neighbors of the selection"],
+      ["isolate", ["Shift+Q"], "Shift+Q", "show only the region, or only the selection"],
+      ["help", ["?"], "?", "this list"],
+    ],
+  ],
+  [
+    "Select",
+    [
+      ["toggle", ["Ctrl+ "], "Ctrl+Space, Ctrl+click", "add or remove a box; Shift+click only adds"],
+      ["all", ["Ctrl+a"], "Ctrl+A", "select all boxes"],
+      ["lasso", ["l"], "l", "lasso: drag a loop around boxes; without it, a drag draws a frame"],
+      ["between", ["j"], "j", "select all boxes between two selected boxes"],
+      ["why", ["u"], "u", "shortest path between two selected boxes: why one needs the other"],
+      ["escape", ["Escape"], "Esc", "cancel, or clear the selection"],
+    ],
+  ],
+  [
+    "Mark",
+    [
+      ["input", ["i"], "i, Alt+drag", "mark an op's output, or all edges crossed by the drag, as boundary inputs"],
+      ["output", ["o"], "o, Alt+Shift+drag", "the same as boundary outputs; Alt+drag with the right button cuts"],
+      ["boundary", ["b"], "b", "go to the boundary: region and leaks"],
+      ["around", ["Shift+B"], "Shift+B", "mark the boundary of the selection"],
+      ["near", ["k"], "k", "suggest boundaries near the selection that few tensors cross"],
+    ],
+  ],
+  [
+    "Edit",
+    [
+      ["copy", ["c"], "c", "copy the region, or the selection, to a scope"],
+      ["hold", ["Ctrl+c"], "Ctrl+C, X, V", "copy, cut and paste, also between graphs"],
+      ["cut", ["Ctrl+x"]],
+      ["paste", ["Ctrl+v"]],
+      ["paste_kept", ["Ctrl+Shift+V"], "Ctrl+Shift+V", "paste a copy that keeps the inputs of the original"],
+      ["duplicate", ["Ctrl+d"], "Ctrl+D", "duplicate the selection; the duplicate keeps its inputs"],
+      ["connect", ["m"], "m, then m", "connect: press on the source, then on the consumer; twice on one box lists candidates"],
+      ["reroute", ["r"], "r, then r", "reroute: press on the old source, then on the new source of its consumers"],
+      ["stitch", ["Delete"], "Del, Shift+Del", "remove and reconnect; only remove"],
+      ["remove", ["Shift+Delete"]],
+      ["type", ["y"], "y", "replace all similar ops"],
+      ["attribute", ["a"], "a", "set an attribute of the selection"],
+      ["edit", ["e"], "e", "all edits…"],
+      ["recipes", ["Shift+R"], "Shift+R", "recipes: inference form, input shapes, splits, TFLite"],
+    ],
+  ],
+  [
+    "Plan",
+    [
+      ["redo", ["Ctrl+Shift+Z", "Ctrl+y"], "Ctrl+Shift+Z, Ctrl+Y", "redo"],
+      ["change", ["z"], "z, Shift+Z", "next or previous change of the plan"],
+      ["change_before", ["Shift+Z"]],
+      ["stages", ["d"], "d", "show the graph before the plan, after it, or both"],
+      ["save", ["Shift+S"], "Shift+S", "save or export a model, a picture or a page"],
+    ],
+  ],
+  [
+    "Run",
+    [
+      ["run", ["x"], "x", "run the graph with inputs: values, shapes, times, the first NaN"],
+      ["try", ["t"], "t", "try the plan: apply it to a copy, run the copy, and compare"],
+    ],
+  ],
 ];
+
+export const KEYS = GROUPS.flatMap(([, keys]) => keys);

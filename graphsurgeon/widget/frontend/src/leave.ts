@@ -11,8 +11,8 @@ export class Leave {
       form = await acts.send("save_form", {});
     if (!form) return;
     const values: [string, string][] = [
-      ["current", "what the variables hold"],
-      ["initial", "initial values where there is nothing else"],
+      ["current", "current values of the variables"],
+      ["initial", "initial values, if a variable has no current value"],
     ];
     acts.p.popup.ask(
       "Save",
@@ -32,7 +32,7 @@ export class Leave {
 
   async #save(asked: Verbs["save"]): Promise<void> {
     const wrote = await this.acts.call("save", asked);
-    if (wrote.there) this.acts.p.popup.ask("Save", [], "Replace it", () => this.#save({ ...asked, there: "replace" }), "", wrote.there);
+    if (wrote.there) this.acts.p.popup.ask("Save", [], "Replace", () => this.#save({ ...asked, there: "replace" }), "", wrote.there);
     else this.acts.p.plan.show("saved");
   }
 }

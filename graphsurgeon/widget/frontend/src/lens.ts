@@ -16,12 +16,12 @@ export class Lens {
     type: "range",
     min: 1,
     max: ALL,
-    "aria-label": "How many steps away",
+    "aria-label": "Number of steps",
     on: { input: () => this.#set({ near: +this.#near.value }) },
   });
   readonly element = h(
     "div",
-    { class: "gs-lens", role: "group", "aria-label": "Lens", hidden: true },
+    { class: "gs-lens", role: "group", "aria-label": "Focus", hidden: true },
     this.#text,
     this.#near,
     button({ icon: icon("close"), label: "Show all again (Esc)", kind: "quiet", press: () => this.close() }),
@@ -55,13 +55,13 @@ export class Lens {
     const names = region ? [...Object.keys(boxes), ...ports] : [...this.acts.selected[pane.name]];
     if (this.#lens) this.close();
     else if (!names.length) this.acts.p.status.say("Mark a boundary, or select boxes first.", "warn");
-    else this.#open(pane, { kind: "alone", names, near: 0, text: region ? "The region alone" : "What is selected, alone" });
+    else this.#open(pane, { kind: "alone", names, near: 0, text: region ? "Only the region" : "Only the selection" });
   }
 
   /** What lies between two selected boxes. */
   between(pane: Pane): void {
     const two = this.#two(pane);
-    if (two && pane.name === "destination") this.acts.p.status.say("Select them in the source, at the left.", "warn");
+    if (two && pane.name === "destination") this.acts.p.status.say("Select them in the source, on the left.", "warn");
     else if (two) this.acts.ask("select_between", { a: two[0], b: two[1] });
   }
 
@@ -117,7 +117,7 @@ export class Lens {
     if (!lens) return;
     this.#near.hidden = !near;
     this.#near.value = String(lens.near);
-    const steps = lens.near < ALL ? `${lens.near} ${lens.near === 1 ? "step" : "steps"} away` : "all that leads there or comes from it";
+    const steps = lens.near < ALL ? `${lens.near} ${lens.near === 1 ? "step" : "steps"} away` : "everything upstream and downstream";
     this.#text.textContent = near ? steps : lens.text;
     this.#near.setAttribute("aria-valuetext", steps);
   }

@@ -9,8 +9,8 @@ import type { Box, Group, Look, RunShown, Scene } from "./types";
 
 const TRAINING: [Training, string][] = [
   ["scopes", "Gradients and updates in their scopes"],
-  ["away", "Gradients and updates put away"],
-  ["beside", "Gradients beside their ops"],
+  ["away", "Gradients and updates hidden"],
+  ["beside", "Gradients next to their ops"],
 ];
 const COLOURS: [ColourBy, string][] = [
   ["family", "Op family"],
@@ -38,7 +38,7 @@ export class Looks {
     const look = this.look,
       hidden = this.#scene?.stats.hidden ?? {};
     const choices: Choice[] = [
-      { text: "First picture", verb: "fold_all", run: () => this.acts.ask("fold_all", { pane }) },
+      { text: "Initial view", verb: "fold_all", run: () => this.acts.ask("fold_all", { pane }) },
       { text: "Fold all scopes", verb: "set_depth", run: () => this.acts.ask("set_depth", { depth: 0, pane }) },
       ...DEPTHS.map(depth => ({
         text: `Unfold to depth ${depth}`,
@@ -55,14 +55,14 @@ export class Looks {
       ...HELPERS.filter(kind => hidden[kind] || look.shown.includes(kind)).map(kind => {
         const on = look.shown.includes(kind);
         return {
-          text: `Draw ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
+          text: `Show ${kind}${on ? "" : ` (${figure(hidden[kind]!)} hidden)`}`,
           on,
           verb: "show_helpers" as const,
           run: () => this.acts.ask("show_helpers", { kind, on: !on }),
         };
       }),
       {
-        text: "Map of the whole picture",
+        text: "Map of the graph",
         key: "w",
         on: this.acts.p.panes[pane].map.wanted,
         run: () => {
@@ -75,13 +75,13 @@ export class Looks {
         run: () => this.acts.ask("hide_ops", { types: look.hidden.filter(k => k !== kind) }),
       })),
       {
-        text: `Allow ${MOST} boxes`,
+        text: `Show up to ${MOST} boxes`,
         on: look.budget > USUAL,
         verb: "set_budget",
         run: () => this.acts.ask("set_budget", { boxes: look.budget > USUAL ? USUAL : MOST }),
       },
     ];
-    this.acts.p.popup.choose("What is shown", choices, at);
+    this.acts.p.popup.choose("View options", choices, at);
   }
 
   colours(at?: { x: number; y: number }): void {
@@ -93,7 +93,7 @@ export class Looks {
       [
         ...COLOURS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
         ...shown.map(([way, text]) => ({
-          text: `${text}, of the run`,
+          text: `${text} (run)`,
           on: by === "values" && name === way,
           verb: "paint" as const,
           run: () => this.acts.ask("paint", { by: way }),

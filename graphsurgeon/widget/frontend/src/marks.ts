@@ -59,7 +59,7 @@ const WORDS: Record<Mark, string> = {
   changed: "changed",
   conflict: "in conflict",
   removed: "removed",
-  shape: "of another shape",
+  shape: "with another shape",
 };
 
 /** The second line of a box: what it is, and how much is hidden. */

@@ -27,7 +27,7 @@ export class Minimap {
     // the keyboard has w for it
     button({
       icon: icon("close"),
-      label: "Put the map away (w)",
+      label: "Hide the map (w)",
       kind: "quiet",
       class: "gs-map-away",
       tabindex: -1,

@@ -39,7 +39,7 @@ export class Pane {
   readonly #title = h("div", { class: "gs-pane-name" });
   readonly #alone = button({
     icon: icon("full"),
-    label: "This pane alone",
+    label: "Only this pane",
     kind: "quiet",
     "aria-pressed": "false",
     press: () => this.events.alone(this),
@@ -131,7 +131,7 @@ export class Pane {
     this.#title.title = title.slice(0, 300);
     this.svg.setAttribute("aria-label", `${this.name} graph ${title}`.slice(0, 300));
     this.element.classList.toggle("gs-nothing", !scene?.boxes.length);
-    const none = this.name === "source" ? "There is no picture: the last line says why. The outline shows what is in the graph." : "";
+    const none = this.name === "source" ? "The graph cannot be drawn (see status). The outline lists its ops." : "";
     fill(this.#empty, !scene ? none : scene.boxes.length ? "" : "This graph has no ops.");
     if (!scene) {
       // the next scene is looked at anew

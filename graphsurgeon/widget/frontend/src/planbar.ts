@@ -8,10 +8,14 @@ import type { PaneName, Unmapped, Verbs, Waits } from "./verbs";
 import { runPanel } from "./runpanel";
 import type { Boundary, Plan, RunShown, State, Views, Wrote } from "./types";
 
-const OTHER = "It was made for this graph as it was at another time, or for another of its name. ",
-  LOST = "The kernel is gone, and the plan is not: run the cell again, and put it back there.",
-  LEFT = "This was planned in another kernel, and not applied there. Put it back, ",
+const OTHER = "It was made for an earlier state of this graph, or for another graph of this name. ",
+  LOST = "The kernel stopped. Rerun the cell to restore this plan.",
+  LEFT = "This plan was made in another kernel and not applied there. Restore it, ",
   RUN = "run the code in a cell, ";
+
+const REGION = "Region: the ops between the boundary inputs and outputs, which a copy copies",
+  LEAK = "Leak: a tensor or control input that the region needs, but no boundary input covers",
+  UNMAPPED = "Unmapped inputs: boundary inputs of the region for which the plan has no source";
 
 export interface PlanEvents {
   copied(how: Verbs["copy"], byKey: boolean): void;
@@ -44,17 +48,22 @@ export class PlanBar {
   });
   readonly #unmapped = h(
     "select",
-    { class: "gs-select", "aria-label": "Inputs of the region that nothing is mapped to", "data-verb": "copy" },
+    { class: "gs-select", "aria-label": "Other inputs: boundary inputs without a source", "data-verb": "copy" },
     ...(
       [
-        ["placeholder", "become placeholders"],
-        ["keep", "keep reading the original"],
-        ["include", "are copied too"],
-        ["refuse", "are refused"],
+        ["placeholder", "add placeholders"],
+        ["keep", "read the original"],
+        ["include", "copy their ops too"],
+        ["refuse", "report an error"],
       ] as const
     ).map(([value, text]) => h("option", { value }, text)),
   );
-  readonly #copyButton = button({ text: "Copy", label: "Copy the region (c)", verb: "copy", press: () => this.copy() });
+  readonly #copyButton = button({
+    text: "Copy to scope\u2026",
+    label: "Copy the region to a scope (c)",
+    verb: "copy",
+    press: () => this.copy(),
+  });
   readonly #tabs = h("div", { class: "gs-tabs", role: "tablist", "aria-label": "Plan" });
   readonly #undo = button({ icon: icon("undo"), label: "Undo (Ctrl+Z)", kind: "quiet", verb: "undo", press: () => this.ask("undo", {}) });
   readonly #redo = button({
@@ -73,20 +82,20 @@ export class PlanBar {
   });
   readonly #saveButton = button({
     text: "Save",
-    label: "Save, export: a model, a picture, a page (Shift+S)",
+    label: "Save or export a model, a picture or a page (Shift+S)",
     verb: "save",
     press: () => this.events.saves(),
   });
   readonly #tryButton = button({
     text: "Try",
-    label: "Run what the plan would make, in a copy (t)",
+    label: "Apply the plan to a copy, run the copy, and compare (t)",
     verb: "run",
     press: () => this.events.tried(),
   });
   readonly #compareButton = button({
     text: "Compare",
     verb: "run",
-    label: "Run what was before the last plan and what is now, and say where they part",
+    label: "Run the graph before and after the last plan, and compare",
     press: () => this.events.compared(),
   });
   readonly #panel = h("div", { class: "gs-panel", role: "tabpanel", tabindex: 0, hidden: true });
@@ -109,9 +118,9 @@ export class PlanBar {
     this.#copying = h(
       "div",
       { class: "gs-copying" },
-      h("span", { class: "gs-word" }, "Copy to"),
+      h("span", { class: "gs-word" }, "Scope:"),
       this.#scope,
-      h("span", { class: "gs-word gs-unmapped" }, "unmapped inputs"),
+      h("span", { class: "gs-word gs-unmapped", title: UNMAPPED }, "Other inputs:"),
       this.#unmapped,
       this.#copyButton,
     );
@@ -171,7 +180,7 @@ export class PlanBar {
         ? [
             {
               id: "problems",
-              text: faults ? "Faults" : "Warnings",
+              text: faults ? "Errors" : "Warnings",
               n: faults || warnings,
               warn: true,
               body: () => problems(plan, this.ask, this.events.edited, this.events.went),
@@ -205,12 +214,12 @@ export class PlanBar {
     if (left)
       this.#list.push({
         id: "left",
-        text: "Plan of before",
+        text: "Earlier plan",
         warn: true,
         body: () =>
-          this.#code(left.code, 0, `${left.of === plan.of ? "" : OTHER}${LEFT}${left.code && RUN}or forget it.`, [
-            !!left.made && small("Put it back", () => this.ask("put_back", { made: left.made }), undefined, { verb: "put_back" }),
-            small("Forget it", () => this.offer()),
+          this.#code(left.code, 0, `${left.of === plan.of ? "" : OTHER}${LEFT}${left.code && RUN}or discard it.`, [
+            !!left.made && small("Restore it", () => this.ask("put_back", { made: left.made }), undefined, { verb: "put_back" }),
+            small("Discard it", () => this.offer()),
           ]),
       });
     // what went wrong is shown at once, not only counted
@@ -258,11 +267,11 @@ export class PlanBar {
     const had = hasFocus(this.#summary),
       leaks = b.leaked ?? b.leaks.length + b.control_leaks.length;
     const hint = [
-      "Select an op, then ",
+      "Select an op, then press ",
       h("kbd", {}, "i"),
-      " marks its output as an input of the boundary, ",
+      " to mark its output as a boundary input, ",
       h("kbd", {}, "o"),
-      " as an output.",
+      " for a boundary output.",
     ];
     if (!b.inputs.length && !b.outputs.length && !b.ops) fill(this.#summary, h("span", { class: "gs-muted" }, ...hint));
     else
@@ -270,14 +279,18 @@ export class PlanBar {
         this.#summary,
         h("span", { class: "gs-tag gs-tag-in" }, `\u25b7 ${b.inputs.length} in`),
         h("span", { class: "gs-tag gs-tag-out" }, `\u25c1 ${b.outputs.length} out`),
-        h("span", { class: "gs-figure" }, count(b.ops, "op")),
+        h("span", { class: "gs-figure", title: REGION }, count(b.ops, "op")),
         b.variables > 0 && h("span", { class: "gs-figure" }, count(b.variables, "variable")),
         leaks > 0 &&
-          h("button", { class: "gs-tag gs-tag-leak", on: { click: () => this.show("boundary", true) } }, `\u26a0 ${count(leaks, "leak")}`),
+          h(
+            "button",
+            { class: "gs-tag gs-tag-leak", title: LEAK, on: { click: () => this.show("boundary", true) } },
+            `\u26a0 ${count(leaks, "leak")}`,
+          ),
         b.problem && h("span", { class: `gs-problem${b.outputs.length ? "" : " gs-muted"}`, title: b.problem }, b.problem),
         b.swap &&
           small("Swap", () => this.ask("swap_boundary", {}), undefined, {
-            title: "Let inputs and outputs change places",
+            title: "Swap inputs and outputs",
             verb: "swap_boundary",
           }),
         button({

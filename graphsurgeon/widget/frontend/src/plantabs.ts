@@ -7,15 +7,15 @@ import type { PaneName, Policy, Verbs, Waits } from "./verbs";
 import type { Boundary, Plan, TensorText } from "./types";
 
 const POLICIES: Record<Policy, string> = {
-  copy: "copy: its own, with the current value",
-  initial: "initial: its own, with the initial value",
-  share: "share: the original itself",
+  copy: "copy: its own variable, with the current value",
+  initial: "initial: its own variable, with the initial value",
+  share: "share: the original variable",
   freeze: "freeze: a constant of the current value",
 };
 
 const MODES = {
-  append: "Nothing that exists is touched.",
-  materialise: "Builds a new graph, as ops that exist change; the old one stays usable.",
+  append: "Existing ops do not change.",
+  materialise: "Existing ops change, so applying builds a new graph. The old graph stays usable.",
 };
 
 /** So many adapters of a fault are buttons. */
@@ -41,13 +41,13 @@ export const tables = {
         "span",
         { class: "gs-row" },
         small("Add as input", () => ask("add_leak", { tensor: t }), `Add as input ${t}`, { verb: "add_leak" }),
-        small("Copy what computes it", () => ask("include", { tensor: t }), `Copy what computes it: ${t}`, { verb: "include" }),
+        small("Copy its producers", () => ask("include", { tensor: t }), `Copy its producers: ${t}`, { verb: "include" }),
       );
     const wait = (op: string) =>
-      small("Copy it too", () => ask("include", { tensor: `^${op}` }), `Copy it too: ${op}`, { verb: "include" });
+      small("Also copy it", () => ask("include", { tensor: `^${op}` }), `Also copy it: ${op}`, { verb: "include" });
     const waits: [Waits, string][] = [
-      ["keep", "Copy it, waiting for the originals"],
-      ["drop", "Copy it, waiting for nothing"],
+      ["keep", "Copy, with these control inputs"],
+      ["drop", "Copy, without control inputs"],
     ];
     const held = waits.slice(same ? 0 : 1).map(([control, text]) => small(text, () => copy(control), undefined, { verb: "copy" }));
     return h(
@@ -57,7 +57,7 @@ export const tables = {
       ...rows(
         (b.included ?? []).map(tensor => ({
           tensor,
-          text: `${tensor} is copied with what ${tensor[0] === "^" ? "it needs" : "computes it"}`,
+          text: `${tensor} is copied with its ${tensor[0] === "^" ? "inputs" : "producers"}`,
         })),
         "in",
         "+",
@@ -88,16 +88,16 @@ export const tables = {
             { class: "gs-row" },
             h("span", { class: "gs-muted" }, `is ${t.by}`),
             small(
-              "Use it in place of \u2026",
-              () => pick(`Which tensor should ${t.by} take the place of`, old => ask("reroute", { old, to: t.by, only: [] })),
+              "Replace another tensor with it\u2026",
+              () => pick(`Which tensor should ${t.by} replace`, old => ask("reroute", { old, to: t.by, only: [] })),
               undefined,
-              { title: `Choose a tensor: what reads it will read ${t.by}`, verb: "reroute" },
+              { title: `Choose a tensor: its consumers will read ${t.by}`, verb: "reroute" },
             ),
           ),
         ];
       const named = t.kind === "tensor" || t.kind === "constant";
       const choices: [string, string][] = [["placeholder", "a placeholder"]];
-      if (t.same) choices.push(["keep", "what it reads today"]);
+      if (t.same) choices.push(["keep", "the original tensor"]);
       if (!choices.some(([value]) => value === t.kind)) choices.push([t.kind, named ? `a ${t.kind}` : t.kind]);
       return [
         `\u25b7 ${t.tensor}`,
@@ -109,7 +109,7 @@ export const tables = {
             "select",
             {
               class: "gs-select",
-              "aria-label": `What feeds ${t.tensor}`,
+              "aria-label": `Source of ${t.tensor}`,
               "data-verb": "set_input",
               on: { change: (e: Event) => set((e.target as HTMLSelectElement).value) },
             },
@@ -118,14 +118,14 @@ export const tables = {
             ),
           ),
           entered(named ? t.by : "", `Tensor or value that feeds ${t.tensor}`, "tensor or value", "set_input", set),
-          small("Pick", () => pick(`What should feed ${t.tensor}`, set), undefined, {
-            title: `Pick the tensor that feeds ${t.tensor}`,
+          small("Choose in graph", () => pick(`Which tensor should feed ${t.tensor}`, set), undefined, {
+            title: `Choose the tensor that feeds ${t.tensor}`,
             verb: "set_input",
           }),
         ),
       ];
     });
-    return h("div", { class: "gs-mapping" }, ...scopes, rows.length ? table(["Of the copy", "Type", "Fed by"], rows) : null);
+    return h("div", { class: "gs-mapping" }, ...scopes, rows.length ? table(["Copy's input", "dtype, shape", "Source"], rows) : null);
   },
 
   steps(plan: Plan, ask: Ask, edit: (step: number) => void): HTMLElement {
@@ -145,13 +145,13 @@ export const tables = {
             small("Mute", () => ask("mute_step", { step: i, on: !off }), `Mute: ${text}`, {
               verb: "mute_step",
               "aria-pressed": String(off),
-              title: off ? "Let it be done again" : "Let it do nothing, in its place",
+              title: off ? "Do this step again" : "Skip this step, but keep it in the plan",
             }),
             i > 0 && small("\u2191", () => ask("move_step", { step: i, before: i - 1 }), `Earlier: ${text}`, { verb: "move_step" }),
             i < last && small("\u2193", () => ask("move_step", { step: i, before: i + 2 }), `Later: ${text}`, { verb: "move_step" }),
             button({
               icon: icon("close"),
-              label: `Take out: ${text}`,
+              label: `Remove: ${text}`,
               kind: "small",
               verb: "drop_step",
               press: () => ask("drop_step", { step: i }),
@@ -188,21 +188,21 @@ export const tables = {
       v.was,
       `${v.dtype} ${v.shape}`,
       v.size,
-      choice(v.policy, `What becomes of ${v.was}`, p => ask("set_policy", { step: v.step, variable: v.was, policy: p })),
+      choice(v.policy, `Policy of ${v.was}`, p => ask("set_policy", { step: v.step, variable: v.was, policy: p })),
       v.values,
     ]);
     const steps = [...new Set(plan.variables.map(v => v.step))];
     const all = choice(
       "",
-      "What becomes of all variables",
+      "Policy of the other variables",
       p => steps.forEach(step => ask("set_policy", { step, variable: "*", policy: p })),
-      "choose \u2026",
+      "choose\u2026",
     );
     return h(
       "div",
       {},
-      plan.variables.length > 1 && h("p", {}, h("label", { class: "gs-muted" }, "All without a choice of their own: ", all)),
-      table(["New", "Was", "Type", "Size", "Policy", "Values"], rows),
+      plan.variables.length > 1 && h("p", {}, h("label", { class: "gs-muted" }, "Default for the others: ", all)),
+      table(["New", "Original", "dtype, shape", "Size", "Policy", "Values"], rows),
       more((plan.rows ?? 0) - rows.length),
     );
   },
@@ -210,7 +210,7 @@ export const tables = {
   names(plan: Plan, ask: Ask): HTMLElement {
     if (!plan.new.length) return muted("The plan makes no new ops.");
     const made = table(
-      ["New", "Was", "Op"],
+      ["New", "Original", "Op"],
       plan.new.map(n => [named(n.name, ask), n.was, n.op]),
     );
     return h("div", {}, made, more(plan.counts.ops - plan.new.length));
@@ -222,7 +222,7 @@ export const tables = {
       at = ({ step, text, ahead }: (typeof steps)[number]) =>
         small(text, () => ask("stand", { step }), undefined, {
           verb: "stand",
-          title: ahead ? `${text}, taken back` : text,
+          title: ahead ? `${text}, undone` : text,
           class: ahead ? "gs-ahead" : "",
           "aria-pressed": String(step === now),
         });
@@ -232,9 +232,9 @@ export const tables = {
 
   connections(plan: Plan): HTMLElement {
     if (!plan.connections.length)
-      return muted("The plan connects nothing: select a tensor, press m, select the op that should read it, press m again.");
+      return muted("The plan connects nothing. Select a tensor, press m, select its new consumer and press m again.");
     const joined = table(
-      ["Tensor", "Will be read by", "In the place of"],
+      ["Tensor", "New consumer", "Replaces"],
       plan.connections.map(c => [c.from, c.text.split(" \u2192 ").pop() ?? c.to, c.was ?? ""]),
     );
     return h("div", {}, joined, more(plan.counts.connections - plan.connections.length));
@@ -297,7 +297,7 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
       h(
         "li",
         {},
-        h("span", { class: "gs-tag gs-tag-fault" }, "\u2715 fault"),
+        h("span", { class: "gs-tag gs-tag-fault" }, "\u2715 error"),
         h(
           "div",
           {},
@@ -307,7 +307,7 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
         !!f.cures?.length &&
           h(
             "span",
-            { class: "gs-row", role: "group", "aria-label": "What would make it fit" },
+            { class: "gs-row", role: "group", "aria-label": "Fixes" },
             ...f.cures
               .slice(0, CURES)
               .map((c, cure) =>
@@ -317,9 +317,9 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
         f.step != null &&
           h(
             "span",
-            { class: "gs-row", role: "group", "aria-label": "The step that has it" },
+            { class: "gs-row", role: "group", "aria-label": "The step with this error" },
             small("Edit this step", () => edit(f.step!), undefined, { verb: "step_form" }),
-            small("Take this step out", () => ask("drop_step", { step: f.step! }), undefined, { verb: "drop_step" }),
+            small("Remove this step", () => ask("drop_step", { step: f.step! }), undefined, { verb: "drop_step" }),
           ),
       ),
     ),

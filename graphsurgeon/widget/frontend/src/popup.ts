@@ -1,7 +1,7 @@
 // Small floating lists inside the widget: the context menu, the choice of an input, the help.
 import { type Api, Refused } from "./api";
 import { bring, button, field, fill, focus, h, hasFocus, muted } from "./dom";
-import { type Action, KEYS } from "./keys";
+import { type Action, GROUPS } from "./keys";
 import { SIGN } from "./signs";
 import type { Verbs } from "./verbs";
 
@@ -232,28 +232,35 @@ export class Popup {
     const signs = [
       [tag("in", "\u25b7 in"), "boundary input"],
       [tag("out", "\u25c1 out"), "boundary output"],
-      [tag("leak", "\u26a0 leak"), "needed, but no boundary input covers it"],
-      [kbd(SIGN.new), "new: copied by the plan, dashed outline"],
+      [tag("leak", "\u26a0 leak"), "leak: the region reads it, but no boundary input covers it"],
+      [kbd(SIGN.new), "new, by the plan; dashed outline"],
       [kbd(SIGN.changed), "changed by the plan"],
-      [kbd(SIGN.shape), "gives another shape than before, as something above it changes"],
-      [kbd(SIGN.orphan), "orphan: nothing uses it any more; or taken out by the plan"],
-      [kbd(SIGN.conflict), "in conflict, double outline"],
-      [kbd(SIGN.joined), "new connection: thick edge with an open arrow head"],
-      [kbd(SIGN.removed), "on an edge: connection that the plan removes, dotted"],
-      [kbd("+1 \u22121"), "on an edge: how many of its connections are added and removed"],
+      [kbd(SIGN.shape), "another output shape, because of a change upstream"],
+      [kbd(SIGN.orphan), "orphan: no longer used, or removed by the plan"],
+      [kbd(SIGN.conflict), "conflict; double outline"],
+      [kbd(SIGN.joined), "new connection; thick edge, open arrow head"],
+      [kbd(SIGN.removed), "removed connection; dotted edge"],
+      [kbd("+1 \u22121"), "connections of this edge that the plan adds and removes"],
     ] as const;
+    const groups: [string, (readonly [Node, string])[]][] = GROUPS.map(([group, keys]) => [
+      group,
+      keys.flatMap(([action, , show, text]) => (show && offers(action) ? [[kbd(show), text!] as const] : [])),
+    ]);
+    groups.push(["Symbols", signs.filter(([sign]) => sign.textContent === SIGN.orphan || offers("apply"))]);
     const scroll = h(
       "div",
-      { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of keys and signs" },
-      list(KEYS.flatMap(([action, , show, text]) => (show && offers(action) ? [[kbd(show), text!] as const] : []))),
-      h("div", { class: "gs-popup-title" }, "Signs"),
-      list(signs.filter(([sign]) => sign.textContent === SIGN.orphan || offers("apply"))),
+      { class: "gs-help-scroll", tabindex: 0, role: "region", "aria-label": "List of shortcuts and symbols" },
+      h(
+        "div",
+        { class: "gs-help-groups" },
+        ...groups.filter(([, rows]) => rows.length).map(([title, rows]) => h("section", {}, h("h4", {}, title), list(rows))),
+      ),
     );
     this.#show(
       h(
         "div",
-        { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keys and signs" },
-        h("div", { class: "gs-popup-title" }, "Keys"),
+        { class: "gs-popup gs-dialog gs-help", role: "dialog", "aria-modal": "true", "aria-label": "Keyboard shortcuts and symbols" },
+        h("div", { class: "gs-popup-title" }, "Keyboard shortcuts and symbols"),
         scroll,
         h("div", { class: "gs-row gs-end" }, close),
       ),

@@ -20,14 +20,14 @@ export class Recipes {
     const outputs = found.flatMap(r => r.form).find(f => f.name === "outputs")?.value ?? "";
     const choices = [
       ...found.map((recipe): Choice => ({
-        text: recipe.does + (recipe.form.length ? "\u00a0\u2026" : ""),
+        text: recipe.does + (recipe.form.length ? "\u2026" : ""),
         group: recipe.group,
         off: recipe.off !== "",
         why: recipe.off,
         run: () => this.#ask(recipe),
       })),
       ...TARGETS.map(([target, name]): Choice => ({
-        text: `Check it for ${name}\u00a0\u2026`,
+        text: `Check for ${name}\u2026`,
         group: "Targets",
         run: () => this.#check(target, name, outputs),
       })),
@@ -44,25 +44,25 @@ export class Recipes {
       return void done({}).catch(error => {
         if (!(error instanceof Refused)) throw error; // the status line says what is refused
       });
-    this.acts.p.popup.ask(recipe.does, recipe.form, recipe.plans ? "Add to plan" : "Do it", done, recipe.about);
+    this.acts.p.popup.ask(recipe.does, recipe.form, recipe.plans ? "Add to plan" : "Run recipe", done, recipe.about);
   }
 
   /** Asks the converter of a target, and shows what it says. */
   #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
     const fields: Field[] = [
-      { name: "outputs", label: "Outputs", value: outputs, hint: "default: those of what was opened" },
+      { name: "outputs", label: "Outputs", value: outputs, hint: "default: outputs of the opened graph" },
       { name: "inputs", label: "Inputs", hint: "default: all placeholders" },
       {
         name: "prove",
-        label: "If nothing is in the way",
+        label: "If it converts",
         value: "no",
         options: [
-          ["no", "say so"],
-          ["yes", "run the model beside the graph"],
+          ["no", "report only"],
+          ["yes", "run the model and compare with the graph"],
         ],
       },
     ];
-    this.acts.p.popup.ask(`Check it for ${name}`, fields, "Check", async v => {
+    this.acts.p.popup.ask(`Check for ${name}`, fields, "Check", async v => {
       const asked = { target, outputs: v.outputs!, inputs: v.inputs!, prove: v.prove === "yes" };
       await this.acts.call("check", asked);
       this.acts.p.plan.show("saved");

@@ -33,8 +33,8 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
           verb: "paint",
         }),
       ),
-      copyButton({ text: "Copy as Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
-      small("Forget the run", () => ask("forget_run", {}), undefined, { verb: "forget_run" }),
+      copyButton({ text: "Copy Python", kind: "small", title: run.code }, run.code, "Code copied.", say),
+      small("Clear the run", () => ask("forget_run", {}), undefined, { verb: "forget_run" }),
     ),
     bad &&
       h(
@@ -42,16 +42,16 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
         { class: "gs-bad" },
         h("div", {}, h("span", { class: "gs-tag gs-tag-fault" }, "first not finite"), " ", link(bad.op, go), "  ", bad.text),
         ...bad.inputs.map(text => muted(`its input: ${text}`)),
-        h("div", { class: "gs-way" }, "back: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name, go)])),
+        h("div", { class: "gs-way" }, "path: ", ...bad.way.flatMap((name, i) => [i ? " \u2190 " : null, link(name, go)])),
       ),
     apart &&
       h(
         "div",
         { class: "gs-bad" },
         apart.op
-          ? h("div", {}, h("span", { class: "gs-tag gs-tag-leak" }, "first other value"), " ", link(apart.op, go), "  ", apart.text)
-          : muted("As before: ", apart.text),
-        apart.op && muted(`instead of: ${apart.instead}`),
+          ? h("div", {}, h("span", { class: "gs-tag gs-tag-leak" }, "first difference"), " ", link(apart.op, go), "  ", apart.text)
+          : muted("No difference: ", apart.text),
+        apart.op && muted(`before: ${apart.instead}`),
       ),
     h(
       "div",

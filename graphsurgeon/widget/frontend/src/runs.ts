@@ -8,7 +8,7 @@ const TITLES: Record<RunForm["of"], [string, string]> = {
   graph: RUN,
   selection: RUN,
   plan: ["Try the plan", "Try"],
-  applied: ["Compare with what was before the plan", "Compare"],
+  applied: ["Compare with the graph before the plan", "Compare"],
 };
 
 export class Runs {
@@ -21,7 +21,7 @@ export class Runs {
     const form = (await acts.send("run_form", { of })) ?? (alone ? await acts.send("run_form", { of: "selection" }) : null);
     if (!form) return;
     const [title, yes] = TITLES[of];
-    acts.p.popup.ask(title, fields(form), form.risk ? `${yes} it anyway` : yes, v => this.#run(form, v), "", form.risk);
+    acts.p.popup.ask(title, fields(form), form.risk ? `${yes} anyway` : yes, v => this.#run(form, v), "", form.risk);
   }
 
   async #run(form: RunForm, v: Record<string, string>): Promise<void> {
@@ -55,12 +55,12 @@ function fields(form: RunForm): Field[] {
   }));
   const options: [string, string][] = [
     ["graph", "the graph"],
-    ["selection", "what is selected, and what it needs"],
+    ["selection", "the selection and its inputs"],
   ];
   return [
     ...feeds,
-    ...(form.selected && form.of === "graph" ? [{ name: " of", label: "What runs", value: "graph", options }] : []),
-    ...(feeds.length ? [{ name: " seed", label: "Seed of what is random", value: "0" }] : []),
+    ...(form.selected && form.of === "graph" ? [{ name: " of", label: "Part to run", value: "graph", options }] : []),
+    ...(feeds.length ? [{ name: " seed", label: "Random seed", value: "0" }] : []),
     { name: " limit", label: "Time limit, in seconds", hint: "none" },
     { name: " memory", label: "Memory limit, in MB", hint: "none" },
   ];

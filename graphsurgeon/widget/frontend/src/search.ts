@@ -46,7 +46,7 @@ export class Search {
       this.#total,
       button({
         icon: icon("close"),
-        label: "Put the hits away (Esc)",
+        label: "Hide results (Esc)",
         kind: "quiet",
         press: () => {
           this.clear();
@@ -168,7 +168,7 @@ export class Search {
       })),
       total = Math.max(0, ...parts.map(part => part.found.total)),
       shownParts = parts.filter(part => part.hits.length).map(part => ({ ...part, shown: distinct(part.hits.map(hit => hit.name)) })),
-      plain = /^\w+$/.test(this.#asked) ? ` by name: op:${this.#asked} asks for the type` : "";
+      plain = /^\w+$/.test(this.#asked) ? ` by name; op:${this.#asked} searches by type` : "";
     this.#hits = shownParts.flatMap(({ pane, hits, shown }) =>
       hits.map((hit, i) => ({ pane, name: hit.name, shown: shown[i]!, op: hit.op })),
     );

@@ -6,7 +6,7 @@ import type { Scene, Status } from "./types";
 const SLOW = 300,
   LONG = 10_000;
 
-const LATER = "The kernel has not answered for 10 s: it runs a cell, or it is gone. The picture stays as it is.";
+const LATER = "The kernel has not answered for 10 s: it is busy or has stopped. The picture does not change.";
 
 export class StatusBar {
   readonly #text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
@@ -72,7 +72,7 @@ export class StatusBar {
               "data-key": key,
               "data-verb": "fade",
               "aria-pressed": String(!faded.has(key)),
-              title: faded.has(key) ? `Show ${text}` : `Let ${text} fade`,
+              title: faded.has(key) ? `Show ${text}` : `Fade ${text}`,
               on: {
                 click: () => {
                   if (!faded.delete(key)) faded.add(key);

@@ -14,7 +14,7 @@ export function stroke(acts: Actions, pane: Pane, first: PointerEvent): Drag {
     edges = (pane.scene?.edges ?? []).filter(edge => !edge.control),
     points: [number, number][] = [[first.clientX, first.clientY]];
   const what = first.button === 2 ? "cut" : first.shiftKey ? "boundary outputs" : "boundary inputs",
-    no = what === "cut" ? acts.refusal(pane) : pane.name === "source" ? "" : "Boundaries are marked in the source, at the left.";
+    no = what === "cut" ? acts.refusal(pane) : pane.name === "source" ? "" : "Mark boundaries in the source, on the left.";
   const tensors = (): string[] => [...new Set([...struck].flatMap(edge => edge.tensors))];
   return {
     move: e => {
@@ -31,7 +31,7 @@ export function stroke(acts: Actions, pane: Pane, first: PointerEvent): Drag {
         { inputs, outputs } = model.get("boundary"),
         had = (list: { tensor: string }[]) => list.map(t => t.tensor).filter(t => !found.includes(t));
       if (no) status.say(no, "warn");
-      else if (!found.length) status.say("The stroke crossed no edge that carries a tensor.", "warn");
+      else if (!found.length) status.say("The stroke crossed no tensor edge.", "warn");
       else if (what === "cut") acts.ask("detach", { names: [...new Set(found.map(opOf))], side: "outputs" });
       else if (first.shiftKey) acts.ask("set_boundary", { inputs: had(inputs), outputs: [...had(outputs), ...found] });
       else acts.ask("set_boundary", { inputs: [...had(inputs), ...found], outputs: had(outputs) });

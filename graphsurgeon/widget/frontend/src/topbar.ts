@@ -65,15 +65,21 @@ export class TopBar {
     this.#outline = tool("left", "Outline", events.outline, { "aria-pressed": "true" });
     this.#inspector = tool("right", "Inspector", events.inspector, { "aria-pressed": "true" });
     this.#plan = tool("bottom", "Plan", events.plan, { "aria-pressed": "true", class: "gs-plan-switch" });
-    this.#full = does("full", "Full window (Shift+F)", "full", { "aria-pressed": "false" });
+    this.#full = does("full", "Full screen (Shift+F)", "full", { "aria-pressed": "false" });
     this.#back = does("back", "Back ( , )", "back", { verb: "back" });
     this.#forward = does("forward", "Forward ( . )", "forward", { verb: "forward" });
     this.#turn = tool("down", "Direction", () => ask("set_direction", { direction: this.#direction === "TB" ? "LR" : "TB" }), {
       verb: "set_direction",
     });
-    this.#scale = button({ text: "100%", label: "Full size (0)", kind: "quiet", class: "gs-scale", press: () => events.does("actual") });
+    this.#scale = button({
+      text: "100%",
+      label: "Zoom to 100 % (0)",
+      kind: "quiet",
+      class: "gs-scale",
+      press: () => events.does("actual"),
+    });
     const kept = { "aria-pressed": "false", class: "gs-tool" };
-    this.#tools = { lasso: does("lasso", "Lasso (l)", "lasso", kept), pan: does("hand", "Drag pans (h, or hold Space)", "hand", kept) };
+    this.#tools = { lasso: does("lasso", "Lasso (l)", "lasso", kept), pan: does("hand", "Drag to pan (h, or hold Space)", "hand", kept) };
     this.element = h(
       "div",
       { class: "gs-top" },
@@ -92,10 +98,10 @@ export class TopBar {
         h("span", { class: "gs-rule" }),
         tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
         this.#turn,
-        menu("eye", "What is shown (s)", events.seen, "", { verb: "set_depth" }),
+        menu("eye", "View options (s)", events.seen, "", { verb: "set_depth" }),
         menu("colours", "Colours", events.colours, "", { verb: "paint" }),
         h("span", { class: "gs-rule" }),
-        does("fit", "Fit the picture (f)", "fit"),
+        does("fit", "Fit to window (f)", "fit"),
         does("minus", "Zoom out (-)", "out"),
         this.#scale,
         does("plus", "Zoom in (+)", "in"),
@@ -107,13 +113,13 @@ export class TopBar {
         button({
           icon: icon("run"),
           text: "Run",
-          label: "Run the graph on a feed (x)",
+          label: "Run the graph with inputs (x)",
           class: "gs-run-button",
           verb: "run",
           press: () => events.does("run"),
         }),
         search,
-        does("help", "Keys and signs (?)", "help"),
+        does("help", "Keyboard shortcuts and symbols (?)", "help"),
         this.#plan,
         this.#inspector,
         this.#full,
@@ -139,7 +145,7 @@ export class TopBar {
     this.#back.disabled = !views?.back;
     this.#forward.disabled = !views?.forward;
     this.#serves.hidden = !views?.served?.[1];
-    fill(this.#serves, h("span", {}, `${views?.serves || "as it lies"} \u25be`));
+    fill(this.#serves, h("span", {}, `${views?.serves || "raw file"} \u25be`));
   }
 
   zoomed(k: number): void {

@@ -14,7 +14,7 @@ type At = { x: number; y: number };
 
 const OFFERED = 12,
   ADAPTED = 4,
-  FIXABLE = ". Let go for what makes it fit";
+  FIXABLE = ". Drop to list adapters";
 
 export class Wires {
   /** What would have to be done first. */
@@ -60,7 +60,7 @@ export class Wires {
         .map(t => `${t.op} ${t.input}`),
     );
     status.say(
-      `${answer.tensor}  ${answer.text}: ${counted(fits.size, "inputs")} in the picture fit. Go to one and press m, or drop it there; Esc gives up.`,
+      `${answer.tensor}  ${answer.text}: ${counted(fits.size, "inputs")} in the picture fit. Go to one and press m, or drop it there; Esc cancels.`,
     );
     return answer;
   }
@@ -79,7 +79,7 @@ export class Wires {
     const { status, over } = this.acts.p;
     if ("tensors" in start && (start.n !== 1 || start.control)) {
       status.say(
-        start.control ? "A control edge carries no tensor." : `This edge stands for ${start.n} tensors: unfold an end of it first.`,
+        start.control ? "A control edge has no tensor." : `This edge combines ${start.n} tensors: unfold one of its ends first.`,
         "warn",
       );
       return null;
@@ -150,14 +150,14 @@ export class Wires {
   #words(pane?: Pane, item?: Item, taker?: Taker): [string, boolean] {
     if (!pane) return ["", false];
     if (this.#refused) return [this.#refused, false];
-    if (!item) return ["let go for all that could read it", true];
+    if (!item) return ["drop to list possible consumers", true];
     const inputs = this.inputs(pane, item.of.name);
     if (!inputs) return [this.acts.p.store.now.takers ? `connect in ${this.acts.p.model.get("titles").destination}` : "\u2026", false];
     const one = taker ?? (inputs.length === 1 ? inputs[0] : undefined);
     const copied = this.#copied(this.acts.p.store.now.takers);
     if (one) return [`input ${one.input} of ${one.op}${one.why ? `: ${one.why}` : copied}${one.adaptable ? FIXABLE : ""}`, !one.why];
     if (!inputs.length)
-      return this.#replaced(item.of) ? [`in place of ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
+      return this.#replaced(item.of) ? [`replace ${item.of.label}${copied}`, true] : [`${item.of.label} has no inputs`, false];
     const fit = inputs.filter(t => !t.why);
     return fit.length
       ? [(fit.length === 1 ? `input ${fit[0]!.input} of ${fit[0]!.op}` : `${fit.length} of its inputs`) + copied, true]
@@ -170,7 +170,7 @@ export class Wires {
       inputs = this.inputs(pane, item.of.name),
       { status, popup } = this.acts.p;
     if (!takers) return;
-    if (!inputs) return status.say(`Connect it in ${this.acts.p.model.get("titles").destination}, at the right.`, "warn");
+    if (!inputs) return status.say(`Connect it in ${this.acts.p.model.get("titles").destination}, on the right.`, "warn");
     if (!inputs.length && this.#replaced(item.of)) return this.#replace(takers, item.of.name, at);
     if (!inputs.length) return status.say(`'${item.of.name.slice(0, 80)}' has no inputs: choose another op.`, "warn");
     const adaptables = inputs.filter(t => t.adaptable),
@@ -202,10 +202,10 @@ export class Wires {
       .filter(t => !t.why);
     const { tensor } = takers,
       { popup } = this.acts.p;
-    const more: Choice[] = [{ text: "Insert op after it \u2026", off: takers.copies > 0, run: () => this.edits.insert(tensor) }];
+    const more: Choice[] = [{ text: "Insert op after it\u2026", off: takers.copies > 0, run: () => this.edits.insert(tensor) }];
     const rest = fits.length > OFFERED ? `, the nearest ${OFFERED} of ${fits.length}` : "";
     popup.choose(
-      `What could read ${tensor}${rest}`,
+      `Possible consumers of ${tensor}${rest}`,
       [...fits.slice(0, OFFERED).map(t => this.#choice(takers, t)), ...more],
       at,
       this.#give,
@@ -239,7 +239,7 @@ export class Wires {
   #replace(takers: Takers, op: string, at?: At): void {
     const { tensor } = takers;
     this.#give();
-    this.#sure(takers, `Use ${tensor} in place of ${op}:0`, "use it there", at, () =>
+    this.#sure(takers, `Replace ${op}:0 by ${tensor}`, "use the copy", at, () =>
       takers.copies
         ? this.acts.ask("copy_and_connect", { tensor, to: op, input: 0, by: [] })
         : this.acts.ask("reroute", { old: `${op}:0`, to: tensor, only: [] }),
@@ -253,7 +253,7 @@ export class Wires {
   }
 
   #makers(takers: Takers): string {
-    return takers.copies === 1 ? "the op that makes it" : `the ${counted(takers.copies, "ops")} that make it`;
+    return takers.copies === 1 ? "its producer" : `the ${counted(takers.copies, "ops")} that compute it`;
   }
 
   /** What a connection copies, at the end of the words for it. */
@@ -275,8 +275,8 @@ export class Wires {
         run: () => this.acts.ask(takers.copies ? "copy_and_connect" : "adapt", { ...places[i]!, by: a.by }),
       })),
     );
-    if (!choices.length) return status.say(`${no(takers, inputs[0]!)}, and no adapter makes it fit.`, "warn");
-    status.say(`${no(takers, inputs[0]!)}. What would make it fit?`);
+    if (!choices.length) return status.say(`${no(takers, inputs[0]!)}, and no adapter fits.`, "warn");
+    status.say(`${no(takers, inputs[0]!)}. Choose an adapter:`);
     popup.choose(inputs.length > 1 ? `Adapt ${tensor}` : `Adapt ${tensor} to input ${inputs[0]!.input} of ${inputs[0]!.op}`, choices, at);
   }
 

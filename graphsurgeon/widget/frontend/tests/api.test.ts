@@ -75,13 +75,9 @@ test("when the kernel is gone, who waits is informed, and so is who asks later",
     e => e.message,
   );
   model.emit("comm_live_update");
-  expect(await asked).toBe(
-    "undo: the kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.",
-  );
+  expect(await asked).toBe("undo: the kernel of this graph has stopped, so the picture no longer changes. Rerun the cell.");
   expect([lost.mock.calls.length, api.gone, api.answers("select")]).toEqual([1, true, false]);
-  expect(GONE_TEXT).toBe(
-    "The kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.",
-  );
+  expect(GONE_TEXT).toBe("The kernel of this graph has stopped, so the picture no longer changes. Rerun the cell.");
   expect(
     await api.call("redo", {}).then(
       () => "",

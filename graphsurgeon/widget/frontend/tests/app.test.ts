@@ -46,7 +46,7 @@ test("a selection that is refused is taken back and said", async () => {
 test("details of what is not there any more are no error", async () => {
   const text = () => host.querySelector(".gs-status-text")!.textContent;
   model.put({ selected: ["a"] }); // an undo selects it, and the next one renames it
-  model.refuse("details", "there is nothing of that name");
+  model.refuse("details", "nothing in graph has this name");
   await settled();
   expect(text()).toBe("");
   expect(host.querySelector(".gs-inspector")!.textContent).toContain("Select an op");
@@ -54,13 +54,13 @@ test("details of what is not there any more are no error", async () => {
   model.put({ selected: [] });
   click(item("a"));
   const asked = model.sent.filter(m => m.verb === "details");
-  const refused = { asked: "details", wrong: "there is nothing of that name", instead: "Select another" };
+  const refused = { asked: "details", wrong: "nothing in graph has this name", instead: "Select another" };
   model.emit("msg:custom", { v: 1, id: asked.at(-2).id, ok: false, error: refused });
   await settled();
   expect(text()).toBe("");
   model.emit("msg:custom", { v: 1, id: asked.at(-1).id, ok: false, error: refused });
   await settled();
-  expect(text()).toBe("details: there is nothing of that name. Select another.");
+  expect(text()).toBe("details: nothing in graph has this name. Select another.");
 });
 
 test("i, o and Enter on what has the focus", () => {
@@ -142,10 +142,10 @@ test("without a kernel, what asks it is grey, and what looks around works", asyn
   item("b").focus();
   const asked = model.sent.length;
   key(item("b"), "x");
-  expect(text()).toBe("The kernel behind this picture is gone, and the picture stays as it is. Run the cell again for one that answers.");
+  expect(text()).toBe("The kernel of this graph has stopped, so the picture no longer changes. Rerun the cell.");
   item("b").dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
   const choices = [...host.querySelectorAll<HTMLButtonElement>(".gs-choice")];
-  expect(choices.filter(c => !c.disabled).map(c => c.textContent)).toEqual(["Only what is near itq"]);
+  expect(choices.filter(c => !c.disabled).map(c => c.textContent)).toEqual(["Focus on its neighborhoodq"]);
   key(host.querySelector(".gs-menu")!, "Escape");
   expect(model.sent.length).toBe(asked);
 });
@@ -220,8 +220,8 @@ test("the edits stand under headings, and each is reached by the arrow keys", ()
   item("a").focus();
   key(item("a"), "e");
   expect([...host.querySelectorAll(".gs-over")].map(e => e.textContent)).toEqual([
-    "What reads it",
-    "The op itself",
+    "Consumers",
+    "This op",
     "Order",
     "Functions and patterns",
     "The plan so far",
@@ -237,7 +237,7 @@ test("the edits stand under headings, and each is reached by the arrow keys", ()
     menu()
       .filter(c => (c as HTMLButtonElement).disabled)
       .map(c => c.textContent),
-  ).toEqual(["Insert a copy of what is selected \u2026", "Make its edits on copies \u2026"]);
+  ).toEqual(["Insert a copy of the selection\u2026", "Make these edits on copies\u2026"]);
   expect(choice("Inline")).toBe(undefined);
 });
 
@@ -270,7 +270,7 @@ test("rename, collapse and inline", () => {
   fields()[0]!.value = "2";
   key(fields()[0]!, "Enter");
   expect(model.verbs.at(-1)).toEqual(["unroll", { loop: "loop", times: 2 }]);
-  edit("bend", "Say what it asks");
+  edit("bend", "Fix condition");
   expect(fields()[0]!.value).toBe("True");
   key(fields()[0]!, "Enter");
   expect(model.verbs.at(-1)).toEqual(["resolve_condition", { name: "bend", value: "True" }]);
@@ -281,7 +281,7 @@ test("rename, collapse and inline", () => {
 
 test("an op without outputs can be waited for and made to wait", () => {
   start({ scenes: { source: scene([box("n", { outputs: 0 }), box("b")]), destination: null } });
-  edit("n", "Reroute what waits for it");
+  edit("n", "Reroute its waiting ops");
   item("b").focus();
   key(item("b"), "Enter");
   expect(model.verbs.at(-1)).toEqual(["reroute_control", { old: "n", to: "b" }]);
@@ -296,15 +296,15 @@ test("all like it: found, then replaced by what was selected, not by all that wa
   click(item("a"));
   item("a").focus();
   key(item("a"), "F10", { shiftKey: true });
-  click(choice("Find all like this"));
+  click(choice("Find all similar"));
   expect(model.verbs.at(-1)).toEqual(["find_like", { names: ["a"] }]);
   model.answer("select");
   model.answer("find_like", { count: 2, ops: 2, boxes: { "s/": 1 }, near: "" });
   model.put({ selected: ["a", "b"] });
   await settled();
   expect(item("s/").classList.contains("gs-hit-box")).toBe(true);
-  edit("a", "Replace all like this by");
-  expect(host.querySelector(".gs-dialog")!.getAttribute("aria-label")).toBe("Replace all like a by");
+  edit("a", "Replace all similar ops");
+  expect(host.querySelector(".gs-dialog")!.getAttribute("aria-label")).toBe("Replace all similar to a");
   model.answer("op_types", [{ name: "Softplus", doc: "Computes softplus." }]);
   await settled();
   key(fields()[0]!, "Enter");
@@ -313,7 +313,7 @@ test("all like it: found, then replaced by what was selected, not by all that wa
   // a selection of one's own ends that
   click(item("b"));
   expect(item("s/").classList.contains("gs-hit-box")).toBe(false);
-  edit("b", "Replace all like this by");
+  edit("b", "Replace all similar ops");
   expect(model.verbs.at(-1)).toEqual(["op_types", { query: "", names: ["b"], inputs: 0 }]);
 });
 
@@ -391,7 +391,7 @@ test("what is selected is inserted elsewhere as a copy; the edits so far go on c
   edit("b", "Insert a copy");
   key(fields()[0]!, "Enter");
   expect(model.verbs.at(-1)).toEqual(["insert_copy", { names: ["a"], on: "b:0", to: null, pane: "destination" }]);
-  edit("b", "Make its edits on copies");
+  edit("b", "Make these edits on copies");
   fields()[0]!.value = "new";
   fields()[1]!.value = "b";
   key(fields()[2]!, "Enter");
@@ -579,7 +579,7 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
   ];
   model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }, { text: "connect" }, { text: "connect" }], faults } });
   const buttons = [...host.querySelectorAll<HTMLElement>(".gs-problems [role=group] button")];
-  expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense", "Edit this step", "Take this step out"]);
+  expect(buttons.map(b => b.textContent)).toEqual(["Cast", "Pool + dense", "Edit this step", "Remove this step"]);
   click(buttons[3]!);
   expect(model.verbs.at(-1)).toEqual(["drop_step", { step: 1 }]);
   expect(buttons[1]!.title).toBe("Pool + dense: mean of each channel, then dense to 3");
@@ -671,7 +671,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   const panel = () => host.querySelector<HTMLElement>(".gs-mapping")!;
   const named = (label: string) =>
     [...panel().querySelectorAll<HTMLElement>("[aria-label], [title]")].find(e => (e.getAttribute("aria-label") ?? e.title) === label)!;
-  const select = named("What feeds x:0") as HTMLSelectElement;
+  const select = named("Source of x:0") as HTMLSelectElement;
   select.value = "keep";
   select.dispatchEvent(new Event("change"));
   expect(model.verbs.at(-1)).toEqual(["set_input", { step: 0, tensor: "x:0", by: "keep" }]);
@@ -683,7 +683,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   scope.value = "new";
   key(scope, "Enter");
   expect(model.verbs.at(-1)).toEqual(["set_scope", { step: 0, to: "new" }]);
-  const pick = "Pick the tensor that feeds x:0";
+  const pick = "Choose the tensor that feeds x:0";
   click(named(pick));
   click(item("a"));
   model.answer("details", {
@@ -702,7 +702,7 @@ test("what feeds a copy is said in its table: by a choice, by typing, or by pick
   item("a").focus();
   key(item("a"), "Escape");
   expect(host.querySelector(".gs-picking")).toBeNull();
-  click(named("Choose a tensor: what reads it will read copy/y:0"));
+  click(named("Choose a tensor: its consumers will read copy/y:0"));
   click(item("b"));
   model.answer("details", {
     title: "b",

@@ -39,5 +39,5 @@ test("without a plan there is nothing to go through", () => {
   start({ scenes: { source: scene([at("a", 0)]), destination: null } });
   expect(host.querySelector<HTMLElement>(".gs-changes")!.hidden).toBe(true);
   key(item("a"), "z");
-  expect(said()).toBe("The plan changes nothing that this picture shows.");
+  expect(said()).toBe("None of the plan's changes are in this picture.");
 });

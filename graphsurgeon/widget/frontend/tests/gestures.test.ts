@@ -52,7 +52,7 @@ test("where dtype or shape are against it, the drop offers what makes it fit", a
   await settled();
   under = item("b");
   mouse(canvas(), "move", { clientX: 70, clientY: 60 });
-  expect(tip()).toBe(`\u2715 input 0 of b: ${SHAPES}. Let go for what makes it fit`);
+  expect(tip()).toBe(`\u2715 input 0 of b: ${SHAPES}. Drop to list adapters`);
   drop();
   await settled();
   expect(model.verbs.at(-1)).toEqual(["adapters", { tensor: "a:0", to: "b", input: 0, pane: "destination" }]);
@@ -79,7 +79,7 @@ test("m on an op that does not fit offers what makes it fit, of several inputs a
   expect(model.verbs.at(-1)).toEqual(["adapters", { tensor: "a:0", to: "b", input: 0, pane: "destination" }]);
   model.answer("adapters", []);
   await settled();
-  expect(status()).toContain("no adapter makes it fit");
+  expect(status()).toContain("no adapter fits");
 });
 
 test("where no input of an op fits, the adapters of all of them are offered at once", async () => {
@@ -161,10 +161,10 @@ test("a tensor of the other graph is copied with what makes it, once that is agr
   await settled();
   under = item("z");
   mouse(canvas(), "move", { clientX: 470, clientY: 60 });
-  expect(tip()).toBe("\u2713 input 0 of z: copies the 1,044 ops that make it");
+  expect(tip()).toBe("\u2713 input 0 of z: copies the 1,044 ops that compute it");
   drop(450);
   await settled();
-  expect(choices().map(c => c.textContent)).toEqual(["Copy the 1,044 ops that make it, and connect"]);
+  expect(choices().map(c => c.textContent)).toEqual(["Copy the 1,044 ops that compute it, and connect"]);
   click(choices()[0]!);
   expect(model.verbs.at(-1)).toEqual(["copy_and_connect", { tensor: "a:0", to: "z", input: 0, by: [] }]);
 });
@@ -189,7 +189,7 @@ test("a tensor that is dropped on an op without inputs takes its place", async (
   await settled();
   under = item("p");
   mouse(canvas(), "move", { clientX: 470, clientY: 60 });
-  expect(tip()).toBe("\u2713 in place of p: copies the op that makes it");
+  expect(tip()).toBe("\u2713 replace p: copies its producer");
   drop(450);
   await settled();
   click(choices()[0]!);
@@ -224,7 +224,7 @@ test("a drop on nothing offers what could read it, what is nearest first", async
   under = canvas();
   drop(240, 120);
   await settled();
-  expect(choices().map(c => c.textContent)).toEqual(["input 1 of c  reads x:0", "input 0 of b  reads x:0", "Insert op after it \u2026"]);
+  expect(choices().map(c => c.textContent)).toEqual(["input 1 of c  reads x:0", "input 0 of b  reads x:0", "Insert op after it\u2026"]);
   key(document.activeElement!, "Escape");
   expect(item("a").classList.contains("gs-armed")).toBe(false);
 });
@@ -236,13 +236,13 @@ test("an edge gives its tensor; one that stands for several, or for none, says s
   open({ scenes: { source: scene([box("a"), box("b")], [edge("a", "b", { n: 3 })]), destination: null } });
   drag(host.querySelector(".gs-edge-hit")!, 60, 60);
   expect(model.verbs).toEqual([]);
-  expect(status()).toContain("stands for 3 tensors");
+  expect(status()).toContain("combines 3 tensors");
 });
 
 test("Esc gives a drag up, also one whose answer is still on its way", async () => {
   take();
   key(item("a"), "Escape");
-  expect(status()).toContain("Given up");
+  expect(status()).toContain("Cancelled");
   expect(host.querySelector(".gs-over-line")!.getAttribute("d")).toBe(null);
   model.answer("takers", answer({ b: [taker("b")] }));
   await settled();
@@ -295,7 +295,7 @@ test("between two graphs a tensor is connected where the plan is made", async ()
   under = item("b"); // the one of the source
   drop();
   await settled();
-  expect(status()).toBe("Connect it in d, at the right.");
+  expect(status()).toBe("Connect it in d, on the right.");
 });
 
 test("a plain drag on the canvas selects what its frame touches; with Shift it adds", () => {
@@ -328,15 +328,15 @@ test("the hand pans, as Space and the middle button do; the lasso selects what i
   drop(90, 60);
   expect(at()).not.toBe(before);
   const tool = (name: string) => host.querySelector<HTMLElement>(`[aria-label^="${name}"]`)!;
-  click(tool("Drag pans"));
-  expect(tool("Drag pans").getAttribute("aria-pressed")).toBe("true");
+  click(tool("Drag to pan"));
+  expect(tool("Drag to pan").getAttribute("aria-pressed")).toBe("true");
   const moved = at();
   drag(canvas(), 90, 60);
   drop(90, 60);
   expect(at()).not.toBe(moved);
   expect(model.verbs).toEqual([]);
   key(item("a"), "h");
-  expect(tool("Drag pans").getAttribute("aria-pressed")).toBe("false");
+  expect(tool("Drag to pan").getAttribute("aria-pressed")).toBe("false");
   key(item("a"), "l");
   expect(tool("Lasso").getAttribute("aria-pressed")).toBe("true");
 });
@@ -393,7 +393,7 @@ test("a box is dragged to the other pane, which copies it; onto an edge, which i
   canvas().getBoundingClientRect = () => ({ left: 0, top: 0, right: 200, bottom: 400, width: 200, height: 400 }) as DOMRect;
   right.getBoundingClientRect = () => ({ left: 200, top: 0, right: 400, bottom: 400, width: 200, height: 400 }) as DOMRect;
   drag(item("a"), 50, 300);
-  expect(tip()).toContain("drop it on an edge, or at the right");
+  expect(tip()).toContain("drop it on an edge, or on the right");
   under = right;
   mouse(canvas(), "move", { clientX: 300, clientY: 50 });
   expect(tip()).toBe("\u2713 copy a to d");
@@ -403,7 +403,7 @@ test("a box is dragged to the other pane, which copies it; onto an edge, which i
   drag(item("a"), 50, 300);
   under = right.querySelector(".gs-edge-hit");
   mouse(canvas(), "move", { clientX: 300, clientY: 50 });
-  expect(tip()).toBe("\u2713 a copy of a behind z:0");
+  expect(tip()).toBe("\u2713 a copy of a after z:0");
   drop(300, 50);
   expect(model.verbs.at(-1)).toEqual(["insert_copy", { names: ["a"], on: "z:0", to: null, pane: "source" }]);
   // the region goes as a whole
@@ -449,7 +449,7 @@ test("a stroke across edges marks their tensors, with Shift as outputs; with the
   under = canvas();
   drag(canvas(), 40, 40, { altKey: true });
   drop(40, 40);
-  expect(status()).toContain("crossed no edge");
+  expect(status()).toContain("crossed no tensor edge");
 });
 
 test("a stroke crosses lines and bends where they are, however long it is", () => {
@@ -500,7 +500,7 @@ test("the lens shows only what is near; what hands on is no step; Esc shows all 
   slider.value = "9";
   slider.dispatchEvent(new Event("input"));
   expect(having("gs-away")).toEqual(["d"]);
-  expect(slider.getAttribute("aria-valuetext")).toContain("all that leads there");
+  expect(slider.getAttribute("aria-valuetext")).toContain("everything upstream");
   key(item("b"), "Escape");
   expect(having("gs-away")).toEqual([]);
   expect(host.querySelector<HTMLElement>(".gs-lens")!.hidden).toBe(true);

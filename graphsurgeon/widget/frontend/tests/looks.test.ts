@@ -45,8 +45,8 @@ test("the view menu sets depth, gradients, helpers, hidden types and the budget"
   const s = scene([box("a")]);
   s.stats.hidden = { constants: 12 };
   start({ scenes: { source: s, destination: null }, look: { ...LOOK, hidden: ["Identity"] } });
-  for (const text of ["Unfold to depth 2", "put away", "Draw constants (12 hidden)", "Show Identity again", "Allow 400 boxes"]) {
-    press("What is shown");
+  for (const text of ["Unfold to depth 2", "updates hidden", "Show constants (12 hidden)", "Show Identity again", "Show up to 400 boxes"]) {
+    press("View options");
     press(text, host.querySelector<HTMLElement>(".gs-menu")!);
   }
   expect(model.verbs).toEqual([
@@ -60,9 +60,9 @@ test("the view menu sets depth, gradients, helpers, hidden types and the budget"
 
 test("what is on is ticked, for eyes and for screen readers", () => {
   start({ look: { ...LOOK, training: "away" } });
-  press("What is shown");
+  press("View options");
   const ticked = [...host.querySelectorAll(".gs-choice[aria-checked=true]")];
-  expect(ticked.map(t => t.textContent)).toEqual(["\u2713 Gradients and updates put awayg", "\u2713 Map of the whole picturew"]);
+  expect(ticked.map(t => t.textContent)).toEqual(["\u2713 Gradients and updates hiddeng", "\u2713 Map of the graphw"]);
   expect(ticked[0]!.getAttribute("role")).toBe("menuitemcheckbox");
 });
 
@@ -76,7 +76,7 @@ test("g puts gradients away and back, s opens the menu", () => {
     ["set_training", { mode: "away" }],
     ["set_training", { mode: "scopes" }],
   ]);
-  expect(host.querySelector(".gs-menu")!.getAttribute("aria-label")).toBe("What is shown");
+  expect(host.querySelector(".gs-menu")!.getAttribute("aria-label")).toBe("View options");
 });
 
 test("colours come from Python, and only as colours", () => {

@@ -94,7 +94,7 @@ test("the list of signatures is at the top where a file has several, and asks fo
 test("views are saved with the look, shown by digits, and forgotten", async () => {
   item("a").focus();
   key(item("a"), "v");
-  expect(choices().map(c => c.querySelector("span")!.textContent)).toEqual(["head", "Save this view \u2026", "Forget a view \u2026"]);
+  expect(choices().map(c => c.querySelector("span")!.textContent)).toEqual(["head", "Save this view\u2026", "Delete a view\u2026"]);
   choices()[1]!.click();
   const field = host.querySelector<HTMLInputElement>(".gs-field")!;
   expect(field.value).toBe("view 2");
@@ -108,7 +108,7 @@ test("views are saved with the look, shown by digits, and forgotten", async () =
   await settled();
   expect(host.querySelector(".gs-root")!.getAttribute("transform")).toBe("translate(5.00,6.00) scale(0.5000)");
   key(item("a"), "7");
-  expect(host.querySelector(".gs-status-text")!.textContent).toBe("There is no view 7: v saves one.");
+  expect(host.querySelector(".gs-status-text")!.textContent).toBe("There is no view 7. Press v to save one.");
   key(item("a"), "v");
   choices()[2]!.click();
   choices()[0]!.click();

@@ -6,8 +6,8 @@ import type { RecipeEntry } from "../src/types";
 const FIELD = { name: "at", label: "At", value: "", hint: "" };
 const OUTPUTS = { name: "outputs", label: "Outputs", value: "y:0", hint: "" };
 const FOUND: RecipeEntry[] = [
-  { name: "strip_dropout", does: "Take out dropout", about: "", group: "Strip", off: "", plans: true, form: [] },
-  { name: "strip_quantization", does: "Take out FakeQuant", about: "", group: "Strip", off: "it has no FakeQuant", plans: true, form: [] },
+  { name: "strip_dropout", does: "Remove dropout", about: "", group: "Strip", off: "", plans: true, form: [] },
+  { name: "strip_quantization", does: "Remove FakeQuant", about: "", group: "Strip", off: "it has no FakeQuant", plans: true, form: [] },
   { name: "split_at", does: "Split it in two", about: "Splits it.", group: "Parts", off: "", plans: false, form: [FIELD, OUTPUTS] },
 ];
 
@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 test("what does not apply is grey and says why", () => {
   expect(entries().map(b => b.disabled)).toEqual([false, true, false, false, false]);
-  expect(entry("FakeQuant").textContent).toBe("Take out FakeQuantit has no FakeQuant");
+  expect(entry("FakeQuant").textContent).toBe("Remove FakeQuantit has no FakeQuant");
   expect(entry("FakeQuant").title).toBe("it has no FakeQuant");
 });
 
@@ -41,7 +41,7 @@ test("a recipe that asks for nothing is done at once; another has a form", async
   const [at, outputs] = [...host.querySelectorAll<HTMLInputElement>(".gs-dialog input")];
   expect(outputs!.value).toBe("y:0");
   expect(host.querySelector(".gs-dialog p")!.textContent).toBe("Splits it.");
-  expect(host.querySelector(".gs-dialog .gs-primary")!.textContent).toBe("Do it");
+  expect(host.querySelector(".gs-dialog .gs-primary")!.textContent).toBe("Run recipe");
   at!.value = "features:0";
   key(at!, "Enter");
   expect(last()).toEqual(["recipe", { name: "split_at", values: { at: "features:0", outputs: "y:0" } }]);

@@ -43,7 +43,7 @@ test("a key and a button take the full window and give it back; Esc gives it bac
   item("a").focus();
   key(item("a"), "F", { shiftKey: true });
   expect(root().classList.contains("gs-full")).toBe(true);
-  expect(button("Full window (Shift+F)").getAttribute("aria-pressed")).toBe("true");
+  expect(button("Full screen (Shift+F)").getAttribute("aria-pressed")).toBe("true");
   expect(document.activeElement).toBe(item("a"));
   model.put({ selected: ["a"] });
   model.answer("details", null);
@@ -55,8 +55,8 @@ test("a key and a button take the full window and give it back; Esc gives it bac
   await settled();
   key(item("a"), "Escape");
   expect(root().classList.contains("gs-full")).toBe(false);
-  click(button("Full window (Shift+F)"));
-  click(button("Full window (Shift+F)"));
+  click(button("Full screen (Shift+F)"));
+  click(button("Full screen (Shift+F)"));
   expect(root().hasAttribute("popover")).toBe(false);
 });
 
@@ -145,13 +145,13 @@ test("without its kernel a plan cannot be applied, and is offered as code, and a
   expect(apply().disabled).toBe(false);
   model.emit("comm:close", undefined);
   expect(apply().disabled).toBe(true);
-  expect(host.querySelector(".gs-code")!.textContent).toContain("The kernel is gone, and the plan is not");
+  expect(host.querySelector(".gs-code")!.textContent).toContain("The kernel stopped. Rerun the cell to restore this plan.");
   const first = host;
   start(state);
-  expect(tab("Plan of before")!.getAttribute("aria-selected")).toBe("true");
+  expect(tab("Earlier plan")!.getAttribute("aria-selected")).toBe("true");
   expect(host.querySelector(".gs-code pre")!.textContent).toBe("plan = ed.plan()");
-  [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === "Forget it")!.click();
-  expect(tab("Plan of before")).toBe(undefined);
+  [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === "Discard it")!.click();
+  expect(tab("Earlier plan")).toBe(undefined);
   expect(localStorage.length).toBe(0);
   first.remove();
 });
@@ -169,23 +169,23 @@ test("a plan that is taken back or applied is not offered again", () => {
 test("what a kernel has left is put back by a button; marks made meanwhile take it not away, and it can be for another graph", () => {
   localStorage.clear();
   start({ plan: PLAN });
-  const [offered, put] = [() => host.querySelector(".gs-code")?.textContent, () => click(button("Put it back"))];
+  const [offered, put] = [() => host.querySelector(".gs-code")?.textContent, () => click(button("Restore it"))];
   const button = (text: string) => [...host.querySelectorAll<HTMLElement>(".gs-code button")].find(b => b.textContent === text)!;
   const shown = (plan: typeof bare) => {
     start({ plan });
     return offered();
   };
   expect(shown({ ...bare, of: "net, 9f" })).toContain(
-    "as it was at another time, or for another of its name. This was planned in another kernel",
+    "an earlier state of this graph, or for another graph of this name. This plan was made in another kernel",
   );
   expect(shown({ ...bare, of: "other, 1a" })).toBe(undefined);
   // another editor of the same kernel has left nothing behind
   expect(shown({ ...bare, by: "one" })).toBe(undefined);
   expect(shown(bare)).toMatch(
-    /^This was planned in another kernel, and not applied there. Put it back, run the code in a cell, or forget it./,
+    /^This plan was made in another kernel and not applied there. Restore it, run the code in a cell, or discard it./,
   );
   localStorage.setItem(`graphsurgeon.plan ${PLAN.of}`, JSON.stringify({ ...PLAN, code: "" })); // marks alone: there is no code to run
-  expect(shown(bare)).toContain("Put it back, or forget it.");
+  expect(shown(bare)).toContain("Restore it, or discard it.");
   model.put({ plan: { ...bare, made: "marks alone" } });
   put();
   expect(model.sent.at(-1)).toMatchObject({ verb: "put_back", args: { made: "packed" } });
@@ -234,13 +234,13 @@ test("what a region waits for has its choices as buttons, and what a plan makes 
     held = () => [...host.querySelectorAll<HTMLElement>(".gs-panel li .gs-button")].map(b => b.textContent);
   start({ boundary: waits, plan: { ...NO_PLAN, same: true } });
   click(tab("Boundary")!);
-  expect(held()).toEqual(["Copy it too", "Copy it, waiting for the originals", "Copy it, waiting for nothing"]);
-  click(button("Copy it too: done"));
+  expect(held()).toEqual(["Also copy it", "Copy, with these control inputs", "Copy, without control inputs"]);
+  click(button("Also copy it: done"));
   expect(model.verbs.at(-1)).toEqual(["include", { tensor: "^done" }]);
-  click([...host.querySelectorAll(".gs-panel .gs-button")].find(b => b.textContent === "Copy it, waiting for nothing")!);
+  click([...host.querySelectorAll(".gs-panel .gs-button")].find(b => b.textContent === "Copy, without control inputs")!);
   expect(model.verbs.at(-1)).toEqual(["copy", { to: null, unmapped: "placeholder", control: "drop" }]);
   model.put({ plan: { ...NO_PLAN, same: false } }); // no op of another graph can be waited for
-  expect(held()).toEqual(["Copy it too", "Copy it, waiting for nothing"]);
+  expect(held()).toEqual(["Also copy it", "Copy, without control inputs"]);
 
   const row = (name: string, policy: string) => ({
     step: 0,

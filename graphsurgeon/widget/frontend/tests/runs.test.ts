@@ -55,7 +55,7 @@ test("a stranger's graph is run when somebody has read what it would do, and say
   const dialog = host.querySelector<HTMLElement>(".gs-dialog")!;
   expect(dialog.querySelector('[role="alert"]')!.textContent).toBe(risk);
   const answer = dialog.querySelector<HTMLElement>(".gs-primary")!;
-  expect(answer.textContent).toBe("Run it anyway");
+  expect(answer.textContent).toBe("Run anyway");
   click(answer);
   expect(last()).toEqual(["trust", { of: "graph" }]);
   model.answer("trust", null);
@@ -84,7 +84,7 @@ test("the panel goes to ops, colours by what is pressed, and back", () => {
   expect(last()).toEqual(["paint", { by: "family" }]);
   click([...panel().querySelectorAll(".gs-link")].find(b => b.textContent === "a")!);
   expect(last()).toEqual(["reveal", { pane: "source", name: "a" }]);
-  click(named("Forget the run"));
+  click(named("Clear the run"));
   expect(last()).toEqual(["forget_run", {}]);
   model.put({ run: {} });
   expect(host.querySelector('[data-tab="run"]')).toBe(null);
@@ -95,10 +95,10 @@ test("the menu of colours has those of a run once there is one", () => {
     click(host.querySelector('[aria-label="Colours"]')!);
     return choices().map(c => c.textContent);
   };
-  expect(colours()).not.toContain("Time, of the run");
+  expect(colours()).not.toContain("Time (run)");
   model.put({ run: RUN, look: LOOK } as any);
-  expect(colours()).toContain("Time, of the run");
-  expect(colours()).toContain("\u2713 Not finite, of the run");
+  expect(colours()).toContain("Time (run)");
+  expect(colours()).toContain("\u2713 Not finite (run)");
 });
 
 test("the inspector shows what the tensors of a box held, with their picture", async () => {
@@ -111,7 +111,7 @@ test("the inspector shows what the tensors of a box held, with their picture", a
   const held = host.querySelector(".gs-held")!;
   expect(held.textContent).toContain("In this run :0");
   expect(held.textContent).toContain("float32 (2,)");
-  expect(held.querySelector("img")!.alt).toBe("What a:0 looks like");
+  expect(held.querySelector("img")!.alt).toBe("Picture of a:0");
   expect(held.querySelectorAll("rect").length).toBe(2);
 });
 
@@ -134,7 +134,7 @@ test("all of a large tensor comes when it is asked for", async () => {
   model.answer("held", [{ ...HELD, picture: "", more: true }]);
   await settled();
   expect(host.querySelector(".gs-held img")).toBe(null);
-  click(named("Fetch its picture"));
+  click(named("Show its picture"));
   expect(last()).toEqual(["fetch", { tensor: "a:0" }]);
   model.answer("fetch", HELD);
   await settled();

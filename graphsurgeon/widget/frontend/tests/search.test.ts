@@ -66,7 +66,7 @@ test("the list stands above the inspector and stays when the picture is used; wi
   press("Inspector");
   expect([drop().parentElement!.className, drop().hidden]).toEqual(["gs-search", true]);
   press("Inspector");
-  press("Put the hits away (Esc)");
+  press("Hide results (Esc)");
   expect([drop().hidden, input().value, host.querySelectorAll(".gs-hit-box").length]).toEqual([true, "", 0]);
 });
 
@@ -80,7 +80,7 @@ test("a word that no name holds may be a type: that is said with what to type", 
   two({ same: false });
   const note = () => host.querySelector(".gs-hits-note")!.textContent;
   await find("sum", [], []);
-  expect(note()).toMatch(/^Nothing found by name: op:sum asks for the type\. Try net\/\*, /);
+  expect(note()).toMatch(/^Nothing found by name; op:sum searches by type\. Try net\/\*, /);
   await find("op:sum", [], []);
   expect(note()).toMatch(/^Nothing found\. Try /);
 });
@@ -116,7 +116,7 @@ test("no mark is made in another graph than the one that is copied from", () => 
   const there = host.querySelector<SVGGElement>('.gs-pane-destination [data-name="z"]')!;
   there.focus();
   key(there, "o");
-  expect(said()).toBe("The boundary says what is copied: it is marked in left, at the left.");
+  expect(said()).toBe("Mark the boundary in left, on the left.");
   expect(model.verbs.map(([verb]) => verb)).not.toContain("mark_output");
   there.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
   const mark = choices().find(c => c.textContent!.startsWith("Mark as boundary output"))!;

@@ -131,8 +131,7 @@ export class PageModel extends LocalModel {
       case "back":
       case "forward": {
         const to = this.#places.step(verb, this.#here());
-        if (!to)
-          throw new No(verb, verb === "back" ? "there is nothing before this" : "there is nothing after this", "Unfold something first");
+        if (!to) throw new No(verb, verb === "back" ? "there is no earlier view" : "there is no later view", "Unfold something first");
         return this.#arrive(to);
       }
       case "save_view": {
@@ -151,7 +150,7 @@ export class PageModel extends LocalModel {
         this.#view(args.name, verb);
         this.#places.forget(args.name);
         this.#moved();
-        return this.#say(`'${args.name}' is forgotten`);
+        return this.#say(`'${args.name}' is deleted`);
       case "reveal":
         return this.#reveal(args.name);
       case "details":
@@ -170,7 +169,7 @@ export class PageModel extends LocalModel {
         this.#direction = args.direction;
         return this.#refold(this.#open);
       case "cancel":
-        this.engine?.stop("it was called off");
+        this.engine?.stop("it was cancelled");
         return this.#say("");
       default:
         throw new No(verb, "this is a saved page, with no kernel behind it", "Open the graph in a notebook with gs.open(...) to change it");
@@ -199,7 +198,7 @@ export class PageModel extends LocalModel {
 
   #view(name: string, verb: string): Place {
     const found = this.#places.view(name);
-    if (!found) throw new No(`${verb}('${String(name).slice(0, 100)}')`, "there is no view of that name", "Save one first");
+    if (!found) throw new No(`${verb}('${String(name).slice(0, 100)}')`, "no saved view has this name", "Save one first");
     return found;
   }
 
@@ -297,7 +296,7 @@ export class PageModel extends LocalModel {
     if (error instanceof TooMany) {
       return new No(
         `unfolding '${error.name.slice(0, 80)}'`,
-        `the picture would have ${error.count} boxes or more, and ${MOST} is the most that can be read`,
+        `the picture would have ${error.count} boxes or more, and the limit is ${MOST}`,
         "Fold something first",
       );
     }

@@ -10,7 +10,11 @@ const MARGIN = 12,
   WIDEST = 4,
   MANY = 120,
   LIMIT = 10_000;
-const LADDER = ["", "curves given up: straight lines", "curves and frames given up: straight lines, no scopes drawn"];
+const LADDER = [
+  "",
+  "straight lines, because curves took too long",
+  "straight lines and no scopes, because curves and frames took too long",
+];
 const SHARE = [0.6, 0.5, 1];
 const ALLOWED = /^[\sA-Za-z0-9_.,;={}[\]">-]*$/;
 const round = (x: number) => Math.round(x * 10) / 10;
