@@ -72,6 +72,8 @@ def texts_of(path: Path) -> Iterator[Text]:
         yield from (Text("notebook", 1, "".join(cell["source"])) for cell in cells if cell["cell_type"] == "markdown")
     elif path.suffix == ".ts":
         for match in _SCRIPT.finditer(source):
+            if match["text"] and " " not in match["text"]:  # a name
+                continue
             kind = "message" if match["text"] else "comment"
             yield Text(
                 kind, source.count("\n", 0, match.start()) + 1, match["text"] or match["line"] or match["block"] or ""

@@ -63,13 +63,13 @@ export class Actions {
     return this.p.panes[this.p.store.now.active];
   }
 
-  /** Why the boxes of a pane cannot be edited; empty where they can. */
+  /** The reason why the boxes of a pane cannot be edited; empty if they can. */
   refusal(pane: Pane): string {
     const here = pane.name === "destination" || this.p.model.get("plan").same !== false;
     return here ? "" : `Edits are made in ${this.p.model.get("titles").destination}, on the right.`;
   }
 
-  /** The destination looks where the source does. */
+  /** Whether the destination follows the camera of the source. */
   get follows(): boolean {
     return this.p.model.get("plan").same !== false && !!this.p.panes.source.scene;
   }
@@ -79,26 +79,26 @@ export class Actions {
     return !!this.p.panes.destination.scene && this.p.model.get("plan").same !== false;
   }
 
-  /** Why tensors of a pane cannot be marked; empty where they can. */
+  /** The reason why tensors of a pane cannot be marked; empty if they can. */
   unmarked(pane: Pane): string {
     const here = pane.name === "source" || this.p.model.get("plan").same !== false;
     return here ? "" : `Mark the boundary in ${this.p.model.get("titles").source}, on the left.`;
   }
 
-  /** Something else is selected than what was looked for. */
+  /** The selection is no longer the result of the search. */
   #forget(): void {
     if (!this.p.store.now.alike) return;
     this.p.panes.source.drawing.found({});
     this.p.store.set({ alike: null });
   }
 
-  /** Lets boxes fade at once; Python hears of it. */
+  /** Fades boxes at once, and sends this to Python. */
   fade(keys: string[]): void {
     this.p.store.set({ faded: keys });
     void this.send("fade", { keys }).then(() => this.p.store.set({ faded: null }));
   }
 
-  /** Sends a verb that a form has asked for; what Python refuses is said in the status line too, and the form stays. */
+  /** Sends the verb of a form; an error of Python is in the status line too, and the form stays open. */
   readonly call = async <V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> => {
     try {
       return await this.p.api.call(verb, args);
@@ -108,7 +108,7 @@ export class Actions {
     }
   };
 
-  /** Sends a verb; what Python refuses is said in the status line. */
+  /** Sends a verb; an error of Python is in the status line. */
   async send<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V> | null> {
     try {
       return await this.call(verb, args);
@@ -118,7 +118,7 @@ export class Actions {
     }
   }
 
-  /** Sends a verb that nobody waits for. */
+  /** Sends a verb without waiting for its answer. */
   readonly ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]): void => void this.send(verb, args);
 
   /** Takes Python's selections, unless selections of ours are on their way. */
@@ -133,7 +133,7 @@ export class Actions {
     if (now.size && !this.p.cameras.returning) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
   }
 
-  /** Asks for a tensor of what the plan changes: the next box or edge that is clicked, or that Enter or Space takes. */
+  /** Asks for a tensor of the graph that the plan changes: of the next box or edge that is clicked or chosen by Enter or Space. */
   pick(ask: string, take: (tensor: string) => void): void {
     this.p.store.set({ picking: { ask, take } });
     this.p.status.say(`${ask}: click a box or an edge, or go to it and press Space; Esc cancels.`);
@@ -142,7 +142,7 @@ export class Actions {
     if (pane.current) pane.focus(pane.current, false);
   }
 
-  /** Takes what was asked for: of several tensors one is chosen. */
+  /** Takes the chosen tensor; a menu offers several tensors. */
   async #take(pane: Pane, name: string, tensors?: string[]): Promise<void> {
     const { picking } = this.p.store.now;
     if (!picking) return;
@@ -229,14 +229,14 @@ export class Actions {
     });
   }
 
-  /** Goes to a box, wherever it is folded away; `focus` false leaves the keyboard where it is. */
+  /** Goes to a box, even if it is folded; with `focus` false the keyboard focus does not move. */
   reveal(pane: PaneName, name: string, focus = true): void {
     // the scene may come long after the answer: a layout takes its time
     this.p.panes[pane].goTo(name, focus);
     void this.send("reveal", { pane, name }).then(() => this.p.panes[pane].arrive());
   }
 
-  /** The tensor that a key on the current box means; says why when there is none. A layer's scope may stand for it. */
+  /** The tensor that a key on the current box means; without one, a message has the reason. The scope of a layer is allowed too. */
   tensor(pane: Pane, scope = false): string | null {
     const { edge } = this.p.store.now;
     if (edge) return edge.tensors[0] ?? null;
@@ -250,7 +250,7 @@ export class Actions {
     return null;
   }
 
-  /** Copies the region, or what is selected; without either, the box that keys mean. By key, one says next what feeds it. */
+  /** Copies the region or the selection; without either, the current box. By key, the focus then goes to its sources. */
   async copy(how: Verbs["copy"], byKey = false): Promise<void> {
     const { source } = this.p.panes,
       of = source.current?.of;
@@ -266,7 +266,7 @@ export class Actions {
     return this.p.inspector.tensorOf(op);
   }
 
-  /** What a choice of two means: an op where it is about order, else a tensor. */
+  /** The end of an edit with two ends: an op for edits of the order, else a tensor. */
   #end(pane: Pane, verb: TwoEnds): string | null {
     const of = pane.current?.of;
     return verb !== "connect" && SECOND[verb].order && of && !isFold(of) ? of.name : this.tensor(pane, verb === "connect");

@@ -5,12 +5,12 @@ import type { ErrorParts, Model } from "./types";
 
 export type Result<V extends keyof Verbs> = V extends keyof Results ? Results[V] : unknown;
 
-/** Sends a verb that nobody waits for. */
+/** Sends a verb without waiting for its answer. */
 export type Ask = <V extends keyof Verbs>(verb: V, args: Verbs[V]) => void;
 
 export const VERSION = 1;
 
-// how the notebook's widget manager says that no kernel is behind a model any more
+// events of the notebook's widget manager for a model without a kernel
 const GONE = ["comm_live_update", "comm:close"];
 const NOBODY = {
   wrong: "the kernel of this graph has stopped, so the picture no longer changes",
@@ -80,7 +80,7 @@ export class Api {
     });
   }
 
-  /** Asks for what nobody waits for: what comes of it is seen. */
+  /** Sends a verb without waiting for its answer: the page shows the result. */
   tell<V extends keyof Verbs>(verb: V, args: Verbs[V]): void {
     this.model.send({ v: VERSION, id: this.#next++, verb, args });
   }
@@ -97,7 +97,7 @@ export class Api {
     this.#waiting.clear();
   }
 
-  /** The kernel was ended or started anew: who waits hears of it, and nobody waits any more. */
+  /** The kernel stopped or restarted: all open requests end with an error. */
   #leave = (): void => {
     this.#gone = true;
     for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));

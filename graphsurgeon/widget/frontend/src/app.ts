@@ -25,7 +25,7 @@ const NARROW = 900,
   SMALL = 620,
   THREE = 1000,
   TWO = 1500;
-/** A picture that has stood for so many ms lets its shapes be inferred: what a person does first goes before that. */
+/** The shapes of a picture are inferred after this time in ms, so that the first gestures of a person come first. */
 const LEISURE = 1000;
 
 const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
@@ -39,7 +39,7 @@ const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
 export function mount(model: Model, host: HTMLElement): () => void {
   // ids are page-global: two views must not share one
   const id = "gs" + Math.random().toString(36).slice(2, 9);
-  // a click on what takes no keys of its own gives them to the widget, and never to the notebook around it
+  // a click on an element without its own keys moves the focus to the widget, never to the notebook around it
   const root = h("div", { class: "gs", role: "group", "aria-label": "graphsurgeon", tabindex: -1 });
   host.append(root);
   root.classList.toggle("gs-still", !!model.get("still"));
@@ -311,7 +311,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return store.now.active === "source" ? "before" : "after";
   }
 
-  /** Makes a pane the one that is meant; where it is not seen, it is shown in the place of the other. */
+  /** Makes a pane the active one; if it is not visible, it replaces the other. */
   function lookAt(name: PaneName): void {
     const seen = wide() && !store.now.alone;
     if (seen || store.now.active === name) return activate(name);
@@ -404,7 +404,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     });
   }
 
-  /** Without a choice of the person's, the sides give way to the panes. */
+  /** Unless the person chose otherwise, the panes have priority over the side panels. */
   function room(): void {
     if (sidesChosen || !width) return;
     const two = !!model.get("scenes").destination && width >= NARROW;
@@ -550,7 +550,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
 
   root.addEventListener("contextmenu", e => {
     if (e.defaultPrevented || (e.target as HTMLElement).matches("input, textarea")) return;
-    handled(e); // notebooks open a menu of their own further up
+    handled(e); // notebooks open their own menu further up
     const { pane } = acts;
     if (pane.canvas.contains(e.target as Node)) hands.looks.menu(pane.name, { x: e.clientX, y: e.clientY });
   });
@@ -579,7 +579,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   const left = kept(model.get("plan").of ?? "");
   for (const name of ["outline", "boundary", "status", "views", "scenes"] as const) changed[name]!();
   acts.adopt(true);
-  // what another editor of this kernel has made is not left behind
+  // a plan of another editor of this kernel is not offered
   if (left && left.by !== model.get("plan").by && !had && !model.get("still")) plan.offer(left);
 
   if (model.get("answers")) watch();

@@ -12,7 +12,7 @@ const DEVICES = ["/cpu:0", "/gpu:0", "/gpu:1"];
 export class Attrs {
   constructor(private readonly acts: Actions) {}
 
-  /** Asks for another value of an attribute, of all ops of some boxes: from a menu where all that it may be is known. */
+  /** Asks for another value of an attribute, of all ops of some boxes: from a menu if all its values are known. */
   set(names: string[], a: Attribute, at: Point): void {
     const { popup } = this.acts.p,
       set = (value: string) => ({ names, name: a.name, value });
@@ -54,7 +54,7 @@ export class Attrs {
     );
   }
 
-  /** Asks for an attribute and its value in one text, as padding=SAME: what can be chosen is a list. */
+  /** Asks for an attribute and its value in one text, for example padding=SAME; a list shows the choices. */
   async choose(pane: Pane, names: string[]): Promise<void> {
     const about = await this.acts.send("attributes", { names, pane: pane.name });
     if (!about) return;
@@ -68,7 +68,7 @@ export class Attrs {
   }
 }
 
-/** What can be set, as name=value; what it is now comes last, and a text that is none of these is taken as it is. */
+/** The possible entries name=value; the current value comes last, and any other text is allowed. */
 function entries({ attributes }: Attributes, query: string): Entry[] {
   const q = query.toLowerCase().replace(/\s*=\s*/, "=");
   const all = attributes.flatMap(a =>

@@ -1,4 +1,4 @@
-// Boxes that are carried: dragged to the other pane or onto an edge, held and pasted, duplicated.
+// Boxes that are dragged to the other pane or onto an edge, copied and pasted, or duplicated.
 import type { Actions } from "./actions";
 import type { Pane } from "./pane";
 import type { Drag } from "./pointer";
@@ -8,7 +8,7 @@ import type { Edge } from "./types";
 export class Carry {
   constructor(private readonly acts: Actions) {}
 
-  /** What is meant: all that is selected, or where nothing is the box that has the keyboard. */
+  /** The boxes that are meant: the selection, or without one the box with the focus. */
   #names(pane: Pane, item: Item | null): string[] {
     const selected = this.acts.selected[pane.name];
     return selected.size && (!item || selected.has(item.of.name)) ? [...selected] : item ? [item.of.name] : [];

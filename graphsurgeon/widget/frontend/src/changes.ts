@@ -28,7 +28,7 @@ function changed(scene: Scene): (Box | Group)[] {
   const whole = scene.groups.filter(g => g.state === "new" || g.state === "removed"),
     all = [...whole, ...scene.boxes.filter(b => b.state && b.state !== "orphan")];
   const own = all.filter(of => !whole.some(g => g.name !== of.name && holds(g.name, of.name)));
-  // a shape that follows from a change is lit, and a place of its own only where nothing else is there
+  // a change of shape alone counts as a separate change only if there is no other
   const first = own.filter(of => of.state !== "shape");
   return first.length ? first : own;
 }

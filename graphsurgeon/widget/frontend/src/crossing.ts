@@ -1,4 +1,4 @@
-// Which edges a stroke crosses: by where they lie, as asking the page what is under each point takes longer than a frame.
+// The edges that a stroke crosses, by their coordinates: to ask the page for the element at each point takes longer than a frame.
 import { numbers } from "./shapes";
 import type { Edge } from "./types";
 

@@ -88,7 +88,7 @@ export function button(props: ButtonProps & { press: () => void }): HTMLButtonEl
   );
 }
 
-/** A small button of a row; `name` is what it is called where its text does not say what it is for. */
+/** A small button of a row; `name` is its accessible name if its text is not clear alone. */
 export function small(text: string, press: () => void, name?: string, more: ButtonProps = {}): HTMLButtonElement {
   return button({ text, kind: "small", "aria-label": name, label: name, press, ...more });
 }
@@ -108,13 +108,13 @@ export function hasFocus(element: Element): boolean {
   return element.contains(document.activeElement);
 }
 
-/** Nobody else does anything about an event. */
+/** Stops an event: no other listener handles it. */
 export function handled(event: Event): void {
   event.preventDefault();
   event.stopPropagation();
 }
 
-/** Scrolls a list so that an entry of it is in sight; the page around the list stays where it is. */
+/** Scrolls a list so that an entry of it is in sight; the page around the list does not scroll. */
 export function bring(entry: Element, list: Element): void {
   const a = list.getBoundingClientRect(),
     b = entry.getBoundingClientRect();

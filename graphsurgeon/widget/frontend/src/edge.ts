@@ -1,4 +1,4 @@
-// The menu of an edge: what can be done with its tensor, and with the consumers it leads to.
+// The menu of an edge: actions on its tensor and on its consumers.
 import type { Actions } from "./actions";
 import type { Edits } from "./edits";
 import type { Pane } from "./pane";

@@ -1,4 +1,4 @@
-// Edits of what the graph has already: the second menu of a box, and what some of its items ask.
+// Edits of existing ops: the second menu of a box, and the forms of its items.
 import { type Actions, SECOND } from "./actions";
 import { Attrs } from "./attributes";
 import type { Pane } from "./pane";
@@ -25,19 +25,19 @@ export class Edits {
     this.attrs = new Attrs(acts);
   }
 
-  /** What is selected in a pane if the box is part of it, else the box alone. */
+  /** The selection of a pane if the box is part of it, else the box alone. */
   #names(pane: Pane, of: Box | Group): string[] {
     const selected = this.acts.selected[pane.name];
     return selected.has(of.name) ? [...selected] : [of.name];
   }
 
-  /** What more is looked for of: once it was looked for, it is still what was selected then, not all that was found. */
+  /** The boxes to search similar parts for: after a search still the first selection, not all results. */
   #alike(pane: Pane, of: Box | Group): string[] {
     const found = pane.name === "source" && this.acts.selected.source.has(of.name) ? this.acts.p.store.now.alike : null;
     return found ?? this.#names(pane, of);
   }
 
-  /** Selects all places that look like what is selected, and shows how many ops of them other boxes hold. */
+  /** Selects all parts similar to the selection, and shows how many of their ops other boxes hold. */
   async like(pane: Pane, of: Box | Group): Promise<void> {
     const names = this.#alike(pane, of),
       found = await this.acts.send("find_like", { names });
@@ -52,7 +52,7 @@ export class Edits {
     this.acts.ask("remove", { names: this.#names(pane, of), stitch });
   }
 
-  /** Puts an op of another type in the place of all that looks like what is selected. */
+  /** Replaces all parts similar to the selection by an op of another type. */
   type(pane: Pane, of: Box | Group): void {
     const no = this.acts.refusal(pane);
     if (no) return this.acts.p.status.say(no, "warn");
@@ -65,14 +65,14 @@ export class Edits {
     );
   }
 
-  /** Sets an attribute of what is selected. */
+  /** Sets an attribute of the selection. */
   attribute(pane: Pane, of: Box | Group): void {
     const no = this.acts.refusal(pane);
     if (no) this.acts.p.status.say(no, "warn");
     else void this.attrs.choose(pane, this.#names(pane, of));
   }
 
-  /** Finds op types that can stand in the place of boxes, or that have so many inputs. */
+  /** Finds op types that can replace boxes, or that have a number of inputs. */
   #types(names: string[], inputs = 0): Field["find"] {
     return query => this.acts.send("op_types", { query, names, inputs });
   }
@@ -106,7 +106,7 @@ export class Edits {
       theirs = (ends: string) => (one ? `its ${ends}` : `the ${ends} of ${all}`);
     const two = (verb: Second): Choice | false =>
       !fold && { text: SECOND[verb].menu, key: SECOND[verb].key, run: () => acts.arm(pane, verb) };
-    /** A choice that asks for more: `title` is its text too where none is given. */
+    /** A choice that opens a form; its text is `title`, unless one is given. */
     const asks = (
       title: string,
       fields: Field[],

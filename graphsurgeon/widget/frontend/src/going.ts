@@ -1,4 +1,4 @@
-// Going about: to producers and consumers, back and forward, to saved views.
+// Navigation: to producers and consumers, back and forward, to saved views.
 import type { Actions } from "./actions";
 import type { Pane } from "./pane";
 import { figure } from "./dom";
@@ -10,7 +10,7 @@ const MOST = 40;
 export class Going {
   constructor(private readonly acts: Actions) {}
 
-  /** To what a box reads from, or to what reads it, also where that is folded away. */
+  /** Goes to a producer or a consumer of a box, even if it is folded. */
   async along(pane: Pane, way: "producer" | "consumer"): Promise<void> {
     const of = pane.current?.of;
     if (!of) return this.acts.p.status.say("Select an op first.");
@@ -85,13 +85,13 @@ export class Going {
   }
 }
 
-/** Where a menu of the current box opens. */
+/** The position of a menu of the current box. */
 export function below(pane: Pane): { x: number; y: number } | undefined {
   const r = pane.current?.g.getBoundingClientRect();
   return r && { x: r.left + 12, y: r.bottom };
 }
 
-/** Where a menu opens that leaves the picture in sight. */
+/** The position of a menu that does not cover the picture. */
 export function corner({ canvas }: Pane): { x: number; y: number } {
   const r = canvas.getBoundingClientRect();
   return { x: r.left + 8, y: r.top + 8 };

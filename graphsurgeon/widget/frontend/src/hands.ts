@@ -1,4 +1,4 @@
-// Hands: which action a key or an item of a box's menu stands for, and what each action does.
+// Hands: the actions of the keys and of the menu of a box.
 import { Actions, type Parts } from "./actions";
 import { Carry } from "./carry";
 import { EdgeMenu } from "./edge";
@@ -112,7 +112,7 @@ export class Hands {
     this.#does = this.#table();
   }
 
-  /** Whether an action is offered: a saved page answers few verbs, and a kernel that is gone none. */
+  /** Whether an action is offered: a saved page answers few verbs, a stopped kernel none. */
   offers(action: Action): boolean {
     const { api, model } = this.acts.p,
       verb = SENDS[action];
@@ -254,7 +254,7 @@ export class Hands {
     };
   }
 
-  /** Boundaries near the selection: each is shown while it is pointed at. */
+  /** Boundaries near the selection: each is shown while the pointer is on it. */
   async #near(at?: { x: number; y: number }): Promise<void> {
     const { acts } = this,
       { popup, store, panes } = acts.p,
@@ -272,7 +272,7 @@ export class Hands {
     );
   }
 
-  /** Takes a tool; the one in hand is laid down for the usual one. */
+  /** Activates a tool; pressed again, the usual tool is back. */
   #tool(tool: Tool): void {
     const { store, status } = this.acts.p,
       next = store.now.tool === tool ? "select" : tool;
@@ -280,7 +280,7 @@ export class Hands {
     status.say(TOOLS[next]);
   }
 
-  /** What a drag on the canvas means that begins here: on a port or an edge a tensor is taken. */
+  /** The effect of a drag that begins here: on a port or an edge it drags a tensor. */
   dragged(pane: Pane, e: PointerEvent): Drag | null {
     if (!this.acts.p.api.answers("connect")) return null;
     if (e.altKey) return stroke(this.acts, pane, e);

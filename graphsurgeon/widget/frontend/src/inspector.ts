@@ -56,7 +56,7 @@ export class Inspector {
   }
 
   waiting(name: string): void {
-    if (this.#shown === name) return; // it is shown already, and what has changed comes
+    if (this.#shown === name) return; // it is shown already, and an update follows
     this.#put(() => [this.#heading(name, ""), muted("\u2026")]);
   }
 
@@ -97,7 +97,7 @@ export class Inspector {
     ]);
   }
 
-  /** What tensors of the edge that is shown held in the run. */
+  /** The values of the shown edge's tensors in the run. */
   ran(of: Held[]): void {
     const before = this.#again!;
     this.#again = () => {
@@ -140,7 +140,7 @@ export class Inspector {
     });
   }
 
-  /** What a tensor held; of a large one all elements are fetched when somebody asks. */
+  /** The values of a tensor in the run; all elements of a large one are fetched on request. */
   #held(of: Held, title?: string): HTMLElement {
     const shown = held(of, title);
     if (of.more)
@@ -158,7 +158,7 @@ export class Inspector {
     return shown;
   }
 
-  /** Rows of what is known; what can be changed is a button. */
+  /** Rows of facts; a fact that can be changed is a button. */
   #facts(names: string[], rows: [string, string][], about: Partial<Attributes>): HTMLElement | null {
     const of = new Map((about.attributes ?? []).map(a => [a.name, a] as const)),
       edits = this.events.editable() && about.device !== undefined,
@@ -194,7 +194,7 @@ export class Inspector {
     });
   }
 
-  /** A value is fetched when somebody asks for it, never by itself. */
+  /** A value is fetched on request only. */
   #valueOf(name: string): HTMLElement {
     const place = h("div", { class: "gs-value", tabindex: -1 });
     place.append(

@@ -2,7 +2,7 @@
 const LEAD = "graphsurgeon.plan ";
 
 export interface Kept {
-  /** the graphs: their titles, and what tells them from others of these titles */ of: string;
+  /** the graphs: their titles, and a fingerprint that distinguishes them from others with these titles */ of: string;
   /** the kernel that has made it */ by?: string | undefined;
   /** of the plan */ code: string;
   /** what the kernel makes the plan and the marks of again */ made: string;

@@ -58,7 +58,7 @@ export class Lens {
     else this.#open(pane, { kind: "alone", names, near: 0, text: region ? "Only the region" : "Only the selection" });
   }
 
-  /** What lies between two selected boxes. */
+  /** Selects all boxes between two selected boxes. */
   between(pane: Pane): void {
     const two = this.#two(pane);
     if (two && pane.name === "destination") this.acts.p.status.say("Select them in the source, on the left.", "warn");
@@ -96,7 +96,7 @@ export class Lens {
     pane.lookAt([...(this.names(pane) ?? [])]);
   }
 
-  /** Names of the boxes that are shown in a pane; null where all are. */
+  /** Names of the boxes that are shown in a pane; null if all are. */
   names(pane: Pane): Set<string> | null {
     const lens = this.#lens,
       { scene } = pane;

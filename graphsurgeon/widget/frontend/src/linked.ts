@@ -14,7 +14,7 @@ export function follow(pane: Pane, was: Look, now: Look): void {
   else pane.view.put(x * by + (now.x - was.x * by), y * by + (now.y - was.y * by), k * by);
 }
 
-/** Lets a pane show what is in the middle of another one at the same place and size, where both have it.
+/** Moves a pane so that the box in the middle of another pane has the same place and size, if both panes have it.
  * A pane that is put away has no size: then it is the one that it had. */
 export function align(pane: Pane, to: Pane, [w, h] = to.size): void {
   if (!w || !pane.scene || !to.scene) return;

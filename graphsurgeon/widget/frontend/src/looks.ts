@@ -1,4 +1,4 @@
-// What is shown and in which colours: the two menus of the top bar, and what a box's menu adds to them.
+// View options and colours: the two menus of the top bar, and their items in the menu of a box.
 import { figure } from "./dom";
 import type { Actions } from "./actions";
 import { opens } from "./places";
@@ -19,7 +19,7 @@ const COLOURS: [ColourBy, string][] = [
   ["dtype", "Dtype"],
   ["structure", "Repeated structure"],
 ];
-/** What Python knows as helpers: only these can be called back by kind. */
+/** The kinds of helpers in Python: only these can be shown by kind. */
 const HELPERS = ["constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops", "queue ops", "orphans"];
 const DEPTHS = [1, 2, 3],
   MOST = 400,
@@ -33,7 +33,7 @@ export class Looks {
     return this.acts.p.model.get("look") ?? NONE;
   }
 
-  /** How deep, which helpers and which op types are hidden. */
+  /** The view options: depth, helpers and hidden op types. */
   menu(pane: PaneName, at?: { x: number; y: number }): void {
     const look = this.look,
       hidden = this.#scene?.stats.hidden ?? {};
@@ -104,12 +104,12 @@ export class Looks {
     );
   }
 
-  /** Puts gradients away, or back into their scopes: one step. */
+  /** Hides gradients, or shows them in their scopes. */
   train(mode: Training = this.look.training === "scopes" ? "away" : "scopes"): void {
     this.acts.ask("set_training", { mode });
   }
 
-  /** What a box's own menu has of this. */
+  /** The items of this in the menu of a box. */
   of(of: Box | Group): Choice[] {
     if (opens(of) || !("kind" in of)) return [];
     const type = of.sub.split(" \u00b7 ")[0]!;

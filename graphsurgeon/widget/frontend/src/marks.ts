@@ -1,4 +1,4 @@
-// What is marked on the boxes of a scene: boundary tensors, leaks, the region, and what stands in their labels.
+// Marks on the boxes of a scene: boundary tensors, leaks, the region, and the text of their labels.
 import { counted, figure } from "./dom";
 import { placeOf, opOf } from "./places";
 import type { Boundary, Box, Group, Mark, Scene, TensorText } from "./types";
@@ -87,7 +87,7 @@ export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: C
   return said.filter(Boolean).join(", ");
 }
 
-/** Whether a fold lies in the region with some of its ops only. */
+/** Whether only some ops of a fold are in the region. */
 export function isPart(marks: BoxMarks, item: Box | Group): boolean {
   return marks.region > 0 && marks.region < item.count;
 }

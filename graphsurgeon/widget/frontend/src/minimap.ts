@@ -1,4 +1,4 @@
-// The map: the whole picture, and the part of it that is seen. It lies below the outline, or in a corner of the pane where no box is.
+// The map: the whole picture, and the part of it that is seen. It is below the outline, or in an empty corner of the pane.
 import { button, h, handled, s } from "./dom";
 import { icon } from "./icons";
 import { overlap } from "./places";
@@ -10,7 +10,7 @@ const WIDE = 150,
   LEAST = 360,
   EDGE = 12,
   AWAY = 10,
-  /** what stands around a box: badges, chips */ AROUND = 12,
+  /** room around a box for badges and chips */ AROUND = 12,
   /** the name of an open scope: its height, and about the width of a letter */ HEAD = 26,
   LETTER = 7;
 const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
@@ -83,7 +83,7 @@ export class Minimap {
     this.look();
   }
 
-  /** Lies in another element from now on. */
+  /** Moves the map to another element. */
   put(home: HTMLElement): void {
     if (this.element.parentElement !== home) home.append(this.element);
     this.look();
@@ -93,7 +93,7 @@ export class Minimap {
     return this.element.parentElement?.classList.contains("gs-dock") ?? false;
   }
 
-  /** A corner of the pane in which it covers no box and no name of a scope; the one where it is, if that will do. */
+  /** A corner of the pane in which it covers no box and no name of a scope; its current corner if possible. */
   #free(scene: Scene, w: number, hh: number): (typeof CORNERS)[number] | undefined {
     const wide = scene.w * this.#k + EDGE,
       high = scene.h * this.#k + EDGE,

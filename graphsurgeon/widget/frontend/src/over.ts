@@ -14,7 +14,7 @@ export class Over {
     this.element = h("div", { class: "gs-overlay", "aria-hidden": "true" }, this.#svg, this.#tip);
   }
 
-  /** Where the overlay is in the window; lines are cut off at the edges of the pictures. */
+  /** The place of the overlay in the window; lines are cut off at the edges of the pictures. */
   #place(): DOMRect {
     const r = this.element.getBoundingClientRect(),
       room = this.element.parentElement?.querySelector(".gs-pane-row")?.getBoundingClientRect();
@@ -57,7 +57,7 @@ export class Over {
     this.#path.setAttribute("d", `M${ax},${ay}C${ax + dx},${ay + dy} ${bx - dx},${by - dy} ${bx},${by}`);
   }
 
-  /** Words beside the pointer: what would come of it, or why nothing would. */
+  /** Words next to the pointer: the effect of a drop, or the reason why it has none. */
   say(text: string, at: Point, good: boolean): void {
     const r = this.element.getBoundingClientRect();
     this.#tip.hidden = !text;

@@ -1,4 +1,4 @@
-// One pane: a drawing, its view, and the mouse. It decides nothing: it tells its owner what was pointed at.
+// One pane: a drawing, its view, and the mouse. It decides nothing: its owner receives the box, port or edge at the pointer.
 import type { Camera } from "./cameras";
 import { button, fill, focus, h, hasFocus, s } from "./dom";
 import { icon } from "./icons";
@@ -17,7 +17,7 @@ export interface PaneEvents {
   opened(pane: Pane, item: Box | Group): void;
   edge(pane: Pane, edge: Edge): void;
   menu(pane: Pane, of: Item | Edge, x: number, y: number): void;
-  /** A drag begins here, on a box, a port or an edge; null where it means nothing of its own. */
+  /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   dragged(pane: Pane, e: PointerEvent): Drag | null;
   looked(pane: Pane): void;
   focused(pane: Pane): void;
@@ -63,7 +63,7 @@ export class Pane {
   /** Names that stay in sight when the pane changes its width. */
   cared: string[] = [];
   #shown = false;
-  /** Where the first look stood, until there is another scene. */
+  /** The first camera, until there is another scene. */
   #first = "";
   #width = 0;
   #height = 0;
@@ -93,7 +93,7 @@ export class Pane {
       },
       over,
     );
-    // on the HTML element: a focus listener on an <svg> makes it a tab stop of its own
+    // on the HTML element: a focus listener on an <svg> makes it a separate tab stop
     this.canvas.addEventListener("focusin", e => {
       const found = this.drawing.at(e.target);
       if (found && "g" in found && found.key !== this.#active) this.#rove(found.key, false);
@@ -101,7 +101,7 @@ export class Pane {
     });
   }
 
-  /** Whether it is seen alone, where there is room for two. */
+  /** Whether only this pane is shown although there is room for two. */
   alone(yes: boolean): void {
     this.#alone.setAttribute("aria-pressed", String(yes));
   }
@@ -125,7 +125,7 @@ export class Pane {
   }
 
   /** Shows a scene: with the camera `back`, or so that what was clicked, or is in the middle, stays in its place.
-   * What is new is gone to, by `bring` where the pane looks where another does. */
+   * A pane goes to new boxes; by `bring` if it follows the camera of another pane. */
   update(scene: Scene | null, title: string, follows = false, back?: Camera): void {
     fill(this.#title, title);
     this.#title.title = title.slice(0, 300);
@@ -204,8 +204,8 @@ export class Pane {
     return [this.view.x, this.view.y, this.view.k].join();
   }
 
-  /** Takes the first look once the pane has a size, and again at another width until somebody moves; later keeps the middle
-   * in the middle across, and the top where it is. */
+  /** Takes the first look once the pane has a size, and again at another width until the person moves the camera; later keeps the middle
+   * in the middle across, and does not move the top. */
   resized(): void {
     const [w, hh] = this.size;
     if (!this.scene || !w || !hh) return;
@@ -241,7 +241,7 @@ export class Pane {
     this.#within(around(seen), around(still));
   }
 
-  /** Pans as little as shows `all`, zooming out no further than to 75 % for it; where that does not do, so for `some`. */
+  /** Pans as little as shows `all`, zooming out no further than to 75 % for it; if that is not enough, it does the same for `some`. */
   #within(all: Rect | null, some: Rect | null = all): void {
     const [w, hh] = this.size,
       least = Math.min(this.view.k, 0.75),
@@ -253,7 +253,7 @@ export class Pane {
     this.view.show(r, w, hh);
   }
 
-  /** Brings what is new into sight, and again in a pane of another size until somebody looks elsewhere; whether there is
+  /** Brings new boxes into sight, and again in a pane of another size until the person looks elsewhere; whether there is
    * something new. */
   bring(): boolean {
     const [w, hh] = this.size,
@@ -263,18 +263,18 @@ export class Pane {
     return true;
   }
 
-  /** Leaves no more room beside the picture than there must be; whether it had to move for that. */
+  /** Leaves no more room at the sides of the picture than necessary; whether it had to move for that. */
   fill(): boolean {
     const all = this.scene && around([...this.scene.boxes, ...this.scene.groups]);
     return !!all && this.view.fill(all, this.size[0]);
   }
 
-  /** What is new was seen, and somebody looks elsewhere. */
+  /** The new boxes were seen, and the person looks elsewhere. */
   seen(): void {
     this.#brought = null;
   }
 
-  /** Brings these into sight as soon as a scene shows them; the focus stays where it is. */
+  /** Brings these into sight as soon as a scene shows them; the focus does not move. */
   lookAt(names: string[]): void {
     this.#sought = names;
     this.#seek();
@@ -345,14 +345,14 @@ export class Pane {
     return this.view.toScene(clientX - r.left, clientY - r.top);
   }
 
-  /** Where an output of a box is in the window. */
+  /** The position of an output of a box in the window. */
   portOnScreen(box: Box, port: number): [number, number] {
     const r = this.canvas.getBoundingClientRect(),
       [x, y] = this.view.toPane(...portOf(box, port, "output", this.scene?.direction ?? "TB"));
     return [x + r.left, y + r.top];
   }
 
-  /** Whether a point of the window lies in the picture. */
+  /** Whether a point of the window is in the picture. */
   holds({ clientX: x, clientY: y }: MouseEvent): boolean {
     const r = this.canvas.getBoundingClientRect();
     return !!r.width && x >= r.left && x < r.right && y >= r.top && y < r.bottom;
@@ -363,7 +363,7 @@ export class Pane {
     return (this.canvas.getRootNode() as Document).elementFromPoint(clientX, clientY);
   }
 
-  /** What was to be gone to is not: somebody looks elsewhere. */
+  /** Cancels a pending move: the person looks elsewhere. */
   stay(): void {
     this.#goal = null;
     this.#sought = [];

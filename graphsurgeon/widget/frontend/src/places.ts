@@ -1,4 +1,4 @@
-// Where things are in a scene: which box shows an op, which box lies next to another.
+// Positions in a scene: the box of an op, the neighbors of a box.
 import type { Box, Group, Rect, Scene } from "./types";
 
 /** The op of a tensor: "a/b:0" -> "a/b". */
@@ -39,7 +39,7 @@ export function kindsOf(adapter: { by: string[] }): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The innermost scope that all of these names are in, with a slash at the end; empty where there is none. */
+/** The innermost scope that all of these names are in, with a slash at the end; empty if there is no such scope. */
 export function sharedScope(names: string[]): string {
   const [first = "", ...rest] = names;
   let end = first.length;
@@ -48,7 +48,7 @@ export function sharedScope(names: string[]): string {
   return same.slice(0, (names.includes(same) ? same.replace(/\/$/, "") : same).lastIndexOf("/") + 1);
 }
 
-/** Whether a box or group stands for several ops. */
+/** Whether a box or group represents several ops. */
 export function isFold(item: Box | Group): boolean {
   return !("kind" in item) || item.kind === "scope" || item.kind === "series";
 }
@@ -58,7 +58,7 @@ export function gives(of: Box | Group): boolean {
   return "kind" in of && of.kind === "op" && of.outputs > 0;
 }
 
-/** Whether a box or group opens or closes: what stands for several ops does, and an op that is a call. */
+/** Whether a box or group opens or closes: a fold does, and an op that is a call. */
 export function opens(item: Box | Group): boolean {
   return isFold(item) || ("kind" in item && item.kind === "call");
 }

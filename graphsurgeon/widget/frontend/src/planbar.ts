@@ -19,7 +19,7 @@ const REGION = "Region: the ops between the boundary inputs and outputs, which a
 
 export interface PlanEvents {
   copied(how: Verbs["copy"], byKey: boolean): void;
-  /** asks for a tensor of the picture */ pick(ask: string, take: (tensor: string) => void): void;
+  /** asks the person to choose a tensor in the picture */ pick(ask: string, take: (tensor: string) => void): void;
   /** asks for other arguments of a step */ edited(step: number): void;
   applied(): void;
   saves(): void;
@@ -222,27 +222,27 @@ export class PlanBar {
             small("Discard it", () => this.offer()),
           ]),
       });
-    // what went wrong is shown at once, not only counted
+    // new errors are shown at once, not only counted
     if (faults && !this.#faults) this.#open = "problems";
     this.#faults = faults;
     this.#draw();
   }
 
-  /** Opens a tab of the panel; the plan's faults open by themselves when a step brought them. */
+  /** Opens a tab of the panel; the errors of a plan open when a step adds them. */
   show(id: string, focus = false): void {
     this.#open = id;
     this.#draw();
     if (focus) this.element.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
   }
 
-  /** The kernel is gone: nothing can be applied, and the plan is here as code. */
+  /** The kernel stopped: nothing can be applied, and the plan is shown as code. */
   lost(): void {
     this.#lost = true;
     this.#again();
     if (this.#list.some(t => t.id === "code")) this.show("code");
   }
 
-  /** Offers a plan and marks that a kernel has left behind; nothing: what was offered is forgotten. */
+  /** Offers the plan and marks of a stopped kernel; without an argument it discards the offer. */
   offer(made?: Kept): void {
     if (this.left) keep(this.left.of);
     this.left = made;
@@ -258,7 +258,7 @@ export class PlanBar {
     this.events.copied({ to: this.#scope.value.trim() || null, unmapped: this.#unmapped.value as Unmapped, control }, byKey);
   }
 
-  /** Goes to what feeds the last copy first. */
+  /** Goes to the first source of the last copy. */
   focusMapping(): void {
     [...this.#panel.querySelectorAll<HTMLElement>("td .gs-entered")].at(0)?.focus();
   }
@@ -346,7 +346,7 @@ export class PlanBar {
     else this.#panel.removeAttribute("aria-labelledby");
     fill(this.#panel, tab?.body());
     this.#shown = this.#open;
-    // what was pressed is gone: the keyboard goes to its like, never to the notebook
+    // the pressed control was replaced: the focus goes to its successor, never to the notebook
     if (held < 0) return;
     const now = was === this.#open ? controls(this.#panel) : [];
     if (tab) (now.find(e => nameOf(e) === label) ?? now[Math.min(held, now.length - 1)] ?? this.#panel).focus();
@@ -369,12 +369,12 @@ export class PlanBar {
     tabs[(to + tabs.length) % tabs.length]!.focus();
   }
 
-  /** What was written, left out and proved; and how code does it. */
+  /** A report of the written file, the parts left out and the proof; and the code for it. */
   #saved(saved: Wrote): HTMLElement {
     return h("div", {}, h("ul", { class: "gs-rows" }, ...saved.lines.map(line => h("li", {}, line))), this.#code(saved.code, 0));
   }
 
-  /** Code with its copy button; where plans were applied, that of all history can be shown in its place. */
+  /** Code with its copy button; after applied plans, the code of the whole history can replace it. */
   #code(text: string, applied: number, note = "", also: (HTMLElement | false)[] = []): HTMLElement {
     const place = h("div", { class: "gs-code" }),
       show = (code: string) =>

@@ -18,7 +18,7 @@ const MODES = {
   materialise: "Existing ops change, so applying builds a new graph. The old graph stays usable.",
 };
 
-/** So many adapters of a fault are buttons. */
+/** The number of adapters of an error that are buttons. */
 const CURES = 4;
 
 export const tables = {
@@ -70,7 +70,7 @@ export const tables = {
     );
   },
 
-  /** What feeds each input of the copies, and who reads what leaves them. */
+  /** The source of each input of the copies, and the consumers of their outputs. */
   mapping(plan: Plan, ask: Ask, pick: (ask: string, take: (tensor: string) => void) => void): HTMLElement {
     const scopes = Object.entries(plan.scopes ?? {}).map(([step, to]) => {
       const scope = entered(to, `Scope of the copy ${to}`, "top level", "set_scope", now => ask("set_scope", { step: +step, to: now }));
@@ -216,7 +216,7 @@ export const tables = {
     return h("div", {}, made, more(plan.counts.ops - plan.new.length));
   },
 
-  /** The steps of the history, as a strip: a press shows the graph as it was then, and what came later can be gone to again. */
+  /** The steps of the history in a row: a press shows the graph after that step; later steps stay available. */
   history(steps: Required<Plan>["history"], ask: Ask): HTMLElement {
     const now = steps.filter(one => !one.ahead).at(-1)?.step ?? 0,
       at = ({ step, text, ahead }: (typeof steps)[number]) =>
@@ -241,7 +241,7 @@ export const tables = {
   },
 };
 
-/** A text that is given when Enter ends it. */
+/** A text field whose value is taken on Enter. */
 function entered(value: string, label: string, hint: string, verb: keyof Verbs, done: (text: string) => void): HTMLInputElement {
   const input = field({ class: "gs-field gs-entered", value, placeholder: hint, "aria-label": label, "data-verb": verb });
   input.addEventListener("keydown", e => {
@@ -252,7 +252,7 @@ function entered(value: string, label: string, hint: string, verb: keyof Verbs, 
   return input;
 }
 
-/** The name of what the plan makes, which can be another. */
+/** The name of a new op, which can be edited. */
 function named(name: string, ask: Ask): HTMLInputElement {
   const input = entered(name, `Name of ${name}`, "name", "rename", to => ask("rename", { old: name, to }));
   input.classList.add("gs-as-text");
@@ -265,7 +265,7 @@ function more(n: number): HTMLElement | null {
   return n > 0 ? muted(`and ${figure(n)} more`) : null;
 }
 
-/** A choice between policies; one that is none of them, as "replace", stays as an option of its own. */
+/** A choice between policies; any other value, for example "replace", is an additional option. */
 function choice(now: string, label: string, chosen: (policy: Policy) => void, head = ""): HTMLSelectElement {
   const other = now in POLICIES ? [] : [h("option", { value: now, selected: true, disabled: !!head }, head || now)];
   return h(
@@ -281,12 +281,12 @@ function choice(now: string, label: string, chosen: (policy: Policy) => void, he
   );
 }
 
-/** What is said of a tensor besides its name. */
+/** The text of a tensor without its name. */
 function rest(t: TensorText): string {
   return t.text.startsWith(t.tensor) ? t.text.slice(t.tensor.length).trim() : t.text;
 }
 
-/** Faults and warnings, each with what to do instead; the names in them lead to what they name. */
+/** Errors and warnings, each with a suggestion; the names in them are links. */
 export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go: (name: string, pane: PaneName) => void): HTMLElement {
   const text = (said: string) =>
     (plan.links?.[said] ?? [[said]]).map(([part, name, pane]) => (name ? link(part, () => go(name, pane!)) : part));

@@ -27,7 +27,7 @@ export interface Ground {
   readonly current: Item | null;
   toScene(x: number, y: number): [number, number];
   focus(item: Item, show?: boolean): void;
-  /** What was to be gone to is not: somebody looks elsewhere. */
+  /** Cancels a pending move: the person looks elsewhere. */
   stay(): void;
 }
 
@@ -36,7 +36,7 @@ export interface PointerEvents {
   opened(item: Box | Group): void;
   edge(edge: Edge): void;
   menu(of: Item | Edge, x: number, y: number): void;
-  /** A drag begins here, on a box, a port or an edge; null where it means nothing of its own. */
+  /** A drag begins here, on a box, a port or an edge; null for the default effect of a drag. */
   dragged(e: PointerEvent): Drag | null;
 }
 
@@ -67,7 +67,7 @@ export class Pointer {
     return !!drag;
   }
 
-  /** Space goes down over the picture: a drag pans as long as it is held. False where the pointer is elsewhere. */
+  /** Space goes down over the picture: a drag pans as long as it is held. False if the pointer is elsewhere. */
   hold(): boolean {
     if (!this.pane.canvas.matches(":hover")) return false;
     this.#space ??= { panned: false };
@@ -201,7 +201,7 @@ export class Pointer {
       if (e.altKey) return handled(e); // a stroke with the other button
       const found = drawing.at(e.target);
       if (!found) return;
-      // notebooks open a menu of their own further up
+      // notebooks open their own menu further up
       handled(e);
       if ("g" in found) pane.focus(found, false);
       else events.edge(found);

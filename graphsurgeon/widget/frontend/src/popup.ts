@@ -27,8 +27,8 @@ export interface Choice {
   run(): void;
   off?: boolean;
   /** why it cannot be chosen */ why?: string;
-  /** ticked or not, where that can be said */ on?: boolean;
-  /** what it stands under */ group?: string;
+  /** ticked or not, if the item can be ticked */ on?: boolean;
+  /** its heading */ group?: string;
   /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs;
   /** shows what it would do, while it is pointed at */ shows?: () => void;
 }
@@ -119,9 +119,9 @@ export class Popup {
   }
 
   /** A question with fields to fill in; Enter answers it. `alert` is what must be read before that.
-   * Where `run` is refused, it is asked again, with what was typed and why. */
+   * If `run` is refused, the form opens again, with the typed texts and the reason. */
   ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
-    // where nothing else is to be typed, an entry that is clicked is the answer
+    // in a form without other text fields, a click on an entry is the answer
     const choosing = fields.every(f => f.find || f.options);
     const finders = fields.map((f, i) => f.find && new Finder(f, f.find, `${this.id}-found-${i}`, () => choosing && answer.click()));
     const inputs = fields.map(
@@ -181,7 +181,7 @@ export class Popup {
   }
 
   /** Asks, and does `run` when the answer is `yes`; returns the button for that. `field` is where the keyboard goes: first, and
-   * where an argument was wrong; without it, to the button. */
+   * to the field of a wrong argument; without one, to the button. */
   #dialog(
     role: string,
     title: string,
@@ -283,7 +283,7 @@ export class Popup {
         e.preventDefault();
         this.close();
       } else if (e.key === "Tab") this.#trap(e, element);
-      // no key reaches the drawing behind
+      // no key reaches the drawing below
       e.stopPropagation();
     });
     focus(first);
@@ -348,7 +348,7 @@ class Finder {
     this.#last = this.#ask();
   }
 
-  /** Waits for the list, and takes the entry that is pointed at, unless what was typed is one itself, or is none. */
+  /** Waits for the list, and takes the entry that is pointed at, unless the typed text is an entry itself, or fits no entry. */
   async settle(): Promise<void> {
     await this.#last;
     const on = this.#entries[this.#at];
@@ -401,7 +401,7 @@ class Finder {
   }
 }
 
-/** Items under their headings, in two columns where there is room; as they are where there are no headings. */
+/** Items under their headings, in two columns if there is room; without headings, a plain list. */
 function grouped(choices: Choice[], items: HTMLElement[]): HTMLElement[] {
   const names = [...new Set(choices.map(c => c.group))];
   if (names.length < 2) return items;

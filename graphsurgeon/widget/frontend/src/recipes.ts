@@ -1,4 +1,4 @@
-// Recipes: what people come for, as one menu; what does not apply says why.
+// Recipes: common tasks in one menu; a recipe that does not apply shows the reason.
 import type { Actions } from "./actions";
 import { Refused } from "./api";
 import type { Choice, Field } from "./popup";
@@ -42,12 +42,12 @@ export class Recipes {
     };
     if (!recipe.form.length)
       return void done({}).catch(error => {
-        if (!(error instanceof Refused)) throw error; // the status line says what is refused
+        if (!(error instanceof Refused)) throw error; // the status line has the error
       });
     this.acts.p.popup.ask(recipe.does, recipe.form, recipe.plans ? "Add to plan" : "Run recipe", done, recipe.about);
   }
 
-  /** Asks the converter of a target, and shows what it says. */
+  /** Runs the converter of a target, and shows its report. */
   #check(target: Verbs["check"]["target"], name: string, outputs: string): void {
     const fields: Field[] = [
       { name: "outputs", label: "Outputs", value: outputs, hint: "default: outputs of the opened graph" },

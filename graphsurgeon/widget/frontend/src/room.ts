@@ -1,4 +1,4 @@
-// The room that the widget takes: its height, which is remembered, the full window, the whole of an output view of its own.
+// The room that the widget takes: its height, which is remembered, the full window, the whole of a separate output view.
 import { focus, h, handled } from "./dom";
 
 const KEY = "graphsurgeon.height",
@@ -21,7 +21,7 @@ export class Room {
 
   constructor(
     private readonly root: HTMLElement,
-    /** Whether the page is the widget's own: then that says how high it is. */
+    /** Whether the page has only the widget: then the page sets the height. */
     private readonly still: boolean,
     private readonly changed: (full: boolean) => void,
   ) {
@@ -74,7 +74,7 @@ export class Room {
     this.changed(on);
   }
 
-  /** Called once the widget is on the page: in an output view of its own it takes all of that. */
+  /** Called once the widget is on the page: in a separate output view it takes all the room. */
   placed(): void {
     this.grip.setAttribute("aria-valuenow", String(this.root.offsetHeight));
     const view = this.still || this.#view ? null : this.root.closest(".jp-LinkedOutputView");

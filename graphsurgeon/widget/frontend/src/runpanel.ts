@@ -1,4 +1,4 @@
-// The panel of a run below the plan: where the first NaN comes from, what costs the most, the colours.
+// The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colours.
 import { copyButton, h, link, muted, small } from "./dom";
 import type { Ask } from "./api";
 import type { ColourBy } from "./verbs";

@@ -1,4 +1,4 @@
-// Runs: what a run asks for before it begins.
+// Runs: the form before a run.
 import type { Actions } from "./actions";
 import type { Field } from "./popup";
 import type { RunForm } from "./types";
@@ -32,7 +32,7 @@ export class Runs {
     const { p } = this.acts,
       run = p.model.get("run");
     p.plan.show("run");
-    // where the source looks follows what Python selects; in the destination nothing is selected there
+    // the camera of the source follows the selection of Python; the destination has no selection of Python
     const op = run && "pane" in run && run.pane === "destination" && (run.bad?.op || run.apart?.op);
     if (op) {
       p.panes.destination.goTo(op, false);
@@ -45,7 +45,7 @@ function number(text = ""): number {
   return Math.max(0, Math.round(+text)) || 0;
 }
 
-/** What the form asks. Names of placeholders never begin with a space: what is none of them does. */
+/** The fields of the form. Names of placeholders never begin with a space; names of the other fields do. */
 function fields(form: RunForm): Field[] {
   const feeds = form.feeds.map(f => ({
     name: f.tensor,

@@ -172,7 +172,7 @@ export class Drawing {
     }
   }
 
-  /** Lets the boxes of these entries of the legend fade, and the edges that end there. */
+  /** Fades the boxes of these entries of the legend, and the edges that end there. */
   fade(keys: readonly string[]): void {
     const weak = new Set(keys),
       ids = new Set<string>();
@@ -189,12 +189,12 @@ export class Drawing {
     }
   }
 
-  /** Where all items stand, by key. */
+  /** The positions of all items, by key. */
   places(): Map<string, [number, number]> {
     return new Map([...this.items].map(([key, { of }]) => [key, [of.x, of.y]]));
   }
 
-  /** Lets items move from where they stood to where they are; what is new, and the edges, come up meanwhile. */
+  /** Moves items from their old positions to the new ones; new items and the edges fade in meanwhile. */
   moveFrom(stood: Map<string, [number, number]>, from: Look, to: Look): void {
     if (this.items.size > MOST_MOVED) return;
     const timing = { duration: MOVES_MS, easing: "ease-out" },
@@ -225,7 +225,7 @@ export class Drawing {
       taken: Rect[] = [],
       texts: SVGElement[] = [];
     const all: (Box | Group)[] = k && this.scene ? [...this.scene.groups, ...this.scene.boxes] : [];
-    // the largest first: where there is no room for all, these say what the others are in
+    // the largest first: if there is no room for all labels, these are the most useful
     for (const of of all.sort((a, b) => b.w * b.h - a.w * a.h)) {
       const wide = ((measure(of.label, LABEL, true) ?? of.label.length * LABEL) + 8) / k,
         high = (LABEL + 6) / k,
@@ -274,7 +274,7 @@ export class Drawing {
     this.#layers.flow.replaceChildren(...(scene && from ? FLOWS.map(way => drawFlow(scene, from, way)) : []));
   }
 
-  /** Lets all but some boxes step back, with their edges; null: none. */
+  /** Fades all but some boxes, with their edges; null: no box fades. */
   only(names: ReadonlySet<string> | null): void {
     if (!names && !this.#alone) return;
     this.#alone = !!names;
@@ -296,7 +296,7 @@ export class Drawing {
     }
   }
 
-  /** Lights what could take a tensor, with its inputs; the others fade. Nothing is offered where `takers` is null. */
+  /** Lights what could take a tensor, with its inputs; the others fade. Nothing is offered if `takers` is null. */
   offer(takers: Record<string, Taker[]> | null): void {
     if (takers === this.#offered && !takers) return;
     this.#offered = takers;

@@ -94,7 +94,7 @@ export class Search {
     this.#input.focus();
     this.#input.select();
   }
-  /** Where the list stays and covers nothing; without a place it hangs below the search field while that is used. */
+  /** The place in which the list stays and covers nothing; without one it opens below the search field during a search. */
   dock(place: HTMLElement | null): void {
     if (!!place === this.#docked) return;
     this.#docked = !!place;

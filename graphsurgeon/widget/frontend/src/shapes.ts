@@ -17,7 +17,7 @@ export function drawBox(g: SVGGElement, b: Box): void {
   const parts: Node[] = [];
   const folded = b.kind === "series" ? 2 : b.kind === "scope" || b.kind === "call" ? 1 : 0;
   const round = roundOf(b);
-  // sheets behind a folded box say that there is more inside
+  // sheets below a folded box show that there is more inside
   for (let i = folded; i > 0; i--) parts.push(s("rect", { class: "gs-sheet", x: 3 * i, y: 3 * i, width: b.w, height: b.h, rx: round }));
   parts.push(s("rect", { class: "gs-ring", x: -5, y: -5, width: b.w + 10, height: b.h + 10, rx: round + 5 }));
   parts.push(s("rect", { class: "gs-body", width: b.w, height: b.h, rx: round }));
@@ -68,7 +68,7 @@ function hatch(w: number, h: number, step = 7, off = 1.5): string {
   return d;
 }
 
-/** A colour as "#rrggbb", or grey where it is anything else. */
+/** A colour as "#rrggbb", or grey for anything else. */
 export function safeColour(colour: string): string {
   return /^#[0-9a-f]{6}$/i.test(colour) ? colour : "#8a93a0";
 }
@@ -123,7 +123,7 @@ export function drawChips(chips: Chip[], item: Box | Group): SVGGElement {
   const y = "kind" in item ? item.h - 5 : 5;
   const wide = (chip: Chip) => chip.text.length * 6.4 + 14,
     ahead = (chip: Chip) => "kind" in item && (chip.kind === "in" || chip.kind === "leak"),
-    // beside the port in the middle, never below it
+    // next to the port in the middle, never below it
     room = (all: Chip[]) => item.w / 2 + 8 - 3 + all.reduce((sum, chip) => sum + wide(chip) + 3, 0);
   let left = "kind" in item ? Math.min(-6, item.w - room(chips.filter(ahead))) : 0,
     right = "kind" in item ? Math.max(item.w + 6, room(chips.filter(chip => !ahead(chip)))) : item.w - 8;
@@ -158,7 +158,7 @@ export function outputsOf(b: Box): number {
   return b.kind === "scope" || b.kind === "series" ? 1 : Math.min(PORTS, b.outputs);
 }
 
-/** Where a port of a box is, in the picture: inputs where edges come in, outputs where they leave. */
+/** The position of a port of a box in the picture. */
 export function portOf(b: Box, at: number, side: "input" | "output", direction: Direction, of = outputsOf(b)): [number, number] {
   const share = (at + 0.5) / Math.max(1, of),
     far = side === "output" ? 1 : 0;
@@ -213,7 +213,7 @@ function ring(b: Box): string {
   return `M${b.x - 5 + r},${b.y - 5}h${across}${turn(1, 1)}v${down}${turn(-1, 1)}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
 }
 
-/** What stands beside an edge, above all boxes. */
+/** The label next to an edge, above all boxes. */
 export function drawEdgeLabel(e: Edge): SVGElement {
   return s("text", { class: `gs-edge-label${e.state && ` gs-is-${e.state}`}`, x: e.lx, y: e.ly + 3.5, ...fitted(e.label, SUB) }, e.label);
 }
@@ -254,7 +254,7 @@ export function round(x: number): number {
   return Math.round(x * 10) / 10;
 }
 
-/** The title of an edge: its tensor, or how many it stands for. */
+/** The title of an edge: its tensor, or the number of its tensors. */
 export function edgeTitle(e: Edge): string {
   const what = e.control ? "control edge" : "tensor";
   return clean(e.n > 1 ? `${e.n} ${what}s` : e.control ? `Control edge from ${e.tensors[0]?.slice(1)}` : e.tensors[0]!);

@@ -1,4 +1,4 @@
-// The last line: what Python says, what the page says, the wait for the kernel, and the legend of the colours.
+// The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colours.
 import { fill, focus, h, hasFocus, small } from "./dom";
 import { safeColour } from "./shapes";
 import type { Scene, Status } from "./types";
@@ -49,7 +49,7 @@ export class StatusBar {
     if (!n) this.#draw();
   }
 
-  /** The colours that are there; an entry that is pressed lets its boxes fade. */
+  /** The colours that are there; a pressed entry fades its boxes. */
   colours(scenes: (Scene | null)[]): void {
     const legends = scenes.flatMap(s => s?.legend ?? []),
       painted = legends.find(l => l.by !== "family");

@@ -1,4 +1,4 @@
-// The view state: what the page knows ahead of Python, or without it. Whoever shows it hears of each change.
+// The view state: the part of the state that the page has before Python, or without it. Listeners receive each change.
 import type { PaneName, Verbs } from "./verbs";
 import type { Tool } from "./pointer";
 import type { Boundary, Edge, Takers } from "./types";
@@ -48,7 +48,7 @@ export interface ViewState {
   active: PaneName;
   /** Which panels are open at the sides. */
   sides: { outline: boolean; inspector: boolean; plan: boolean };
-  /** Whether one pane is seen alone, where there is room for two. */
+  /** Whether only one pane is shown although there is room for two. */
   alone: boolean;
 }
 

@@ -7,7 +7,7 @@ import { opOf } from "./places";
 import type { Drag } from "./pointer";
 import type { Edge } from "./types";
 
-/** Begins a stroke; what it has crossed so far is lit. */
+/** Begins a stroke; the edges that it has crossed are lit. */
 export function stroke(acts: Actions, pane: Pane, first: PointerEvent): Drag {
   const { over, model, status } = acts.p,
     struck = new Set<Edge>(),
@@ -24,7 +24,7 @@ export function stroke(acts: Actions, pane: Pane, first: PointerEvent): Drag {
       over.draw(points, "gs-stroke");
       const n = tensors().length;
       over.say(no || `${counted(n, "tensors")}: ${what}`, e, !no && n > 0);
-      pane.drawing.strike(struck); // last: what is measured before has not to be laid out anew for it
+      pane.drawing.strike(struck); // last, so that the browser need not lay out the page again for the measures above
     },
     drop: () => {
       const found = tensors(),

@@ -15,7 +15,7 @@ const WIDTHS = new Map<string, number>([
   ["\u0394", 668],
 ]);
 
-/** Sizes in px at 100 %, as the layout takes them. */
+/** Sizes in px at 100 %, for the layout. */
 export const LABEL = 12;
 export const SUB = 11;
 /** From one line of a label to the next, px. */
@@ -28,7 +28,7 @@ export function width(text: string, size: number, bold = false): number {
   return Math.round((units * (bold ? 1.075 : 1) * size) / 10) / 100;
 }
 
-/** The width of `text` in px; null where the table lacks a character. */
+/** The width of `text` in px; null if the table lacks a character. */
 export function measure(text: string, size: number, bold = false): number | null {
   return [...text].every(c => WIDTHS.has(c)) ? width(text, size, bold) : null;
 }
@@ -42,7 +42,7 @@ export function fitted(text: string, size: number, bold = false): Record<string,
 /** Labels of more characters than this stand on two lines. */
 const LINE = 30;
 
-/** A label as one line, or as two where it is long and has a place to break: `broken` of view/text.py. */
+/** A label as one line, or as two if it is long and has a place to break: `broken` of view/text.py. */
 export function broken(label: string): string[] {
   const chars = [...label],
     middle = chars.length / 2;

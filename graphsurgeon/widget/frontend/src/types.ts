@@ -27,7 +27,7 @@ export interface Box extends Rect {
   outputs: number;
   hidden: Record<string, number>;
   detail: string;
-  /** The label where it stands on two lines. */
+  /** The label on two lines, if it has two. */
   lines?: string[];
   paint?: Paint;
 }
@@ -171,7 +171,7 @@ export interface RecipeEntry {
   does: string;
   about: string;
   group: string;
-  /** why it does not apply; "" where it may */ off: string;
+  /** the reason why it does not apply; "" if it does */ off: string;
   /** whether it adds steps to the plan; else it acts at once */ plans: boolean;
   form: { name: string; label: string; value: string; hint: string }[];
 }
@@ -179,7 +179,7 @@ export interface RecipeEntry {
 export interface Fault extends ErrorParts {
   /** What would make it go, the most sensible first. */
   cures?: Adapter[];
-  /** The number of the step that has it; null where it is of all of them. */
+  /** The number of the step that has it; null if it belongs to all steps. */
   step?: number | null;
 }
 
@@ -248,7 +248,7 @@ export interface State {
   look?: Look;
   run?: RunShown | Record<string, never>;
   theme: "auto" | "light" | "dark";
-  /** Whether the shapes are there that TensorFlow can infer; they are asked for, by whoever looks. */
+  /** Whether the shapes are there that TensorFlow can infer; the page requests them. */
   inferred?: boolean;
   /** Whether this is a saved page: it changes nothing. */
   still?: boolean;
@@ -256,7 +256,7 @@ export interface State {
   answers?: readonly (keyof Verbs)[];
 }
 
-/** What can be typed of ops: its value (empty where ops differ), what it was before the plan, all that it may be. */
+/** An editable attribute of ops: its value (empty if the ops differ), its value before the plan, its possible values. */
 export interface Attribute {
   name: string;
   value: string;
@@ -270,7 +270,7 @@ export interface Attributes {
   attributes: Attribute[];
 }
 
-/** One argument of a step of the plan, as a form has it. */
+/** One argument of a step of the plan, in a form. */
 export interface Argument {
   name: string;
   label: string;
@@ -336,7 +336,7 @@ export interface Hit {
   inside: string;
 }
 
-/** What looks like some boxes: how many places and ops, where in the picture, and what comes nearest to one more. */
+/** The parts similar to some boxes: the number of places and ops, the boxes with them, and the nearest miss. */
 export interface Alike {
   count: number;
   ops: number;
@@ -349,11 +349,11 @@ export interface RunForm {
   feeds: { tensor: string; text: string; made: string; names: string[] }[];
   selected: number;
   of: "applied" | "graph" | "plan" | "selection";
-  /** What a stranger's graph would do, that nobody has trusted yet; empty where nobody needs to be asked. */
+  /** The risks of a graph that you have not trusted yet; empty if it needs no trust. */
   risk: string;
 }
 
-/** An input of an op: what it reads, and why it cannot read another tensor; nothing where it can. */
+/** An input of an op: its tensor, and the reason why it cannot read another tensor; empty if it can. */
 export interface Taker {
   op: string;
   input: number;
@@ -379,7 +379,7 @@ export interface RunShown {
   pane: PaneName;
   stopped: string;
   bad: { op: string; text: string; inputs: string[]; way: string[] } | null;
-  /** Where a plan that was tried first gives other numbers; empty names: nowhere. */
+  /** The first op whose numbers differ in a trial; an empty name if no numbers differ. */
   apart?: { op: string; text: string; instead: string } | null;
   tops: { ms: [string, string][]; bytes: [string, string][] };
   code: string;

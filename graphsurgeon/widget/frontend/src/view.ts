@@ -83,7 +83,7 @@ export class View {
     this.changed();
   }
 
-  /** Moves `r` across where it leaves much room at one side that it need not: into the middle, or up to the edge; whether
+  /** Moves `r` sideways if it leaves needless room at one side: into the middle, or to the edge; returns whether
    * it had to. */
   fill(r: Rect, width: number): boolean {
     const [x] = this.toPane(r.x, r.y),
@@ -108,7 +108,7 @@ export class View {
     this.changed();
   }
 
-  /** Zooms by a factor around a point of the pane, which stays where it is. */
+  /** Zooms by a factor around a point of the pane, which does not move. */
   zoom(factor: number, px: number, py: number): void {
     const k = Math.max(LEAST, Math.min(MOST, this.k * factor));
     this.x = px - ((px - this.x) / this.k) * k;
@@ -117,7 +117,7 @@ export class View {
     this.changed();
   }
 
-  /** Pans as little as shows `r` whole, or its top left corner where it is too large. */
+  /** Pans as little as shows `r` whole, or its top left corner if it is too large. */
   show(r: Rect, width: number, height: number): void {
     const [x, y] = this.toPane(r.x, r.y),
       w = r.w * this.k,
@@ -129,7 +129,7 @@ export class View {
     if (dx || dy) this.pan(dx, dy);
   }
 
-  /** Pans `r` into the middle, unless it is in sight already; as `show` does, where it is too large for that. */
+  /** Pans `r` into the middle, unless it is in sight already; if it is too large, it does the same as `show`. */
   centre(r: Rect, width: number, height: number): void {
     if (this.holds(r, width, height)) return;
     this.show(r, width, height);

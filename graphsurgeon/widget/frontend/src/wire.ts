@@ -1,4 +1,4 @@
-// A tensor that is dragged to what should read it; by keys: m, then m. What fits is asked once, at the start.
+// A tensor that is dragged to its new consumer; by keys: m, then m. The possible consumers are requested once, at the start.
 import type { Actions } from "./actions";
 import { Refused } from "./api";
 import { counted } from "./dom";
@@ -17,7 +17,7 @@ const OFFERED = 12,
   FIXABLE = ". Drop to list adapters";
 
 export class Wires {
-  /** What would have to be done first. */
+  /** The suggestion of an error. */
   #refused = "";
 
   constructor(
@@ -47,7 +47,7 @@ export class Wires {
     const { store, status, api } = this.acts.p;
     this.#refused = "";
     const answer = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
-      // nobody has typed the request that the message begins with
+      // the message without its request, which the person did not type
       status.say(error instanceof Refused ? error.said : error.message, "error");
       this.#refused = error instanceof Refused ? error.parts.instead : error.message;
     });
@@ -65,7 +65,7 @@ export class Wires {
     return answer;
   }
 
-  /** Asks anew, where the picture has changed meanwhile. */
+  /** Requests the consumers again if the picture has changed. */
   again(): void {
     const { armed, takers } = this.acts.p.store.now;
     if (armed?.verb === "connect" && takers) {
@@ -74,7 +74,7 @@ export class Wires {
     }
   }
 
-  /** Begins a drag at an output of a box, or at an edge; null where there is no tensor. */
+  /** Begins a drag at an output of a box, or at an edge; null if there is no tensor. */
   begin(pane: Pane, start: { box: Box; port: number } | Edge, e: PointerEvent): Drag | null {
     const { status, over } = this.acts.p;
     if ("tensors" in start && (start.n !== 1 || start.control)) {
@@ -129,7 +129,7 @@ export class Wires {
     return this.offer(pane, tensor);
   }
 
-  /** What lies under the pointer, in whichever pane. */
+  /** The item under the pointer, in any pane. */
   #under(e: PointerEvent): { pane: Pane | undefined; item: Item | undefined; taker: Taker | undefined } {
     const pane = Object.values(this.acts.p.panes).find(p => p.holds(e)),
       target = pane?.under(e),
@@ -146,7 +146,7 @@ export class Wires {
     return takers.boxes[name] ?? [];
   }
 
-  /** What would come of a drop here, and whether that is anything. */
+  /** The effect of a drop here in words, and whether it has one. */
   #words(pane?: Pane, item?: Item, taker?: Taker): [string, boolean] {
     if (!pane) return ["", false];
     if (this.#refused) return [this.#refused, false];
@@ -164,7 +164,7 @@ export class Wires {
       : [`input ${inputs[0]!.input} ${inputs[0]!.why}${inputs[0]!.adaptable ? FIXABLE : ""}`, false];
   }
 
-  /** The box that should read the tensor: at once where it has one input or none that could, else it asks which. */
+  /** The box that should read the tensor: at once if it has one input, or no input that fits; else a menu offers its inputs. */
   take(pane: Pane, item: Item, at?: { x: number; y: number }): void {
     const { takers } = this.acts.p.store.now,
       inputs = this.inputs(pane, item.of.name),
@@ -188,7 +188,7 @@ export class Wires {
     );
   }
 
-  /** All in the picture that could read it, what is nearest first; and what else can be done with it. */
+  /** All possible consumers in the picture, the nearest first; and other edits of the tensor. */
   choose(pane: Pane, at?: { x: number; y: number }, near: [number, number] = [0, 0]): void {
     const { takers } = this.acts.p.store.now;
     if (!takers) return;
@@ -229,7 +229,7 @@ export class Wires {
       );
   }
 
-  /** Whether the tensor may take the place of what a box gives, as the box has no inputs. */
+  /** Whether the tensor can replace the output of a box without inputs. */
   #replaced(of: Box | Group): boolean {
     const { takers } = this.acts.p.store.now;
     return gives(of) && !!takers && (takers.copies > 0 || opOf(takers.tensor) !== of.name);
@@ -246,7 +246,7 @@ export class Wires {
     );
   }
 
-  /** Does something at once; if it needs a copy of ops of the other graph, once a person agrees to that. */
+  /** Does something at once; if it copies ops of the other graph, after the person agrees. */
   #sure(takers: Takers, title: string, then: string, at: At | undefined, run: () => void): void {
     if (!takers.copies) return run();
     this.acts.p.popup.choose(title, [{ text: `Copy ${this.#makers(takers)}, and ${then}`, run }], at);
@@ -256,12 +256,12 @@ export class Wires {
     return takers.copies === 1 ? "its producer" : `the ${counted(takers.copies, "ops")} that compute it`;
   }
 
-  /** What a connection copies, at the end of the words for it. */
+  /** The text about copied ops, at the end of the words for a connection. */
   #copied(takers: Takers | null): string {
     return takers?.copies ? `: copies ${this.#makers(takers)}` : "";
   }
 
-  /** Offers what would make the tensor fit some inputs, for each the most sensible first. */
+  /** Offers adapters that make the tensor fit some inputs, the most sensible first. */
   async #adapt(takers: Takers, inputs: Taker[], at?: At): Promise<void> {
     const { tensor } = takers,
       { status, popup } = this.acts.p,
@@ -288,7 +288,7 @@ function no(takers: Takers, t: Taker): string {
   return `Input ${t.input} of ${t.op} cannot read ${takers.tensor}: ${t.why}`;
 }
 
-/** The tensor of an output of a box; of a fold its own name stands for the one that leaves it. */
+/** The tensor of an output of a box; for a fold its own name, which means the tensor that leaves it. */
 function tensorAt(box: Box, port: number): string {
   return box.name.endsWith("/") || box.name.startsWith("~") ? box.name : `${box.name}:${port}`;
 }

@@ -36,7 +36,7 @@ function surroundings(memory: () => WebAssembly.Memory): WebAssembly.ModuleImpor
   };
 }
 
-/** Lays out DOT text, here and now; each call has a memory of its own. */
+/** Lays out DOT text, here and now; each call has its own memory. */
 export function render(module: WebAssembly.Module, dot: string): string {
   let memory: WebAssembly.Memory | null = null;
   const instance = new WebAssembly.Instance(module, { wasi_snapshot_preview1: surroundings(() => memory!) });
@@ -72,7 +72,7 @@ export function serve(scope: { onmessage: ((e: MessageEvent) => void) | null; po
   };
 }
 
-/** The limit was over, or somebody called the layout off. */
+/** The time limit was over, or the layout was cancelled. */
 export class Stopped extends Error {}
 
 export class Engine {

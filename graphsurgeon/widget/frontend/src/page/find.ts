@@ -4,7 +4,7 @@ import type { PageGraph } from "./graph";
 
 type Test = (row: number) => boolean;
 
-/** Rows that fit all words of a query, best first; throws a text where a pattern is none. */
+/** Rows that fit all words of a query, best first; throws a text if a pattern is not valid. */
 export function find(graph: PageGraph, query: string, attributes: (row: number) => [string, string][]): number[] {
   const words = query.split(/\s+/).filter(Boolean),
     outputs = new Map<number, string[]>();

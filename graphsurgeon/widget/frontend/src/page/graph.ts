@@ -3,7 +3,7 @@ import { counted } from "../dom";
 import { broken } from "../text";
 import type { Box, Edge, Scene } from "../types";
 
-/** parent, kind, name, label, second line, ops inside, family, outputs, width, flags (1 behind, 2 series, 4 opens), state. */
+/** parent, kind, name, label, second line, ops inside, family, outputs, width, flags (1 sheets, 2 series, 4 opens), state. */
 export type PackedRow = [number, Box["kind"], string, string, string, number, string, number, number, number, Box["state"]?];
 
 export interface Packed {
@@ -184,7 +184,7 @@ export class PageGraph {
     });
   }
 
-  /** Adds the control edges that say something new; returns how many control inputs are not drawn. */
+  /** Adds the control edges that no other edge implies; returns how many control inputs are not drawn. */
   #controls(boxes: Box[], place: (row: number) => number, edges: Edge[]): number {
     const { controls, waits } = this.packed,
       between = new Set(edges.flatMap(e => [`${e.from} ${e.to}`, `${e.to} ${e.from}`]));

@@ -65,7 +65,7 @@ export class PageModel extends LocalModel {
   #faded: string[] = [];
   readonly #places = new PagePlaces();
 
-  /** `engine` is what lays out; null where there is nothing that can. */
+  /** `engine` does the layout; null if no engine can run. */
   constructor(
     private readonly data: PageData,
     readonly engine: Engine | null,
@@ -172,7 +172,7 @@ export class PageModel extends LocalModel {
         this.engine?.stop("it was cancelled");
         return this.#say("");
       default:
-        throw new No(verb, "this is a saved page, with no kernel behind it", "Open the graph in a notebook with gs.open(...) to change it");
+        throw new No(verb, "this is a saved page, which has no kernel", "Open the graph in a notebook with gs.open(...) to change it");
     }
   }
 
@@ -207,7 +207,7 @@ export class PageModel extends LocalModel {
     this.#moved();
   }
 
-  /** Opens something else, and remembers where one was. */
+  /** Opens other scopes, and remembers the current place. */
   async #go(open: Set<number>): Promise<void> {
     const here = this.#here();
     await this.#refold(open);

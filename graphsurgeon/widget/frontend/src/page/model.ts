@@ -1,4 +1,4 @@
-// A model whose state is here and not in a kernel: who listens to it hears of each change.
+// A model whose state is in the page and not in a kernel: listeners receive each change.
 import type { Boundary, Model, Plan, State } from "../types";
 
 export const NO_BOUNDARY: Boundary = {

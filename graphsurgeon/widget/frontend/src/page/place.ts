@@ -19,7 +19,7 @@ const SHARE = [0.6, 0.5, 1];
 const ALLOWED = /^[\sA-Za-z0-9_.,;={}[\]">-]*$/;
 const round = (x: number) => Math.round(x * 10) / 10;
 
-/** Places a scene; where time runs out it goes on with less and says so in `stats.degraded`. */
+/** Places a scene; if the time runs out, a simpler layout is made, and `stats.degraded` names it. */
 export async function place(
   scene: Unplaced,
   graph: PageGraph,
@@ -186,7 +186,7 @@ function samples(d: string): Point[] {
   return out;
 }
 
-/** Gives each edge's label a free place beside its edge; one without room goes. */
+/** Gives each edge's label a free place next to its edge; a label without room is removed. */
 function label(boxes: Box[], groups: Group[], edges: Edge[], wide: number): void {
   const taken: Spot[] = [
     ...boxes.map(b => [b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1] as Spot),

@@ -25,7 +25,7 @@ export class PagePlaces {
     this.#coming = [];
   }
 
-  /** The place before or after; null where there is none. */
+  /** The place before or after; null if it does not exist. */
   step(way: "back" | "forward", here: Place): Place | null {
     const [these, others] = way === "back" ? [this.#past, this.#coming] : [this.#coming, this.#past];
     const place = these.pop() ?? null;

@@ -94,7 +94,7 @@ function grid(scene: Unplaced, lone: number[], direction: Direction, out: string
   for (let i = 0; i + columns < lone.length; i++) out.push(`n${lone[i]} -> n${lone[i + columns]} [style=invis weight=1];`);
 }
 
-/** A length for the edges to boxes with one neighbour, where a box has many of those. */
+/** A length for the edges to boxes with one neighbor, if a box has many of them. */
 function stagger(pairs: [number, number][], n: number): Map<string, number> {
   const degree = new Array<number>(n).fill(0),
     leaves = new Map<string, string[]>(),
