@@ -114,7 +114,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "GraphLayer":  # is of Keras, which is loaded where somebody asks for it
+    if name == "GraphLayer":  # Keras is loaded when it is first needed
         from .tf.functions.keras_layer import GraphLayer
 
         return GraphLayer

@@ -22,19 +22,19 @@ FORMATS: dict[str, Callable[[Any, Any], str]] = {
     "svg": lambda ed, given: str(ed.to_svg(given.unfold)),
 }
 """Format -> what writes it."""
-VERSION: str = sys.modules["graphsurgeon"].__version__  # this package is loaded, whoever runs its command line
+VERSION: str = sys.modules["graphsurgeon"].__version__  # this package is loaded, however its command line is run
 PACKAGES = ("tensorflow", "numpy", "anywidget", "jupyterlab", "notebook")
 """What else a report of a fault should name the version of."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what a command line says.
+    """Runs a command line.
 
     Args:
         arguments: the words after ``graphsurgeon``; default: those of this process.
 
     Returns:
-        the exit code: 0 done, 1 it cannot be done and standard error says why, 2 the command line is wrong.
+        the exit code: 0 success, 1 failure with the reason on standard error, 2 invalid command line.
 
     Example:
         >>> main(["view", "no-such-file.pb", "-o", "-"])
@@ -64,8 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_called(),
         description="Looks at TensorFlow graphs without a notebook.",
-        epilog="Exit code: 0 done, 1 it cannot be done (standard error says why), 2 the command line is wrong; "
-        "of scan: 0 clean, 1 risks found, 2 it cannot be read.",
+        epilog="Exit code: 0 success, 1 failure (standard error has the reason), 2 invalid command line; "
+        "of scan: 0 no risks, 1 risks found, 2 the file cannot be read.",
     )
     parser.add_argument("--version", action="version", version=f"graphsurgeon {VERSION}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o",
         "--output",
         metavar="FILE",
-        help="where it goes; - is standard output; default: MODEL.html in this folder",
+        help="file to write; - is standard output; default: MODEL.html in this folder",
     )
     view.add_argument("-f", "--format", choices=sorted(FORMATS), help="default: by the suffix of FILE, html for -")
     view.add_argument(
@@ -94,17 +94,17 @@ def _parser() -> argparse.ArgumentParser:
         help="open this scope, and of the others none; may be given again; default: what reads best",
     )
     view.add_argument("--theme", choices=["auto", "dark", "light"], default="auto", help="of a page; default: auto")
-    view.add_argument("--title", help="what to call the graph; default: the name of the file")
-    view.add_argument("--tags", action="append", help="which graph of a SavedModel, where it holds several")
-    view.add_argument("--signature", help="open this signature of a SavedModel, as serving_default")
-    view.add_argument("--raw", action="store_true", help="show a SavedModel of TF2 as it lies")
+    view.add_argument("--title", help="title of the graph; default: the name of the file")
+    view.add_argument("--tags", action="append", help="tags of a graph, for a SavedModel with several")
+    view.add_argument("--signature", help="open this signature of a SavedModel, for example serving_default")
+    view.add_argument("--raw", action="store_true", help="show the raw graph of a TF2 SavedModel")
     view.set_defaults(run=_view)
     scan = commands.add_parser(
         "scan",
         help="name the ops of a file that read or write files, open the network, call Python, ...",
         description="Names the ops of a file that read or write files, open the network, call Python or other code, in "
         "functions too, and those that run as it is loaded. Nothing of the file is run.",
-        epilog="Exit code: 0 clean, 1 risks found, 2 it cannot be read (standard error says why).",
+        epilog="Exit code: 0 no risks, 1 risks found, 2 the file cannot be read (standard error has the reason).",
     )
     scan.add_argument("model", help="what view takes, or a .keras file")
     scan.add_argument("--json", action="store_true", help="a list with an object for each graph of the file")

@@ -34,7 +34,7 @@ class Applied:
 
     Example:
         ``done["mixed4a:0"]`` is a tensor, ``done["conv1"]`` an op, ``done["w"]`` or ``done[w]`` a `tf.Variable`.
-        Where a plan copies a thing twice, it is the last copy; ``done.under("first")["w"]`` is another.
+        If a plan copies a thing twice, it is the last copy; ``done.under("first")["w"]`` is another.
     """
 
     plan: Plan
@@ -58,7 +58,7 @@ class Applied:
         """Returns the same for one copy alone: the one that was made under `scope`.
 
         Args:
-            scope: the scope of the copy, as `to` of the step.
+            scope: the scope of the copy, equal to `to` of the step.
 
         Raises:
             SelectionError: no copy was made there.
@@ -248,7 +248,7 @@ class Applied:
 
 
 def _element(graph: TFGraph, op: str, port: str = "") -> Any:
-    """An output of an op; without a port, the op itself, or the variable object where it is one."""
+    """An output of an op; without a port, the op itself, or the variable object if it is one."""
     from .tf.values.variables import variable_objects
 
     found = graph.get_operation_by_name(op)

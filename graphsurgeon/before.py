@@ -1,4 +1,4 @@
-"""Before: the graph as it was before the last plan, beside the graph as it is now."""
+"""Before: an editor of the graph as it was before the last plan."""
 
 from __future__ import annotations
 

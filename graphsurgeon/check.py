@@ -94,7 +94,7 @@ def explained(editor: Subject, error: Unconvertible, outputs: Any) -> Unconverti
     Args:
         editor: the editor of the graph.
         error: the error.
-        outputs: the tensors that were asked for, as `Editor.save` takes them.
+        outputs: the requested tensors, in the form of `Editor.save`.
     """
     if not any(one.code == VARIABLE for one in error.made.errors):
         return error
@@ -162,7 +162,7 @@ def _ways(editor: Subject, found: tuple[Blocker, ...], wanted: list[str]) -> dic
 
 
 def _avoided(editor: Subject, one: Blocker, wanted: list[str]) -> list[str]:
-    """The steps after which the outputs do not need an op that assigns, each as code, where there are such.
+    """The steps after which the outputs do not need an op that assigns, each as code.
 
     A condition is decided so that its other branch stays, or an op no longer waits for the assignment.
     """
@@ -181,7 +181,7 @@ def _needs(graph: Graph, op: str, wanted: list[str]) -> bool:
 
 
 def _waiting(graph: Graph, assigns: int, wanted: list[str]) -> list[tuple[str, str]]:
-    """(op, the op it waits for) where the outputs only wait for an assignment; none if a read comes after it."""
+    """(op, the op it waits for) if the outputs only wait for an assignment; none if a read comes after it."""
     read = backward(graph, graph.mask(graph.index[op_name(name)] for name in wanted), control=False)
     after = forward(graph, graph.mask([assigns]))
     if read[assigns] or (read & after & graph.typed((*READING_TYPES, *VARIABLE_TYPES))).any():
@@ -212,7 +212,7 @@ def _other(graph: Graph, after: Graph, op: str) -> bool:
 
 
 def _cut(graph: Graph, ops: Iterable[str], inputs: list[str], outputs: list[str]) -> str:
-    """What to type so that the converter gets what lies between ops that are in the way."""
+    """Returns the code that gives the converter the part between the unsupported ops."""
     start, end = cut(graph, ops, inputs, outputs)
     ends = ("inputs", start, inputs), ("outputs", end, outputs)
     parts = [f"{key}={one_or_all(now)!r}" for key, now, old in ends if now != old]

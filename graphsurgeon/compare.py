@@ -32,10 +32,10 @@ class Difference:
     """How far one output of the copy is from the original's.
 
     Args:
-        output: name of the tensor in the source; where several copies are compared, that of the copy.
+        output: name of the tensor in the source, or in the copy if several copies are compared.
         absolute: largest absolute difference; 0 for equal texts, infinity for different ones or shapes.
         relative: `absolute` over the largest absolute value of the original.
-        equal: True where all bits are equal.
+        equal: whether all bits are equal.
     """
 
     output: str
@@ -50,9 +50,9 @@ class Comparison:
 
     Args:
         rows: the outputs.
-        first_difference: the op where the numbers first part: what it reads agrees, what it gives does not. None where
-            no output differs by more than the tolerance, where nobody asked, and where it is not known.
-        unknown: why it is not known, though outputs differ; empty else.
+        first_difference: the first op whose inputs agree and whose outputs differ. None if no output differs by more
+            than the tolerance, if it was not requested, or if it is not known.
+        unknown: why the first difference is not known although outputs differ; else empty.
     """
 
     rows: tuple[Difference, ...]
@@ -74,7 +74,7 @@ class Comparison:
             what = "equal to the last bit" if row.equal else f"{row.absolute:<16.3g}  {row.relative:.3g}"
             lines.append(f"{row.output:<{wide}}  {what}")
         lines += [f"first apart: {self.first_difference!r}"] if self.first_difference is not None else []
-        lines += [f"where they first part is not known: {self.unknown}"] if self.unknown else []
+        lines += [f"the first difference is not known: {self.unknown}"] if self.unknown else []
         return "\n".join(lines)
 
 
@@ -91,24 +91,23 @@ def compare(
 ) -> Comparison:
     """Runs an original and its copy on the same feeds.
 
-    Where an output differs, both are traced with these feeds, each with the values that it has then, and the first op
-    that gives other numbers is named. Where none does, nothing is traced.
+    If an output differs, both graphs are traced with these feeds and their current values, and the result names the
+    first op with different outputs. Otherwise nothing is traced.
 
     Args:
         source: the editor of the original, or anything `open` takes; its `session()` runs it.
-        copy: what `apply` returned; its editor's `session()` runs it. Where the plan changed the source instead of
-            copying from it, the source as it was before is the original. Or another graph, as an editor or anything
-            `open` takes: tensors of the same name are compared; of an op whose name the other graph does not have, with
-            the op there that stands in the same place.
+        copy: the result of `apply`; its editor's `session()` runs it. If the plan changed the source instead of copying
+            from it, the source before the plan is the original. Or another graph, as an editor or anything that `open`
+            takes: tensors of the same name are compared. An op whose name the other graph lacks is compared with the
+            op there at the same place.
         feeds: source tensor, or argument of an opened function -> array; or the path of an ``.npz`` file of these.
             Placeholders that are not given get random numbers of their dtype and shape, one for each unknown dimension.
-        outputs: source tensors to compare; by default the outputs of what was copied, or of the graphs: those that are
-            known, or all that nothing reads and that only computes. Where the plan made several copies of the source,
-            each is compared.
+        outputs: source tensors to compare. Default: the outputs of the copied part. For graphs: the known outputs, or
+            all tensors without consumers whose ops only compute. If there are several copies, each is compared.
         session: a session of the original, instead of the editor's own.
         seed: of the random feeds.
-        where: whether to say where numbers first part; a trace takes about three times as long as a run. Of several
-            copies, this is said of the first one that differs.
+        where: whether to find the first op that differs; a trace takes about three times as long as a run. With
+            several copies, it is found for the first one that differs.
         tolerance: how far two tensors may be apart, in parts of the largest absolute value, before a trace looks for
             the op.
 
@@ -198,7 +197,7 @@ class _Named:
         return self.editor.tensor(self.called(name))
 
     def called(self, name: str) -> str:
-        """Returns the name of a tensor in the copy; empty where it is not there."""
+        """Returns the name of a tensor in the copy; empty if the copy lacks it."""
         op, colon, port = name.partition(":")
         if op in self.editor.snapshot.index:
             return name
@@ -228,7 +227,7 @@ def same_places(ours: Graph, theirs: Graph) -> dict[str, str]:
 
 
 def _role(value: Any) -> bytes:
-    """What an attribute says of the place of an op: a constant is of a dtype and shape, a call is of any function."""
+    """Returns the part of an attribute that identifies an op: dtype and shape of a constant, any function of a call."""
     kind = value.WhichOneof("value")
     if kind == "tensor":
         return attribute_bytes(value.tensor.tensor_shape) + bytes([value.tensor.dtype])
@@ -272,7 +271,7 @@ def _moved(copy: Applied | _Named, fed: Mapping[str, Any]) -> dict[Any, Any]:
 def _parting(
     source: Editor, copy: Applied | _Named, names: list[str], fed: Mapping[str, Any], original: Any, tolerance: float
 ) -> tuple[FirstDifference | None, str]:
-    """Where a copy first gives other numbers than the original; else why that is not known."""
+    """Returns the first op whose outputs differ from the original; else why it is not known."""
     session = copy.session()
     editor = copy.editor if isinstance(copy, _Named) else _editor(session)
     try:
@@ -294,7 +293,7 @@ def _parting(
     stopped = [f"the trace of {one.graph.title} stopped: {one.stopped}" for one in (ours, theirs) if one.stopped]
     alike = f"no tensor that both traces have is apart by more than {tolerance:g} in its summary and its sample"
     if random and not stopped:
-        alike = f"where {few(map(repr, random))} draw{'s' * (len(random) == 1)} the same numbers in both, they agree"
+        alike = f"if {few(map(repr, random))} draw{'s' * (len(random) == 1)} the same numbers in both, they agree"
     return None, "; ".join(stopped) or alike
 
 

@@ -62,14 +62,14 @@ def connect(
         connections: output of one graph -> input of another, or several inputs: ``{"enc/out:0": "dec/in:0"}``. Names
             begin with the graph's; tensors can be given as objects. An input is any tensor, not only a placeholder;
             a placeholder that takes the place of what is computed gives a `UserWarning`: that may be the wrong way.
-            Where no op has the name, it is that of an argument or result of a signature, or of a Keras layer, for what
-            that gives: ``{"enc/features": "dec/x"}``.
+            If no op has the name, it is the name of an argument or result of a signature, or of a Keras layer, meaning
+            its output: ``{"enc/features": "dec/x"}``.
         inputs: tensors that become new placeholders, as inputs fed by a queue or an iterator until now; a mapping of
-            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``. In place of a name, a
-            `tf.TensorSpec` says the shape too, where that of the tensor is not wanted, as the batch of a queue:
+            tensor -> name, or several: ``["enc/batch:0"]`` becomes ``enc_batch``. Instead of a name,
+            a `tf.TensorSpec` gives another shape than that of the tensor, such as another batch size than a queue's:
             ``{"enc/batch:0": tf.TensorSpec([None, 224, 224, 3], tf.float32, "images")}``.
-        values: name -> where that graph's values come from, as in `Plan.copy`; needed for live graphs without session.
-            ``"initial"``, for one graph or for all, takes initial values where there are no others; one variable is
+        values: name -> the source of that graph's values, as in `Plan.copy`; needed for live graphs without session.
+            ``"initial"``, for one graph or for all, uses initial values if there are no others; one variable is
             reset by ``variables={"its/name": "initial"}``.
         variables: as in `Plan.copy`, for all graphs.
         device: as in `Plan.copy`; graphs from elsewhere run anywhere when their devices are cleared.
@@ -78,15 +78,15 @@ def connect(
 
     Returns:
         an `Editor` of a new graph; its `session()` has all trained values. The plan that made it is in its `history`.
-        Where the graphs are opened functions or models, its `inputs` and `outputs` are theirs, but for what was
-        connected; where two have the same name, those of their graphs go before.
+        If the graphs are opened functions or models, its `inputs` and `outputs` are theirs, except for connected ones.
+        If two have the same name, the names of their graphs are their prefixes.
 
     Raises:
         OpenError: a graph cannot be read.
         SelectionError: there is no such tensor; a layer gives several, or is called several times.
         PlanError: the graphs feed each other in a cycle, an input is fed twice, a name or collection clashes, dtypes
-            or shapes do not fit, a value is missing, or variables have nothing but their initial values and nobody has
-            asked for these.
+            or shapes do not fit, a value is missing, or variables only have their initial values, without
+            ``values="initial"``.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -140,7 +140,7 @@ def connect(
 def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Editor) -> dict[str, str]:
     """The inputs or outputs of graphs that were joined: those that no other graph feeds or reads.
 
-    Each keeps its name; where two have the same, the names of their graphs go before.
+    Each keeps its name. If two have the same name, the names of their graphs are their prefixes.
     """
     found = [
         (model.name, key, under(model.name, tensor))
@@ -153,7 +153,7 @@ def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Ed
 
 
 def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str, str]:
-    """Returns which variables of the supergraph get initial values, and why; refuses those nobody has asked for."""
+    """Returns the variables of the supergraph that get initial values, and why; refuses those not requested."""
     found: dict[str, str] = {}
     refused: dict[str, str] = {}
     for copied in plan.effect.copies:
@@ -209,7 +209,7 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) ->
 
 
 def _end(thing: Any, models: dict[str, _Model], asked: str, side: str = "inputs") -> tuple[_Model, str]:
-    """The graph that is meant, and the name of the tensor in it; `side`: where its signature is looked at first."""
+    """Returns the graph and the name of the tensor in it; `side` of its signature is searched first."""
     if not isinstance(thing, str):
         owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
         if len(owners) != 1:
@@ -314,12 +314,12 @@ def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
         raise PlanError(
             asked,
             f"that is a cycle between the graphs: {' -> '.join(error.args[1])}",
-            "Leave one connection out; where no op needs its own result, sup.plan().reroute(...) makes it later",
+            "Leave one connection out; if no op needs its own result, sup.plan().reroute(...) makes it later",
         ) from error
 
 
 def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) -> None:
-    """Two graphs under ``collections='keep'`` may have one entry each where TensorFlow takes one at all."""
+    """Two graphs under ``collections='keep'`` may each have an entry of which TensorFlow takes only one."""
     if collections != "keep":
         return
     seen: dict[str, str] = {}
@@ -401,6 +401,6 @@ def _copied(plan: Plan, model: _Model, variables: Any, device: Any, collections:
 
 
 def _is_read(graph: Graph, op: int, port: int, mask: Any) -> bool:
-    """Whether a part that is copied reads a tensor. What nothing reads at all counts too: the plan says that."""
+    """Whether a copied part reads a tensor, or the tensor has no consumer, which the plan reports."""
     readers = graph.readers((op, port))
     return not readers or any(mask[reader] for reader, _ in readers)

@@ -38,8 +38,7 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
 
     Returns:
         a `Diff`: print it; `counts`, `table()` and `marks` are the same as data. As the last line of a cell it is
-        drawn: both graphs in one picture, with what was added, removed and changed marked, and counted where it is
-        folded.
+        drawn: both graphs in one picture, with added, removed and changed ops marked, and counted in folded scopes.
 
     Raises:
         OpenError: one of them cannot be read.
@@ -70,7 +69,7 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
 
 
 def picture(found: Diff) -> dict[str, str]:
-    """Returns a difference drawn, as mime type -> text; nothing where it cannot be drawn."""
+    """Returns a difference drawn, as mime type -> text; nothing if it cannot be drawn."""
     try:
         svg = to_svg(place(contrast(found)).to_dict(), title=repr(found), legend=_legend(found))
     except LayoutError:
@@ -95,5 +94,5 @@ def _snapshot(thing: Any) -> Graph:
     orphans = orphan_mask(graph)
     if not orphans.any():
         return graph
-    gone = orphans & ~needed(graph, ~orphans)  # what was undone is not a difference, but where it is read
+    gone = orphans & ~needed(graph, ~orphans)  # undone ops are not a difference, unless they have consumers
     return cut_out(graph, np.flatnonzero(gone).tolist())

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from .errors import PlanError
 
-# One lock for all doors: who waits for several doors takes all of them in one moment, so nobody waits while holding
-# one that somebody else needs. It is held for a few comparisons only.
+# One lock for all doors: a thread that waits for several doors takes all of them at once, so no thread waits while
+# holding a door that another one needs. It is held for a few comparisons only.
 _changed = threading.Condition()
 _queue: list[_Request] = []  # those who wait, in the order in which they came
 _held: dict[int, int] = {}  # thread -> how many requests of it are inside
@@ -24,7 +24,7 @@ class Door:
     """A lock for values that many threads read and one thread renews.
 
     Threads get in in the order in which they came, as far as they are in each other's way: neither readers nor a
-    writer are kept out for good. A thread that is inside of some door waits for nobody who only waits.
+    writer are kept out for good. A thread that is inside of some door does not wait for waiting threads.
 
     Example:
         >>> door = Door()
@@ -42,7 +42,7 @@ class Door:
         self._alone: int | None = None
 
     def reading(self) -> AbstractContextManager[None]:
-        """Goes in beside others; waits while somebody is alone inside, who may himself go in."""
+        """Enters together with others; waits while another thread is alone inside."""
         return entered([self])
 
     def writing(self) -> AbstractContextManager[None]:
@@ -55,7 +55,7 @@ class Door:
         return entered(alone=[self])
 
     def admits(self, thread: int, alone: bool) -> bool:
-        """Returns whether nobody inside is in the way of a thread; only for `entered`, as the two below."""
+        """Returns whether no thread inside blocks a thread; only for `entered`, like the two below."""
         return self._alone in (None, thread) and not (alone and self._inside.keys() - {thread})
 
     @property
@@ -93,20 +93,20 @@ class Door:
 @dataclass(eq=False)
 class _Request:
     thread: int
-    beside: Sequence[Door]
+    shared: Sequence[Door]
     alone: Sequence[Door]
     open_ended: bool
 
     def fits(self) -> bool:
-        """Whether nobody inside is in the way."""
-        beside = all(door.admits(self.thread, alone=False) for door in self.beside)
-        return beside and all(door.admits(self.thread, alone=True) for door in self.alone)
+        """Whether no thread inside blocks it."""
+        shared = all(door.admits(self.thread, alone=False) for door in self.shared)
+        return shared and all(door.admits(self.thread, alone=True) for door in self.alone)
 
     def waits_for(self, other: _Request) -> bool:
         """Whether another one, who came before and waits, is to go in first."""
         if any(door.needs_others for door in other.alone):
             return False  # who is inside there may need this one to come out
-        return bool({*self.beside, *self.alone}.intersection(other.alone) or set(self.alone).intersection(other.beside))
+        return bool({*self.shared, *self.alone}.intersection(other.alone) or set(self.alone).intersection(other.shared))
 
     def ready(self) -> bool:
         if not self.fits():
@@ -117,7 +117,7 @@ class _Request:
     def count(self, more: int) -> None:
         """Notes that it has gone in, with 1, or come out, with -1."""
         _count(_held, self.thread, more)
-        for door in self.beside:
+        for door in self.shared:
             door.count(self.thread, more, False, self.open_ended)
         for door in self.alone:
             door.count(self.thread, more, True, self.open_ended)
@@ -131,7 +131,7 @@ def _count(counts: dict[int, int], thread: int, more: int) -> None:
 
 @contextmanager
 def entered(
-    beside: Sequence[Door] = (),
+    shared: Sequence[Door] = (),
     alone: Sequence[Door] = (),
     *,
     open_ended: bool = False,
@@ -140,16 +140,16 @@ def entered(
     """Goes through several doors at once, and out of them again.
 
     Args:
-        beside: doors to be inside of together with others.
+        shared: doors to be inside of together with others.
         alone: doors to be alone inside of; this thread itself may be inside already.
         open_ended: what is done inside may have to wait for other threads that want to go in too: they are let in
-            even if somebody who wants to be alone came first.
+            even if a thread that wants to be alone came first.
         timeout: how long to wait, in seconds; None for as long as it takes.
 
     Raises:
         BusyError: others were inside all the time.
     """
-    request = _Request(threading.get_ident(), beside, alone, open_ended)
+    request = _Request(threading.get_ident(), shared, alone, open_ended)
     with _changed:
         if not request.ready():
             _queue.append(request)

@@ -48,11 +48,11 @@ class PlanError(SurgeryError):
 
 
 class StalePlanError(PlanError):
-    """The graph changed behind the plan's back."""
+    """The graph has changed since the plan was made."""
 
 
 class TrustError(PlanError):
-    """A graph that came from a file would run ops that reach out of it, and nobody has said that it may."""
+    """A graph from a file would run ops that reach out of it, and was not trusted."""
 
 
 class LayoutError(SurgeryError):
@@ -84,7 +84,7 @@ def about(argument: str) -> Iterator[None]:
         raise
 
 
-#: What a MemoryError says where memory has run out.
+#: The text of a MemoryError if memory has run out.
 _NO_MEMORY = "there is not enough memory"
 
 
@@ -95,11 +95,11 @@ def is_memory_error(error: BaseException) -> bool:
 
 @contextmanager
 def naming_memory(asked: str, lacks: Callable[[BaseException], bool] = is_memory_error) -> Iterator[None]:
-    """Says what was asked where memory runs out; every other error stays what it is.
+    """Adds the request to a MemoryError; every other error stays what it is.
 
     Args:
         asked: the request, for the message; one that is named inside stays named.
-        lacks: whether an error says that memory has run out.
+        lacks: whether an error means that memory has run out.
 
     Raises:
         MemoryError: memory has run out.
@@ -108,8 +108,8 @@ def naming_memory(asked: str, lacks: Callable[[BaseException], bool] = is_memory
         >>> with naming_memory("open('a.pb')"):
         ...     raise MemoryError("to read 8 GB")
         Traceback (most recent call last):
-        MemoryError: open('a.pb'): there is not enough memory (to read 8 GB). Close what is not needed, or do it where
-        there is more.
+        MemoryError: open('a.pb'): there is not enough memory (to read 8 GB). Close unused programs, or use a
+        machine with more memory.
     """
     try:
         yield
@@ -117,7 +117,7 @@ def naming_memory(asked: str, lacks: Callable[[BaseException], bool] = is_memory
         if not lacks(error) or _NO_MEMORY in str(error):
             raise
         said = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
-        how = "Close what is not needed, or do it where there is more"
+        how = "Close unused programs, or use a machine with more memory"
         raise MemoryError(f"{asked}: {_NO_MEMORY}{said}. {how}.") from error
 
 
@@ -156,7 +156,7 @@ def one_of(word: str, choices: Iterable[str]) -> str:
     known = list(dict.fromkeys(choices))
     more = f" and {len(known) - 5} more" if len(known) > 5 else ""
     there = ("There is only " if len(known) == 1 else "Choose from ") + ", ".join(map(repr, known[:5])) + more
-    return did_you_mean(word, known, there if known else "There is none at all")
+    return did_you_mean(word, known, there if known else "There are none")
 
 
 def did_you_mean(word: str, choices: Iterable[str], otherwise: str = NOTHING_NEAR) -> str:
@@ -166,7 +166,7 @@ def did_you_mean(word: str, choices: Iterable[str], otherwise: str = NOTHING_NEA
 
 
 def warn(text: str) -> None:
-    """Warns at the line outside this package that led here, where a person can do something about it."""
+    """Warns at the line outside this package that led here, which a person can change."""
     inside, frame, level = (__name__.partition(".")[0], "contextlib"), sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
         frame, level = frame.f_back, level + 1

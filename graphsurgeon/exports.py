@@ -1,4 +1,4 @@
-"""Exports: the picture of a graph as SVG and as a page of its own, for people without a kernel."""
+"""Exports: the picture of a graph as SVG and as a page that works without a kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .words import counted
 
 THEMES = ("auto", "dark", "light")
 LARGEST = 5 << 20
-"""A page holds at most so many bytes of a graph, compressed."""
+"""The maximum compressed size of a graph in a page, in bytes."""
 _ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
 
 
@@ -53,7 +53,7 @@ def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]
     """Returns the scopes and calls to open; refuses what is not a list of names of some.
 
     Raises:
-        SurgeryError: it is something else, as a path; or there is nothing of a name that opens.
+        SurgeryError: if it is something else, such as a path, or a name is not that of a scope or call.
     """
     from .view.tree import find_item
 

@@ -91,7 +91,7 @@ def _said(info: TensorInfo) -> str:
 
 
 def _cast(array: Any, info: TensorInfo, label: str) -> Any:
-    """An array in the dtype of its tensor; refused where that would change what it says."""
+    """Returns an array in the dtype of its tensor; refused if that would change its values."""
     text = array.dtype.kind in "SU" or (
         array.dtype.kind == "O" and all(isinstance(one, (str, bytes)) for one in array.ravel().tolist())
     )
@@ -101,7 +101,7 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
         raise PlanError(label, "that is not text, and the tensor is of string", "Give texts, as ['a', 'b']")
     try:
         wanted = np.dtype(info.dtype)
-    except TypeError:  # bfloat16 and others that NumPy has no name for, handles, what nobody knows
+    except TypeError:  # bfloat16 and other dtypes without a name in NumPy, handles, unknown dtypes
         return array
     instead = f"Give numbers of {info.dtype}"
     if text or array.dtype.kind == "O":
@@ -136,7 +136,7 @@ def missing(editor: Subject, names: Iterable[str], asked: str, why: str = "") ->
         editor: of the graph.
         names: the tensors.
         asked: the request, for messages.
-        why: why they cannot be made up; empty where they can.
+        why: why they cannot be generated; empty if they can.
     """
     graph, missing, names = editor.snapshot, [], list(names)
     for name in names:
@@ -178,7 +178,7 @@ def _makes(dtype: Any, rank: int | None) -> bool:
 
 
 def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
-    """Refuses what is not a seed of random numbers; None is none at all.
+    """Refuses values that are not a seed of random numbers; None means no seed.
 
     Raises:
         SelectionError: it is not a whole number that TensorFlow has room for.
@@ -188,7 +188,7 @@ def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         wrong = "that is not a seed"
     elif not 0 <= seed < 2**32:
-        wrong = "a seed lies between 0 and 4294967295"
+        wrong = "a seed is between 0 and 4294967295"
     else:
         return
     raise SelectionError(f"{asked}({argument}={seed!r})", wrong, f"Give a whole number, as {argument}=0")
@@ -202,7 +202,7 @@ def last_outputs(editor: Subject) -> list[str]:
 
 
 def asked_by_default(editor: Subject, asked: str, instead: str) -> list[str]:
-    """Returns the tensors that are asked for where nobody says which: all that nothing reads and that only computes.
+    """Returns the default fetches: all tensors without consumers whose ops only compute.
 
     Left out is what Python adds for each variable, and what sets variables or files.
 
@@ -212,7 +212,7 @@ def asked_by_default(editor: Subject, asked: str, instead: str) -> list[str]:
         instead: the argument that names some, for messages.
 
     Raises:
-        PlanError: there is none.
+        PlanError: if there is no such tensor.
     """
     graph, last = editor.snapshot, last_outputs(editor)
     computed = [name for name in last if only_computes(editor, name)]
@@ -239,7 +239,7 @@ def only_computes(editor: Subject, name: str) -> bool:
     return not any(_acts(op_definition(kind)) for kind in kinds - _RUN - graph.functions.keys())
 
 
-#: What Python adds for each variable, and nobody asked for.
+#: Ops that Python adds for each variable, and that users do not request.
 _LOOKS = frozenset(READERS) | ASKING_TYPES
 #: Ops that run functions, which are looked into.
 _RUN = CALLS | BRANCHING

@@ -86,7 +86,7 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
 
 
 def _empty_locals(base: Graph, values: Any, request: Any) -> frozenset[str]:
-    """Names of local variables that hold no value to save, as where nobody has run their initialisers."""
+    """Names of local variables that hold no value to save, for example because their initializers were not run."""
     from .tf.values.untrained import holding
 
     found = [info for info in base.state.variables.values() if info.local]

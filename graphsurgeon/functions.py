@@ -54,7 +54,7 @@ def layer_of(
         editor: of the graph.
         values: an editor or the values of one, a session, or a mapping; None: those of the editor.
         inputs, outputs: the tensors that become arguments and results.
-        training: a tensor that says whether the graph is trained; or an editor of what is run in training.
+        training: a tensor that is fed the training flag; or an editor of the graph to run in training.
         name: what to call it.
         trainable: whether its weights are trained.
     """
@@ -80,7 +80,7 @@ def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: 
         editor: of the graph.
         values: an editor or the values of one, a session, or a mapping; None: those of the editor.
         inputs, outputs: the tensors that the model takes and gives.
-        training: a tensor that says whether the graph is trained; or an editor of what is run in training.
+        training: a tensor that is fed the training flag; or an editor of the graph to run in training.
         name: what to call it.
     """
     from .tf.functions.keras_model import keras_model
@@ -146,7 +146,7 @@ def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool 
     def one(thing: Any) -> Any:
         if not isinstance(getattr(thing, "name", thing), str):
             wrong = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
-            raise SelectionError(asked, wrong, "Give one, several or a dict, as 'x:0'")
+            raise SelectionError(asked, wrong, "Give one name such as 'x:0', several, or a dict")
         found = ends(graph, layers, [thing], asked)
         for tensor in found:
             graph.tensor(tensor_name(tensor), asked)

@@ -49,8 +49,8 @@ class Event:
         record: what the graph keeps of it, so that provenance is saved with it.
         names: the ops it made.
         layers: the Keras layers of the graph after it.
-        turns: the moments, counted over all editors, at which it was done, undone, done again …
-        values: where the variables of a session got their values after it was done, undone or done again; a sentence.
+        turns: the moments, counted over all editors, at which it was done, undone, redone …
+        values: a sentence about the sources of the variables' values after it was done, undone or redone.
     """
 
     number: int
@@ -77,7 +77,7 @@ class Event:
 
     @property
     def dropped(self) -> bool:
-        """True where it was undone, and another plan applied since: it cannot be done again."""
+        """Whether it was undone and another plan was applied since, so that it cannot be redone."""
         return self.applied is None
 
     def turned(self) -> list[int]:
@@ -150,7 +150,7 @@ class Log:
         return [event for event in self.events if not event.undone]
 
     def tell(self, values: str) -> None:
-        """Notes where the variables of a session got their values, below what was done or undone last."""
+        """Notes the sources of the values of a session's variables, below the last step that was done or undone."""
         if values and self.events:
             max(self.events, key=lambda event: event.turns[-1]).values = values
 
@@ -161,7 +161,7 @@ def moment() -> int:
 
 
 def log_of(graph: Graph) -> Log | None:
-    """Returns the log of the editor that a snapshot is of, also where the editor is gone; None where there was none."""
+    """Returns the log of the editor that a snapshot belongs to, even if the editor is deleted; else None."""
     logs = logs_of(graph.owner)
     return next((log for log in logs if graph in log.snapshots), logs[-1] if logs else None)
 
@@ -172,7 +172,7 @@ def logs_of(graph: TFGraph | None) -> list[Log]:
 
 
 def _keep(log: Log, graph: TFGraph) -> None:
-    """Lets a live graph have the log, for as long as it lives: the log holds the graph, so no table could let go."""
+    """Attaches the log to a live graph. The log holds the graph, so a table of logs would never release it."""
     others = (known for known in getattr(graph, _LOGS, ()) if not known.live or known.editor() is not None)
     setattr(graph, _LOGS, [*others, log])
 
@@ -180,10 +180,10 @@ def _keep(log: Log, graph: TFGraph) -> None:
 class History(list[Event]):
     """The applied plans, oldest first; printed, a table.
 
-    Below a plan stands where variables got their values when `session` was asked for after it, or after its undo or
-    redo, by one rule: a variable keeps the value it last had in any session of the editor, whatever it is called now,
-    and also where a plan had taken it out for a while; one that no session has held yet gets what its plan gave it,
-    else what the file holds that was opened, else its initial value.
+    Below a plan it lists the sources of the variables' values in the `session` after it, or after its undo or redo.
+    A variable keeps the last value that it had in any session of the editor, under any name, also if a plan had removed
+    it for a while. A variable that no session has held gets the value from its plan, else from the opened file, else
+    its initial value.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -201,7 +201,7 @@ class History(list[Event]):
 
     @property
     def renamed(self) -> dict[str, str]:
-        """Op of the graph that was opened -> its name now, where the plans in force have given it another."""
+        """Op of the opened graph -> its current name, if the plans in force have renamed it."""
         found: dict[str, str] = {}
         for event in self:
             if not event.undone and event.before is not None:
@@ -287,7 +287,7 @@ def _known_copies(effect: Effect) -> list[tuple[Layers, dict[str, str], str]]:
 def _layers_after(
     event: Event, layers: Layers, copies: list[tuple[Layers, dict[str, str], str]], graph: Graph
 ) -> Layers:
-    """The layers after a plan: where those of before are now, and those of what was copied."""
+    """Returns the layers after a plan: the earlier ones with their current ops, and those of copies."""
     from .tf.functions.insides import body
 
     calls, effect = Calls(graph, body), event.applied.effect
@@ -335,7 +335,7 @@ class Timeline:
         opened: what was opened.
         snapshot: an earlier snapshot of it, if there is one: only what has been added since is read.
         follows: see `Log`.
-        changes: those who hear of it already, where there are some.
+        changes: the existing watchers, if there are any.
 
     Attributes:
         log: what was done.
@@ -377,7 +377,7 @@ class Timeline:
 
     @property
     def snapshot(self) -> Graph:
-        """The graph as it is now, as an immutable value; of a file whose live graph nobody has needed, as it says."""
+        """The current graph as an immutable value; as read from the file if its live graph was not needed yet."""
         from .tf.open.snapshot import snapshot
 
         self._snapshot = current = snapshot(self._graph, self._snapshot, self.log.title)
@@ -396,7 +396,7 @@ class Timeline:
         return frozenset(orphans_of(self._graph))
 
     def origin(self, op: TFOp) -> Origin:
-        """Returns where an op came from, as `Editor.provenance` does."""
+        """Returns the origin of an op, as `Editor.provenance` does."""
         from .tf.copy.provenance import origin
 
         name = op_name(getattr(op, "op", op))
@@ -517,7 +517,7 @@ class Timeline:
         self.events.append(event)
 
     def _read_back(self, plan: Plan, made: Made) -> list[str]:
-        """Reads what was made, and returns where it is not what the plan predicted."""
+        """Reads the result, and returns the differences from the prediction of the plan."""
         from .tf.copy.append import differences
         from .tf.open.snapshot import confirmed
 

@@ -1,4 +1,4 @@
-"""Isolated: a graph is run in a process of its own. What ends that process is a sentence in this one.
+"""Isolated: a graph is run in a separate process. If that process dies, this one reports how.
 
 The process is given the graph as a file with its values, and what to run; it gives back the trace as data. Nothing that
 it writes is executed here.
@@ -50,8 +50,8 @@ def isolated_trace(
         wanted: what is asked for, by name.
         fed: tensor -> array.
         session: whose values are taken; None for those of the editor.
-        watch: called with how many tensors have been noted, and of how many; where it returns False, the run ends.
-        how: the other arguments of `graphsurgeon.run.trace`, as JSON has them.
+        watch: called with how many tensors have been noted, and of how many; if it returns False, the run ends.
+        how: the other arguments of `graphsurgeon.run.trace`, as JSON.
 
     Raises:
         PlanError: the process ended before the run did, or it refused what was asked.
@@ -66,7 +66,7 @@ def isolated_trace(
         if (folder / FAULT).exists():
             raise _refusal(json.loads((folder / FAULT).read_text(encoding="utf-8")))
         if code or not (folder / ANSWER).exists():
-            wrong = f"the process of its own in which {editor.title} was run {ended(code)}"
+            wrong = f"the separate process in which {editor.title} was run {ended(code)}"
             raise PlanError("trace()", wrong, "This process goes on. Run a part of it: fetches=[...]")
         return replace(Trace.load(folder / ANSWER), feeds=dict(fed))
 

@@ -36,7 +36,7 @@ def run(folder: Path, request: Any, stopped: threading.Event) -> None:
     """Runs a graph, and writes the trace.
 
     Args:
-        folder: where the graph and its feeds lie.
+        folder: the folder of the graph and its feeds.
         request: what is asked for.
         stopped: once it is set, the run ends; what ran by then is in the trace.
     """

@@ -1,7 +1,7 @@
 """Journal: what is done to a file's graph, on disk as it is done, so that a kernel that dies takes none of it along.
 
-A journal is one file in a folder of its own, never beside the model. It begins with what was opened, and grows by one
-record for each plan that is applied, undone or redone, and for what is planned, marked or saved as a view by hand. A
+A journal is one file in a separate folder, never in the folder of the model. It begins with the opened graph. Each plan
+that is applied, undone or redone adds a record, and so do plans, marks and saved views made by hand. A
 record is a line: the version of the format, its length, its checksum, and JSON, which a strict reader reads (`packed`):
 data, never code. Each is on the disk before the next thing is done.
 
@@ -43,10 +43,10 @@ _SUFFIX = ".journal"
 
 
 def folder(asked: bool = False) -> Path | None:
-    """Returns where journals are kept, by the setting ``GRAPHSURGEON_JOURNALS``; None where it is ``off``.
+    """Returns the folder of journals, by the variable ``GRAPHSURGEON_JOURNALS``; None if it is ``off``.
 
     Args:
-        asked: somebody has asked for a journal, whatever the setting says.
+        asked: the user has requested a journal, so the setting ``off`` does not count.
     """
     given = os.environ.get(SETTING)
     off = given is not None and given.strip().lower() in ("", "0", "off", "no", "none")
@@ -73,9 +73,9 @@ class Records:
     """What a journal holds.
 
     Args:
-        records: those that are whole, in order, up to the first that is damaged.
-        damage: what is wrong with the rest; empty where nothing is. A last record that is not whole is left out
-            without a word: what it says was not done by then.
+        records: the complete records, in order, up to the first damaged one.
+        damage: what is wrong with the rest; empty if nothing is. An incomplete last record is left out without a
+            note, because its action was not done.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Records:
             lines = path.read_bytes().split(b"\n")
         except OSError as error:
             raise OpenError(asked, f"it cannot be read: {error.strerror}", "Check its permissions") from error
-        found, torn = cls(), lines.pop()  # behind the last line break there is nothing, or a torn record
+        found, torn = cls(), lines.pop()  # after the last line break there is nothing, or an incomplete record
         for number, text in enumerate(lines):
             record = _read(text, asked)
             if record is None:
@@ -121,7 +121,7 @@ class Records:
 
 
 def _read(text: bytes, asked: str) -> dict[str, Any] | None:
-    """One record; None where it is damaged."""
+    """Returns one record; None if it is damaged."""
     parts = text.split(b" ", 3)
     if len(parts) != 4 or not parts[0].startswith(b"gs") or not parts[0][2:].isdigit() or not parts[1].isdigit():
         return None
@@ -156,8 +156,8 @@ class Journal:
         log: what is done in the editor.
         path: the file, once there is one.
         place: the folder of journals.
-        notes: what is not in it, and of a recovered editor what could not come back.
-        offer: what an earlier journal of the same file has, in a sentence; empty where there is none.
+        notes: what the journal lacks, and, for a recovered editor, what could not be restored.
+        offer: a sentence about an earlier journal of the same file; empty if there is none.
     """
 
     def __init__(self, log: Log, place: os.PathLike[str] | None) -> None:
@@ -187,7 +187,7 @@ class Journal:
         for turn, at, event in sorted(turns, key=lambda one: one[0]):
             if turn <= self._last:
                 continue
-            if at == 0 and event.dropped:  # what nobody can do again, nobody needs
+            if at == 0 and event.dropped:  # a step that cannot be redone is not needed
                 self._last = turn
                 continue
             if at and event.number not in self._known:
@@ -264,7 +264,7 @@ class Journal:
         if len(data) > MOST_RECORD or self._end + len(data) > MOST:
             raise Unwritable("it would be too large")
         if not os.fstat(self._number).st_nlink:
-            raise Unwritable("somebody has deleted it")
+            raise Unwritable("it was deleted")
         # Of a record that was interrupted, no byte stays.
         os.ftruncate(self._number, self._end)
         os.lseek(self._number, self._end, os.SEEK_SET)
@@ -273,7 +273,7 @@ class Journal:
             rest = rest[os.write(self._number, rest) :]
         os.fsync(self._number)
         self._end += len(data)
-        now = time.time_ns()  # finer than what the system notes: of two journals it tells which was written to last
+        now = time.time_ns()  # finer than the times of files: it decides which of two journals was written last
         assert self.path is not None
         os.utime(self.path, ns=(now, now))
 
@@ -346,7 +346,7 @@ def _source(log: Log, when: int | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Nowhere:
-    """Stands for a journal where what a source was made of is written: its own sources are not."""
+    """Replaces a journal while the sources of a source are written: their own sources are not."""
 
     log: Log
 
@@ -360,7 +360,7 @@ class _Nowhere:
 
 
 def _digest(file: OpenedFile) -> str:
-    """What tells the bytes of a file from any others; empty where they are not those that were opened."""
+    """Returns a digest of the bytes of a file; empty if they are not the opened ones."""
     main = Path(file.main)
     try:
         found = main.stat()
@@ -372,7 +372,7 @@ def _digest(file: OpenedFile) -> str:
 
 
 def digest_of(main: Path) -> str:
-    """Returns what tells the bytes of a file from any others."""
+    """Returns a digest of the bytes of a file."""
     with open(main, "rb") as data:
         return hashlib.file_digest(data, "sha256").hexdigest()
 
@@ -437,7 +437,7 @@ def clean(place: Path, key: str) -> None:
 
 
 def offered(file: OpenedFile, place: Path) -> str:
-    """Returns what the newest journal of a file has that was not saved, in a sentence; empty where there is nothing.
+    """Returns a sentence about the unsaved work in the newest journal of a file; empty if there is none.
 
     What this process has done itself is not offered, nor what another is doing at this moment.
 

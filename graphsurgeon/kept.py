@@ -21,7 +21,7 @@ from .written import MOST_RECORD, Reader, Written
 
 #: So long a text may be: of what a page may keep in all, a fifth.
 _MOST = 1 << 20
-#: What tells this process from any other: what it has made is not left behind while it lives.
+#: Identifies this process: its plans are not offered for recovery while it runs.
 _HERE = secrets.token_hex(8)
 
 
@@ -30,7 +30,7 @@ class Kept:
 
     Args:
         editors: of its destination and its source, which may be one.
-        logs: what is done in each of them; None where nobody writes down what is done to the source.
+        logs: what is done in each of them; None if the steps of the source are not recorded.
 
     Attributes:
         log: what is done to the graph that the plan changes.
@@ -43,7 +43,7 @@ class Kept:
 
     @property
     def of(self) -> str:
-        """What it is made for: the titles of the graphs, and what tells their structure from any other."""
+        """Identifies its graphs: their titles, and a digest of their structure."""
         graphs = [one.snapshot for one in dict.fromkeys(self._editors)]
         return ", ".join([*(one.title for one in graphs), "-".join(one.fingerprint for one in graphs)])
 
@@ -53,7 +53,7 @@ class Kept:
         return f"{_HERE}-{os.getpid()}"  # a kernel may be forked from another
 
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
-        """Returns a plan and marks as a text; empty where there are none, or they would be too much for a page.
+        """Returns a plan and marks as a text; empty if there are none, or they are too large for a page.
 
         Args:
             plan: what is planned.
@@ -95,7 +95,7 @@ class Kept:
             raise PlanError(asked, f"it cannot be made again: {error}", how) from error
         return plan, marks, notes
 
-    # -- where its steps are written ----------------------------------------------------------------
+    # -- writing its steps --------------------------------------------------------------------------
 
     def reaches(self, log: Log) -> bool:
         """Returns whether a graph is one of the screen.

@@ -1,4 +1,4 @@
-"""Open: from what people have to an editor."""
+"""Open: makes an editor of a file, a graph, a session, a function or a model."""
 
 from __future__ import annotations
 
@@ -24,52 +24,44 @@ def open(
     timeout: float = 60.0,
     journal: bool | None = None,
 ) -> Editor:
-    """Opens a TensorFlow graph for looking and operating.
+    """Opens a TensorFlow graph.
+
+    Files are only parsed. TensorFlow imports a graph when a plan or a session first needs it. A SavedModel of TF2 opens
+    as its signature ``serving_default``, or as its first one: the ops of its function, with placeholders for the
+    arguments, and the variables under their own names. A TF2 object opens as a separate graph with the current values;
+    the object never changes. See also the pages "Saving" and "Files you do not trust" of the documentation.
 
     Args:
-        thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``,
-            ``.pbtxt`` or ``.meta`` file (also ``.gz``), of a ``.keras`` file (of one that holds code, as that of a
-            Lambda layer, the layers are shown, and nothing is run) or of a SavedModel folder of TF1 or TF2; or a TF2
-            object: a ConcreteFunction, a `tf.function`, a Keras model, a `tf.Module`, or what `tf.saved_model.load`
-            gave.
-            A SavedModel of TF2 is opened as what its signature ``serving_default`` computes, or the first that it has:
-            the ops of its function, the arguments as placeholders, the variables under their own names. Nothing of it
-            is run.
-        tags: which graph of a SavedModel, where it holds several.
-        signature: for a SavedModel, the name of another signature; `Editor.signatures` lists them. For a TF2 object,
-            the arguments as `tf.TensorSpec` (shape and dtype): one, a list of them, or a dict for keywords; for a Keras
-            model the structure it is called with, a tuple for several arguments.
-        function: which function of a `tf.Module`, by its attribute name; of a SavedModel, by the way to it from the
-            object that was saved, as ``"encoder.forward"``; of any graph that holds functions, by its name there.
-        training: whether a Keras model is called for training; default no.
-        raw: a SavedModel of TF2 as it lies: one graph with all that is saved, in which each signature is a call, beside
-            what saves and restores. Not for a ``.keras`` file or a TF2 object.
-        inline: replace function calls by what they compute, as `Editor.inlined` does.
-        title: what to call it in messages and pictures.
-        trust: whether TensorFlow may import a file, or a proto, here. It does so at the first need only, as for a plan
-            or a session. While somebody only looks at it, TensorFlow imports it in a process of its own, which takes
-            some seconds and tells the shapes; where that dies or hangs, the editor says on which op, and the graph can
-            only be looked at, as where something in the file is known to end or to hang TensorFlow. By default, whoever
-            needs the graph does not wait for that process. False, for a stranger's file: the process comes first in
-            any case. True: nothing is tried, and what is known to be dangerous is imported all the same; and the graph
-            may run, whatever of it reaches out of the graph, as `Editor.trust` says.
-        timeout: how many seconds that process may take for the import, with one more for each thousand ops.
-        journal: keep on disk what is done to the graph, as it is done, so that `gs.recover(path)` brings it back where
-            the kernel dies. Default: of what comes from a file, in the user's folder for such things
-            (``~/.local/state/graphsurgeon/journals``), or where the environment variable ``GRAPHSURGEON_JOURNALS``
-            says; ``off`` there turns it off. A journal is made when the first plan is applied, never by looking.
+        thing: a `tf.Graph` or `tf.compat.v1.Session`; a GraphDef or MetaGraphDef; the path of a ``.pb``, ``.pbtxt``,
+            ``.meta`` (also ``.gz``) or ``.keras`` file, or of a SavedModel folder; or a TF2 object: a ConcreteFunction,
+            a `tf.function`, a Keras model, a `tf.Module`, or the result of `tf.saved_model.load`.
+        tags: the tags of a graph, for a SavedModel with several graphs.
+        signature: for a SavedModel, the name of a signature; `Editor.signatures` lists them. For a TF2 object, the
+            `tf.TensorSpec` of its arguments: one, a list, or a dict for keywords; for a Keras model, the structure of
+            its inputs, with a tuple for several arguments.
+        function: for a `tf.Module`, the attribute name of a function; for a SavedModel, the path of a function from the
+            saved object, such as ``"encoder.forward"``; for any graph with functions, the name of one.
+        training: whether a Keras model is called for training. Default: no.
+        raw: open the whole graph of a TF2 SavedModel, in which each signature is a call, with the ops that save and
+            restore. Not for a ``.keras`` file or a TF2 object.
+        inline: replace function calls by their bodies, as `Editor.inlined` does.
+        title: the title in messages and pictures.
+        trust: True imports a file without a trial, and allows it to run (see `Editor.trust`). False imports it in a
+            separate process first. By default, a separate process imports it to infer shapes, and nothing waits for
+            that. If that process crashes or hangs, or the file is known to crash TensorFlow, the graph can be viewed,
+            and the editor names the op.
+        timeout: time limit of that import, in seconds, plus one second for each thousand ops.
+        journal: keep a journal on disk, from which `gs.recover(path)` restores the edits after a crash of the kernel.
+            Default: for files, in ``~/.local/state/graphsurgeon/journals`` or in the folder named by the environment
+            variable ``GRAPHSURGEON_JOURNALS``; ``off`` turns it off. The journal is created when the first plan is
+            applied.
 
     Returns:
-        an `Editor`. The last line of a cell shows it as a widget. A TF2 object is opened as a graph of its own: its
-        arguments are placeholders, its variables resource variables with the current values; the object itself never
-        changes. `Editor.inputs` and `Editor.outputs` name its arguments and results.
+        An `Editor`. As the last line of a cell it shows the widget. `Editor.inputs` and `Editor.outputs` map the
+        arguments and results of a TF2 object to names of tensors.
 
     Raises:
-        OpenError: it cannot be read, and the message says what is wrong with it; or a journal is asked for of what is
-            in no file.
-
-    What reads or writes files, opens the network or calls Python in a graph that came from a file is not run before
-    somebody trusts it: `Editor.risks` names it, `Editor.trust` lets it run.
+        OpenError: if the thing cannot be read as a graph, or a journal is requested for a graph that is not in a file.
 
     Example:
         >>> import tensorflow as tf
@@ -90,7 +82,7 @@ def open(
     found = opened(thing, tags, signature, function, training, raw, trust, timeout)
     editor = Editor(replace(found, title=title) if title else found)
     if found.file is None and journal:
-        wrong = f"a journal is kept of files alone, and {editor.title} came from none"
+        wrong = f"a journal needs a file, and {editor.title} did not come from one"
         raise OpenError("open(journal=True)", wrong, "Save it and open the file, or leave journal= out")
     if found.file is not None and journal is not False and (place := folder(asked=bool(journal))) is not None:
         editor.keep_journal(place)

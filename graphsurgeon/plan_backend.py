@@ -1,4 +1,4 @@
-"""Plan backend: an empty plan, with what it asks of TensorFlow and of the picture."""
+"""Plan backend: an empty plan, with the functions of TensorFlow and of the picture that it calls."""
 
 from __future__ import annotations
 

@@ -21,20 +21,20 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
     """Opens a file, and does again what was done to it before the kernel died, up to the last step.
 
     Plans are applied, undone and redone as they were; a plan made by hand that was not applied yet, the marks and the
-    saved views are on screen again. What cannot come back is said in ``print(ed)``, and in ``ed.journal.notes``: Python
-    functions in steps, ops taken from graphs that are in no file, values that were trained in a session. Where a step
-    cannot be done again, those after it are not done either.
+    saved views are on screen again. ``print(ed)`` and ``ed.journal.notes`` list what cannot be restored: Python
+    functions in steps, ops copied from graphs without a file, values trained in a session. If a step cannot be
+    repeated, the steps after it are not repeated either.
 
     A journal is data and never runs code, and it does not say that a file is trusted.
 
     Args:
         path: the file, as it was given to `gs.open`.
         journal: which journal; default: the newest one of the file that has anything.
-        changed: do it also where the file has changed since.
+        changed: restore even if the file has changed since.
         trust: as in `gs.open`.
 
     Returns:
-        an editor, which goes on with a journal of its own.
+        an editor with a new journal.
 
     Raises:
         OpenError: there is no journal of it, it is damaged from the start, or the file has changed or is gone.
@@ -156,7 +156,7 @@ class _Reader:
                 elif kind == "look":
                     looks = record
                 elif kind != "saved":
-                    raise Unreadable(f"nobody knows a record of kind {kind!r}")
+                    raise Unreadable(f"there is no record of kind {kind!r}")
             except (SurgeryError, Unreadable, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
                 left = sum(one["kind"] in ("plan", "undo", "redo") for one in rest[at + 1 :])
                 what = f"step {record.get('number')} ({record.get('text', kind)})"
@@ -215,7 +215,7 @@ def _main(path: str) -> Path:
 
 
 def _inlined(call: Any) -> list[str]:
-    """The calls that were inlined, of the text that says so; it is read as literals."""
+    """Returns the calls that were inlined, from the text of the record, which is parsed as literals."""
     text = str(call)
     if not (text.startswith(".inlined(") and text.endswith(")")):
         raise Unreadable(f"{text!r} is not a call that makes an editor of another")

@@ -5,8 +5,8 @@ Source of the method: the graph copier that became `tf.contrib.copy_graph`, whos
 
 A text is a namespace and everything else names variables, so both orders of these two arguments are understood:
 ``copy_variable_to_graph(w, graph, "N", {})`` as in 2016, ``copy_variable_to_graph(w, graph, {}, "N")`` too. Only where
-`copy_to_graph` and `get_copied` are given a text alone as third argument it means what it meant in 2016: a dictionary
-without names, and no namespace. A warning says so.
+`copy_to_graph` and `get_copied` get a string alone as third argument, it means what it meant in 2016: a dictionary
+without names, and no namespace. This gives a warning.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def copy_to_graph(
             and new ones are added. A list of variables counts by their names.
         namespace: name scope of the copy; empty for none.
         values: a session of the source graph: current values become the initial values of the copies.
-        after: ops or tensors of the source graph that set its variables, where `to_graph` is the source graph: the
+        after: ops or tensors of the source graph that set its variables, if `to_graph` is the source graph: the
             copy reads the same variables again once these have run. Only what depends on a variable is copied; it
             reads the same placeholders, batches and constants. An active `tf.control_dependencies` means the same.
 
@@ -151,12 +151,12 @@ def copy_op_to_graph(
     values: Any = None,
     after: Any = None,
 ) -> Any:
-    """Copies an op or tensor, as `copy_to_graph`; name and arguments are those of `tf.contrib.copy_graph`.
+    """Copies an op or tensor like `copy_to_graph`, with the name and arguments of `tf.contrib.copy_graph`.
 
     Args:
         org_instance, to_graph, values, after: see `copy_to_graph`.
         variables: its `copied_variables`, or any iterable of them; those that are needed and missing are copied too.
-        scope: its `namespace`; it may also stand in the place of `variables`.
+        scope: its `namespace`; it may also be given instead of `variables`.
 
     Returns:
         the copy of `org_instance`.
@@ -202,14 +202,14 @@ def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, name
     if request.text and not request.scope:
         within = _request("get_copied", original, graph, request.text, None)
         if _find(request) is None and _find(within) is not None:
-            return _find(within)  # there is none but in that namespace
+            return _find(within)  # the only copy is in that namespace
     if request.text:
         request.tell()
     return _found(request)
 
 
 def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables: Any = None) -> Any:
-    """Returns the copy of an op or tensor, as `get_copied`; name and arguments are those of `tf.contrib.copy_graph`.
+    """Returns the copy of an op or tensor like `get_copied`, with the name and arguments of `tf.contrib.copy_graph`.
 
     Args:
         org_instance, graph, scope, variables: what `copy_op_to_graph` was given.
@@ -242,7 +242,7 @@ class _Request:
         scope: their name scope; empty for none.
         known: name in `graph` -> variable of it that is used under that name.
         book: the dict of the caller that new variables are added to, or None.
-        text: what was given in the place of variables, where that is a text.
+        text: the string that was given instead of variables, if one was.
     """
 
     verb: str
@@ -260,11 +260,11 @@ class _Request:
 
     @property
     def is_variable(self) -> bool:
-        """Whether it asks for a variable."""
+        """Whether the request is for a variable."""
         return hasattr(self.thing, "initializer")
 
     def tell(self) -> None:
-        """Warns that a text stands where variables do."""
+        """Warns that a string was given instead of variables."""
         here = f"in the namespace {self.scope!r}" if self.scope else "without a namespace"
         warnings.warn(
             f"{self.verb}({_word(self.thing)}, ..., {self.text!r}): a text in the place of copied_variables names no "
@@ -348,7 +348,7 @@ def _either(namespace: Any, scope: Any, asked: str) -> Any:
 
 
 def _find(request: _Request) -> Any:
-    """The copy of what is asked for; None where there is none."""
+    """Returns the copy of the requested thing; None if there is no copy."""
     from .tf.values.variables import variable_objects
 
     thing, name = request.thing, under(request.scope, request.thing.name)
@@ -374,7 +374,7 @@ def _found(request: _Request) -> Any:
 
 
 def _elsewhere(request: _Request) -> str:
-    """In which other namespace a copy was made of what is asked for; empty where in none."""
+    """Returns the other namespace that has a copy of the requested thing; empty if there is none."""
     scopes = {scope for scope, _ in _COPIED.get(request.graph, {}).get(request.thing.graph, {})}
     others = (replace(request, scope=scope) for scope in sorted(scopes - {request.scope}))
     found = next((other.scope for other in others if _find(other) is not None), None)
@@ -398,7 +398,7 @@ def _copy(request: _Request, values: Any, after: Any = None) -> Any:
     done = books.setdefault((scope, frozenset(waits)), set())
     reuse = {name: under(scope, name) for name in done}
     reuse.update({} if waits else _brought(request, source, destination))
-    # 3. Copy the rest, with current values as initial ones where a session is given.
+    # 3. Copy the rest, with current values as initial ones if a session is given.
     constants, apart = _current(source, block, set(reuse), values)
     fresh = _selection_of(source.snapshot, [name for name in block if name not in reuse])
     if fresh:
@@ -458,7 +458,7 @@ def _needed(source: Any, wanted: str) -> Selection:
 
 
 def _keep_originals(request: _Request, names: set[str]) -> None:
-    """Lets the copies of ops that were made for others say so of the copies of these."""
+    """Sets the original op of each copy whose source has one to the copy of that one."""
     from .tf import elements
 
     source, scope = request.thing.graph, request.scope
@@ -485,7 +485,7 @@ def _brought(request: _Request, source: Any, destination: Any) -> dict[str, str]
             continue
         own = there.state.variables.get(variable.op.name)
         if own is None:
-            wrong = f"{variable.name!r} is to stand for {info.op!r}, but is held outside of the graph"
+            wrong = f"{variable.name!r} cannot replace {info.op!r}: it is not held in the graph"
             raise PlanError(request.asked, wrong, "Give a variable of the graph, or leave it out: then it is copied")
         for what, has, wants in (
             ("kind", "resource" if own.resource else "reference", "resource" if info.resource else "reference"),
@@ -495,7 +495,7 @@ def _brought(request: _Request, source: Any, destination: Any) -> dict[str, str]
             if has != wants and "?" not in (*has, *wants):
                 raise PlanError(
                     request.asked,
-                    f"{variable.name!r} is to stand for {info.op!r}, but its {what} is {has}, not {wants}",
+                    f"{variable.name!r} cannot replace {info.op!r}: its {what} is {has}, not {wants}",
                     f"Give a variable of the same {what}, or leave it out: then it is copied",
                 )
         for name in (graph.names[int(i)] for i in variable_parts(graph, info).nonzero()[0]):
@@ -543,7 +543,7 @@ def _waits(request: _Request, after: Any, values: Any) -> list[str]:
 
 
 def _again(request: _Request, source: Any, wanted: str) -> tuple[Selection, list[str]]:
-    """What must be computed again where variables have changed, and those of it that read them."""
+    """Returns the ops that must be computed again if variables change, and those of them that read variables."""
     graph = source.snapshot
     needed = source.select(name=[wanted]).ancestors().mask
     writers = writers_of(graph)
@@ -568,7 +568,7 @@ def _again(request: _Request, source: Any, wanted: str) -> tuple[Selection, list
 
 
 def _current(source: Any, block: Any, skip: set[str], values: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Values for initial values: by tensor, and by variable where others read that tensor too."""
+    """Returns new initial values: by tensor, and by variable if the tensor has other consumers."""
     if values is None:
         return {}, []
     from .tf.values.variables import fetch

@@ -38,7 +38,7 @@ from .words import few
 _TABLE = "HashTable"
 #: Ops whose only output is fed: they are run. An op that computes a tensor which is fed is not run for it.
 _FED = PLACEHOLDER_TYPES | {"_Arg"}
-#: These hand on what they get; where they wait for nothing else, their numbers are those of what they get.
+#: These return their input; if they have no control inputs, their numbers are those of the input.
 _HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
 _BATCH_MOMENTS = 3  # The first output of FusedBatchNorm that only its gradient reads.
 _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": "it is a handle, not numbers"}
@@ -46,7 +46,7 @@ _HANDLES = {"resource": "it is a handle of a resource, not numbers", "variant": 
 
 @dataclass(frozen=True)
 class _How:
-    """How a run is made, as `trace` was asked for it."""
+    """The options of a run, from the arguments of `trace`."""
 
     session: Any
     timeout: float | None
@@ -77,7 +77,7 @@ def trace(
 ) -> Trace:
     """Returns a trace of a run, as `Editor.trace` does.
 
-    With `called`, op -> the name that counts for the seed of a random op in place of its own.
+    With `called`, op -> the name that is used for the seed of a random op instead of its name.
     """
     asked = "trace"
     refuse_no_seed(random, asked)
@@ -112,7 +112,7 @@ def trace(
 
 
 def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> None:
-    """Refuses limits of a run that are none.
+    """Refuses limits of a run that are not valid.
 
     Raises:
         PlanError: one is not a limit.
@@ -134,7 +134,7 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
 
 
 def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
-    """An editor of the graph as a plan would make it, with all values, in a graph of its own."""
+    """Returns an editor of the graph after a plan, with all values, in a separate graph."""
     if not isinstance(plan, Plan):
         raise PlanError(f"trace(plan={plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
     plan = plan.awake()
@@ -173,7 +173,7 @@ def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
 
 
 def _ends_of(editor: Subject, chosen: Iterable[str]) -> list[str]:
-    """What must be asked for so that some ops run; nothing where some are in a loop or a branch."""
+    """Returns the tensors to fetch so that some ops run; nothing if some are in a loop or a branch."""
     graph = editor.snapshot
     inside = graph.mask({graph.index[outer] for name in chosen if (outer := outer_name(name, graph.index)) is not None})
     read = np.zeros(graph.size, np.bool_)
@@ -280,7 +280,7 @@ def _run(
         return live
 
     def again() -> Any:
-        """A session as the first one was: of another copy where a run changes what the next one meets."""
+        """Returns a session like the first one: of another copy if a run changes the state for the next one."""
         if lasts(base, runs):
             lives.pop().close()
             lives.append(started(_copied(editor, needed, wanted, stand_ins, how)[0]))
@@ -302,7 +302,7 @@ def _run(
 def _leave_out(
     chosen: frozenset[str], graph: Graph, ran: Graph, same: dict[str, str], unrecorded: dict[str, str]
 ) -> None:
-    """Leaves what was not chosen out of a run: of calls, what is inside of them goes with them."""
+    """Removes ops that were not chosen from a run; the bodies of calls are removed with the calls."""
     noted = {
         name
         for name in ran.names
@@ -397,7 +397,7 @@ def _scratch(
     plan = scratch.plan().copy(needed, values=values if held else None, **about)
     try:
         scratch.apply(plan)
-    except PlanError as error:  # in the words of the copy, which nobody asked for
+    except PlanError as error:  # the message is about a copy, which the user did not request
         if not error.asked.startswith("copy("):
             raise
         instead = error.instead.partition(", or choose variables=")[0]

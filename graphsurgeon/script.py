@@ -24,13 +24,13 @@ _ASKED = "to_code()"
 
 
 def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, overwrite: bool = False) -> str:
-    """Returns the script of a history, and writes it where a path is given.
+    """Returns the script of a history, and writes it if a path is given.
 
     Args:
         log: the history.
         snapshot: the graph as it is now.
         path: where to write it.
-        arrays: write long arrays beside it, as ``.npz``; without it they are arguments.
+        arrays: write long arrays to an ``.npz`` file next to it; otherwise they are arguments.
         overwrite: replace files that are there.
 
     Raises:
@@ -61,7 +61,7 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
 
 
 class _Script:
-    """The lines of a script while they are made; also says what things are called, as `core.code.Names`."""
+    """The lines of a script while they are made; also the names of things, like `core.code.Names`."""
 
     short = True
 
@@ -100,7 +100,7 @@ class _Script:
     # -- editors ----------------------------------------------------------------------------------
 
     def _at(self, log: Log, when: int) -> str:
-        """Returns the variable of an editor as it was at a moment; opens it and does its steps where needed."""
+        """Returns the variable of an editor as it was at a moment; opens it and repeats its steps if needed."""
         wanted = log.at(when)
         for number, (known, done, word) in enumerate(self._open):
             if known is log and wanted[: len(done)] == done:
@@ -205,14 +205,14 @@ class _Script:
         return Query("names", tuple(selection.names))
 
     def values(self, step: CopyStep | RenameStep) -> str:
-        """Returns where the values of a copy, or of what is renamed, come from."""
+        """Returns the source of the values of a copy, or of renamed variables."""
         from .tf.values.givers import giver_of
 
         assert self._event is not None
         given, applied = step.values, self._event.applied
         source = step.selection.graph if isinstance(step, CopyStep) else applied.effect.base
         held, again = _held(step, applied), self._giver(given, source)
-        # Where tables are filled, only the editor knows how.
+        # Only the editor can fill tables.
         editor = giver_of(given)
         exact = bool(self.beside) and (editor is None or not editor.init_ops[0])
         if again is not None and not exact and _gives_again(again[1], given, held):
@@ -240,7 +240,7 @@ class _Script:
             return text
         word = self._sources.free(wish)
         if not self.beside:
-            more = "ed.to_code('redo.py', arrays=True) writes them beside it"
+            more = "ed.to_code('redo.py', arrays=True) writes them to a file next to it"
             self._sources.parameters[word] = f"{about}: {shapes_text(arrays)}; {more}"
             return word
         keys = {name: f"{word}_{number}" for number, name in enumerate(arrays)}
@@ -269,7 +269,7 @@ def _gives_again(log: Log, given: Any, held: Mapping[str, Any]) -> bool:
     if log.session() is not None and (given is log.session() or hasattr(given, "snapshot")):
         return True
     if all(hasattr(value, "read") for value in held.values()):
-        return True  # nobody had opened a session
+        return True  # no session was opened
     stored = log.stored() or {}
     return all(name in stored and _same(stored[name], value) for name, value in held.items())
 

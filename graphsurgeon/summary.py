@@ -35,7 +35,7 @@ _QUIET = (
 
 #: What gradients and shapes leave over; shown after the answers.
 _HELPERS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "Fill", "BroadcastGradientArgs", "Squeeze")
-#: Ops with several results, each read through an Identity or Exit of its own.
+#: Ops with several results, each read through a separate Identity or Exit.
 _BLOCKS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
            "StatefulPartitionedCall", "Switch")  # fmt: skip
 
@@ -57,8 +57,8 @@ def summary(
         warnings: what to know.
         serving: the signatures of the file, and which of them the graph is.
         layers: its Keras layers: its ends are given by their names.
-        results: of a function, names of the tensors that it returns: what else nobody reads there is no output of it.
-        added: names of the ops that plans have added: of them each is an output that nobody reads.
+        results: of a function, names of the tensors that it returns; no other tensor is an output.
+        added: names of the ops that plans have added; those without consumers are outputs.
     """
     edges = len(graph.data.node)
     head = f"{graph.title}: {counted(graph.size, 'ops')}, {counted(edges, 'edges')}"
@@ -133,7 +133,7 @@ def _served(serving: Serving) -> list[tuple[str, list[str]]]:
 
 
 def _end(graph: Graph, layers: Layers, i: int) -> str:
-    """An input or output in words: by the name of the layer that gives it, where there is one."""
+    """An input or output in words: by the name of its layer, if it has one."""
     info, name = graph.info(i, 0), graph.names[i]
     giver = end_of(i, lambda op: next(iter(graph.data.row(op).tolist() * (graph.types[op] == "Identity")), None))
     given = {f"{graph.names[op]}:0" for op in (i, giver)}
@@ -150,7 +150,7 @@ def _outputs(graph: Graph, results: Sequence[str], added: frozenset[str]) -> lis
 
 
 def outputs_of(graph: Graph) -> list[int]:
-    """Returns the ops with an output that nobody reads, answers first; helpers left out."""
+    """Returns the ops with an output without consumers, results first; helpers are left out."""
     read = np.zeros(graph.size, np.bool_)
     read[graph.data.node] = True
     quiet = graph.typed([*_QUIET, *VARIABLE_TYPES])
@@ -158,7 +158,7 @@ def outputs_of(graph: Graph) -> list[int]:
     exits = np.flatnonzero((graph.type_array == "Exit") & read).tolist()
     done = {graph.names[i].rpartition("/")[0] for i in exits}
     candidates = np.array([i for i in candidates.tolist() if not _leftover(graph, i, read, done)], np.int64)
-    # What hangs on a feed comes first: these are the answers. Helpers that nobody fetched follow, then gradients.
+    # Outputs that depend on a feed come first: they are the results. Unused helpers follow, then gradients.
     fed = forward(graph, graph.typed(FEED_TYPES), control=False)
     helper = graph.typed(_HELPERS)
     rank = 4 * training_ops(graph)[candidates] + 2 * ~fed[candidates] + helper[candidates]
@@ -167,7 +167,7 @@ def outputs_of(graph: Graph) -> list[int]:
 
 
 def _leftover(graph: Graph, i: int, read: Mask, done: set[str]) -> bool:
-    """Whether this is a result of a loop, cond or call that nobody wants, while another one is read."""
+    """Whether this is an unused result of a loop, cond or call of which another result is used."""
     if graph.types[i] == "Exit":
         return graph.names[i].rpartition("/")[0] in done
     if graph.types[i] != "Identity" or len(graph.data.row(i)) != 1:

@@ -29,13 +29,13 @@ def transfer(
         source: an editor (its session), a session, a Keras model or layer, a `tf.Module`, the path of a checkpoint, or
             a mapping of name to array.
         to: an editor, a session, a Keras model or layer, or a `tf.Module`.
-        names: variable of the source -> variable of the target; ``*`` stands for the same text on both sides, as in
+        names: variable of the source -> variable of the target; ``*`` matches the same text on both sides, as in
             ``{"teacher/*": "student/*"}``. Nothing else is copied then.
         first: copy the first so many layers, in the order of the models, whatever they are called. A layer is a Keras
             layer with weights, or in a graph a scope with a variable that is trained.
         partial: without `names` and `first`, variables of the same name are copied; those of the target that the
-            source does not have are a fault unless this is true. Where no name is the same at all, the models must be
-            alike layer by layer.
+            source does not have are a fault unless this is true. If no name is the same, the models must be
+            equal layer by layer.
 
     Returns:
         the pairs. ``report.again()`` copies once more, without looking for them again: for every cycle of a training.
@@ -174,7 +174,7 @@ def _refuse_unlike(pairs: list[tuple[Held, Held]], asked: str) -> None:
         if a.dtype != b.dtype or shapes_differ(a.shape, b.shape):
             how = "Leave it out: first=n, or names={...} with the pairs that fit"
             if not shapes_differ(a.shape, b.shape):
-                how = f"Convert it, where it is an array: value.astype({b.dtype!r}); or leave it out: names={{...}}"
+                how = f"If it is an array, convert it: value.astype({b.dtype!r}); or leave it out: names={{...}}"
             raise PlanError(
                 asked, f"{a.name!r} of the source is {a.text}, but {b.name!r} of the target is {b.text}", how
             )

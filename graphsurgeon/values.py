@@ -24,7 +24,7 @@ from .words import counted, few
 
 @dataclass
 class Handover:
-    """Where the variables of a session got their values.
+    """The sources of the values of the variables of a session.
 
     Args:
         carried: variable -> what it was called in the session that held it.
@@ -68,7 +68,7 @@ class _Left:
     value: Any
 
     def read(self) -> Any:
-        """Returns the value: the current one where the session is still open, for somebody may have gone on with it."""
+        """Returns the value: the current one if the session is still open, since it may have been used meanwhile."""
         from .tf.values.untrained import read_if_open
 
         session = self.session()
@@ -79,9 +79,9 @@ class _Left:
 class Values:
     """The values of an editor's variables: of the session or file that was opened, of plans, of its sessions since.
 
-    The rule: a variable keeps the value it last had in any session of the editor, whatever it is called now, and also
-    where a plan had taken it out for a while. One that no session has held yet gets what its plan gave it, else what
-    the file holds that was opened, else its initial value.
+    The rule: a variable keeps the last value that it had in any session of the editor, under any name, also if a plan
+    had removed it for a while. A variable that no session has held gets the value from its plan, else from the opened
+    file, else its initial value.
 
     Args:
         opened: what was opened.
@@ -126,7 +126,7 @@ class Values:
 
     @property
     def known(self) -> bool:
-        """Whether the variables have values of their own, from a session, a file or a plan: not only initial ones."""
+        """Whether the variables have values from a session, a file or a plan, not only initial ones."""
         return self.given or bool(self._timeline.events)
 
     @property
@@ -135,7 +135,7 @@ class Values:
         return bool(self._timeline.events)
 
     def handles(self) -> Mapping[str, Any]:
-        """Returns the objects whose values these are, by variable name, where a TF2 object was opened."""
+        """Returns the variable objects by name, if a TF2 object was opened."""
         found: Mapping[str, Any] = getattr(self._source, "handles", dict)()
         return found
 
@@ -173,7 +173,7 @@ class Values:
     def stored(self) -> Mapping[str, Any] | None:
         """Returns the values of variables as they lie in the file that was opened, unread, by op name.
 
-        None where they are elsewhere: in a session, or where a plan has changed the graph since.
+        None if they are elsewhere: in a session, or if a plan has changed the graph since.
         """
         if self._session is not None or self._timeline.events or not hasattr(self._source, "stored"):
             return None
@@ -250,7 +250,7 @@ class Values:
         return value(self.snapshot, name, self.uninitialized, self.reader)
 
     def _at_rest(self, name: str) -> Any:
-        """The value of a variable as it lies in the file, unread; None where something may have changed it since."""
+        """Returns the value of a variable as stored in the file, unread; None if it may have changed since."""
         if self._session is not None or self._ever or self._left or name not in self.snapshot.state.variables:
             return None
         number, filed = self._id(self._timeline.live, name), self._stored() or {}
@@ -274,7 +274,7 @@ class Values:
         Args:
             before, after: the graphs.
             names: variable of the new graph -> the variable of the old one that it is.
-            renamed: op of the old graph -> its name in the new one, where that is another.
+            renamed: op of the old graph -> its name in the new one, if it differs.
         """
         known = self._called.get(before, {})
         later = {first: renamed.get(now, now) for first, now in known.items()}
@@ -282,7 +282,7 @@ class Values:
         self._ids[after] = {new: self._id(before, old) for new, old in names.items()}
 
     def _called_now(self, graph: TFGraph) -> Mapping[str, str]:
-        """Returns op of the graph that was opened -> its name in one that plans have made, where that is another."""
+        """Returns op of the opened graph -> its name in a graph made by plans, if it differs."""
         return self._called.get(graph, {})
 
     def _filed(self, graph: TFGraph, names: Iterable[str]) -> frozenset[str]:
@@ -305,11 +305,11 @@ class Values:
             own: the session to go on from, of this graph or another; None for none.
             config: a ConfigProto for a new session.
             events: the steps that are in force.
-            initialise: variables that `own` has never held start from their initial values, else they have none where
+            initialise: variables that `own` has never held start from their initial values. Otherwise they have none if
                 `own` is a session of the caller's.
 
         Returns:
-            `own` itself where it is a session of `graph`, else a new one; and where the values came from.
+            `own` itself if it is a session of `graph`, else a new session; and the sources of the values.
 
         Raises:
             PlanError: a value cannot be read or set, or a table not be filled; a session that is new is closed then.
@@ -335,7 +335,7 @@ class Values:
             try:
                 return new, self._ruled(new, own, events, asked, initialise)
             except BaseException:
-                new.close()  # nobody has it yet: what it holds is given back at once
+                new.close()  # it has no user yet: its memory is released at once
                 raise
 
     def _reasons(self, graph: TFGraph, report: Handover, events: list[Event], own: Any) -> dict[str, str]:
@@ -428,7 +428,7 @@ class Values:
     def _there(
         self, graph: TFGraph, own: Any, wanted: list[VariableInfo], asked: str
     ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
-        """Where values are before the rule speaks: variables that hold one; variable -> what it is in another graph."""
+        """Returns the variables that hold a value, and variable -> its counterpart in another graph."""
         if own is None:
             return self._filed(graph, [info.op for info in wanted]) if graph is self._opened() else frozenset(), {}
         if own.graph is graph:
@@ -450,7 +450,7 @@ class Values:
         before: Mapping[int, VariableInfo],
         graph: TFGraph,
     ) -> None:
-        """Says, by the rule, where each variable of a session gets its value from."""
+        """Decides by the rule which value each variable of a session gets."""
         from .tf.values.initialization import cannot_start
 
         planned, again = self._planned(events), self._planned(pending)
@@ -483,7 +483,7 @@ class Values:
         return {self._id(one.graph, name): value for one in made for name, value in one.values.items()}
 
     def _stored(self) -> dict[int, Any] | None:
-        """Variable -> its value in the file that was opened, unread; None where only a session can tell."""
+        """Returns variable -> its value in the opened file, unread; None if only a session has the values."""
         stored = self._source.stored() if hasattr(self._source, "stored") else None
         return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
 
@@ -498,7 +498,7 @@ class Values:
     def _held_by(self, session: TFSession, infos: Iterable[VariableInfo], asked: str) -> frozenset[str]:
         """Returns which variables hold a value in a session; it is asked about those of which that is not known.
 
-        What holds one keeps it, or another; what holds none may get one from whoever runs the session.
+        Variables with a value keep a value. Variables without one may get it from the user of the session.
         """
         from .tf.values.untrained import holding
 

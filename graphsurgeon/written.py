@@ -26,7 +26,7 @@ _LATER = sys.maxsize
 
 
 class Place(Protocol):
-    """Where steps are written."""
+    """The place that steps are written to."""
 
     @property
     def log(self) -> Log:
@@ -43,7 +43,7 @@ class Written:
     """Steps as data: their selections as the names of ops, and where values come from.
 
     Args:
-        place: where it is written: it knows the graphs that are taken from.
+        place: the place that it is written to; it has the graphs that are copied from.
         base: the graph that the plan is for.
         events: those of the editor.
     """
@@ -80,7 +80,7 @@ class Written:
         return [self._graph(chosen.graph), chosen.names, *ends]
 
     def _graph(self, graph: Graph) -> Any:
-        """Where a graph is to be found: this one, this one before a step, or another file."""
+        """Returns the location of a graph: this one, this one before a step, or another file."""
         owner = graph.folded.owner
         if owner is self._base.owner:
             return None
@@ -139,7 +139,7 @@ class Written:
 
 @dataclass(frozen=True)
 class _Given:
-    """Where values come from, as data already."""
+    """The source of values, as data."""
 
     data: Any
 
@@ -193,7 +193,7 @@ class Reader:
             from .tf.elements import dtype_of
 
             return dtype_of(int(held))
-        raise Unreadable(f"nobody knows a value of kind {kind!r}")
+        raise Unreadable(f"there is no value of kind {kind!r}")
 
     def _source(self, where: Any) -> Any:
         kind, number = where
@@ -219,5 +219,5 @@ class Reader:
 
 
 def file_of(log: Log) -> OpenedFile | None:
-    """Returns the file that a graph came from; None where it came from none."""
+    """Returns the file that a graph came from; None if it did not come from a file."""
     return log.file if log.follows is None else file_of(log.follows[0])

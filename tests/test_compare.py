@@ -316,7 +316,7 @@ def test_why_it_is_not_known_where_numbers_part(monkeypatch):
     monkeypatch.setattr(sys.modules["graphsurgeon.compare"], "trace", refused)
     outcome = gs.compare(scaled(2.0), scaled(3.0), {"x:0": [[1.0, 2.0]]}, outputs="y:0")
     assert outcome.first_difference is None
-    assert repr(outcome).endswith("where they first part is not known: they cannot be traced: x: y.\nz.")
+    assert repr(outcome).endswith("the first difference is not known: they cannot be traced: x: y.\nz.")
 
 
 def refused(*about, **more):

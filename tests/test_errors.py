@@ -60,7 +60,7 @@ def test_nearest_of_a_hundred_thousand_compares_few_letter_by_letter():
     [
         (["kernel", "bias"], "Choose from 'kernel', 'bias'"),
         ("abcdefg", "Choose from 'a', 'b', 'c', 'd', 'e' and 2 more"),
-        ([], "There is none at all"),
+        ([], "There are none"),
         (["kernel"], "There is only 'kernel'"),
         (["zzzzx", "y"], "Did you mean 'zzzzx'?"),
     ],

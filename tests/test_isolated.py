@@ -62,7 +62,7 @@ def test_what_ends_the_process_is_an_error_here(monkeypatch):
     monkeypatch.setattr(isolated, "_BEGIN", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(gs.PlanError) as refused:
         gs.open(graph, title="net").trace({"x": [1.0, 2.0]}, fetches="x:0", isolated=True)
-    assert refused.value.wrong == "the process of its own in which net was run died (SIGSEGV)"
+    assert refused.value.wrong == "the separate process in which net was run died (SIGSEGV)"
 
 
 def test_what_is_refused_there_is_refused_here(monkeypatch):

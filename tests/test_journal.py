@@ -70,7 +70,7 @@ def test_what_is_made_by_hand_is_in_it(path, place):
 def test_a_journal_is_kept_of_files_and_where_it_is_asked(path, place, monkeypatch):
     assert gs.open(path, journal=False).journal is None
     assert gs.open(tf.Graph()).journal is None
-    with refuses(OpenError, "open(journal=True)", "a journal is kept of files alone, and graph came from none"):
+    with refuses(OpenError, "open(journal=True)", "a journal needs a file, and graph did not come from one"):
         gs.open(tf.Graph(), journal=True)
     monkeypatch.setenv(journal.SETTING, "off")
     assert folder() is None
@@ -116,9 +116,7 @@ def test_a_journal_that_was_deleted_is_said(path, place):
     ed.apply(ed.plan().rename("y", to="z"))
     ed.journal.path.unlink()
     ed.apply(ed.plan().rename("z", to="w"))
-    assert ed.journal.notes == [
-        "the journal ends here, and what is done from now on is not in it: somebody has deleted it"
-    ]
+    assert ed.journal.notes == ["the journal ends here, and what is done from now on is not in it: it was deleted"]
 
 
 def test_a_record_that_was_interrupted_leaves_no_trace(path, place, monkeypatch):

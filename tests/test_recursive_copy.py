@@ -569,7 +569,7 @@ def test_variables_that_do_not_fit_are_refused(make, words):
     with to_graph.as_default():
         mine = make()
     before = look(to_graph)
-    with refuses(PlanError, "'Variable:0' is to stand for 'net/w'", words, "or leave it out"):
+    with refuses(PlanError, "'Variable:0' cannot replace 'net/w'", words, "or leave it out"):
         gs.copy_to_graph(m.y, to_graph, {"N/net/w:0": mine}, "N")
     assert look(to_graph) == before
 

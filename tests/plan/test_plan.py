@@ -138,9 +138,9 @@ def test_memory_that_runs_out_while_a_plan_is_worked_out_names_it():
 
     g, room = net(), "there is not enough memory"
     relu = Pattern.of(plain(("a", "Placeholder", []), ("b", "Relu", ["a"])))
-    with pytest.raises(MemoryError, match=rf"^plan: replace .*: {room} \(Unable to allocate 8 GiB\)\. Close what"):
+    with pytest.raises(MemoryError, match=rf"^plan: replace .*: {room} \(Unable to allocate 8 GiB\)\. Close unused"):
         Plan(g, backend=Full()).replace(relu, lambda a: a).check()
-    with pytest.raises(MemoryError, match=rf"^plan: rename x to y: {room}\. Close what is not needed"):
+    with pytest.raises(MemoryError, match=rf"^plan: rename x to y: {room}\. Close unused programs"):
         Plan(g, backend=Full()).rename("x", to="y").check()
 
 

@@ -18,7 +18,7 @@ from tests.refusal import reads
 
 NO_ROOM = DecodeError("Error parsing message with type 'tensorflow.GraphDef': Arena alloc failed")
 NO_BYTES = RuntimeError("Could not allocate bytes object!")
-SAID = r": there is not enough memory( \(to (read|write) \w+\))?\. Close what is not needed, or do it .*\.$"
+SAID = r": there is not enough memory( \(to (read|write) \w+\))?\. Close unused programs, or use .*\.$"
 
 
 class Full:
