@@ -42,21 +42,17 @@ napoleon_custom_sections = [("Fields", "params_style")]
 strip_signature_backslash = True  # else a parameter `elem_` is called `elem` in its description
 
 
-CONSTRUCTED = {"Plan"}
-"""Classes that users construct. All others are returned by functions and methods."""
-
-
 def setup(app):
-    """Hides how objects are constructed if users only receive them."""
+    """Hides how objects are constructed: users receive them from functions and methods."""
 
     def signature(app, what, name, thing, options, arguments, returns):
-        if what == "class" and thing.__name__ not in CONSTRUCTED:
+        if what == "class":
             return "", returns
         return arguments and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", arguments), returns
 
     def docstring(app, what, name, thing, options, lines):
         """Makes the arguments of a data class its fields, and removes those of other classes."""
-        if what != "class" or thing.__name__ in CONSTRUCTED or "Args:" not in lines:
+        if what != "class" or "Args:" not in lines:
             return
         start = lines.index("Args:")
         end = next((n for n in range(start + 1, len(lines)) if lines[n] and lines[n][0] != " "), len(lines))

@@ -94,3 +94,34 @@ def test_parameters_of_a_method_as_a_table(site):
     for name in ("selection", "to", "inputs", "unmapped", "variables", "collections", "device", "seeds"):
         assert f">{name}<" in table
     assert "usage: python -m graphsurgeon view" in (site / "reference" / "command_line.html").read_text()
+
+
+def test_no_class_shows_an_internal_constructor(site):
+    heads = re.findall(r'<em class="property">.{0,80}class.{0,80}</em>(.*?)</dt>', _all(site), re.S)
+    assert len(heads) > 25
+    assert [re.sub("<[^>]+>", "", head).strip() for head in heads if "sig-paren" in head] == []
+
+
+def _all(site: Path) -> str:
+    return "".join(page.read_text() for page in sorted((site / "reference").glob("*.html")))
+
+
+def test_the_tables_of_the_editor_and_of_plans_list_every_public_name():
+    for owner, page in ((gs.Editor, "editor"), (gs.Plan, "planning")):
+        text = (ROOT / "docs" / "reference" / f"{page}.md").read_text()
+        listed = {
+            name for row in re.findall(rf"<!-- summary: {owner.__name__}\.(.+?) -->", text) for name in row.split()
+        }
+        assert {name for name in vars(owner) if name[0] != "_"} - listed - {
+            "base",
+            "steps",
+            "backend",
+            "notes",
+        } == set()
+
+
+def test_live_pages_of_five_models_are_linked(site):
+    linked = re.findall(r'href="(live/\w+\.html)"', _text(site, "live.html"))
+    assert len(linked) == 5
+    for page in linked:
+        assert "<svg" in _text(site, page)
