@@ -50,7 +50,7 @@ def stage(source: Path) -> None:
     """Writes the source of the site into an empty folder."""
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(ROOT / "docs", source, ignore=shutil.ignore_patterns("__pycache__"))
-    (source / "tutorials").mkdir()
+    (source / "tutorials").mkdir(exist_ok=True)
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(notebook, source / "tutorials")
     shutil.copytree(ROOT / "notebooks" / "images", source / "tutorials" / "images")
