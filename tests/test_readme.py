@@ -99,3 +99,15 @@ def test_each_promise_of_security_names_a_test_that_is_there():
     defined = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name in sorted(names) if f"def {name}(" not in defined] == []
     assert len(files | names) > 10
+
+
+def test_the_screen_guide_describes_each_numbered_part():
+    """tools/write_screenshot.py numbers the parts; their classes are those of the front end."""
+    text = (ROOT / "tools" / "write_screenshot.py").read_text()
+    parts = re.findall(r'"(\.gs-[^"]+)"', text.partition("PARTS = [")[2].partition("]")[0])
+    guide = (ROOT / "docs" / "guides" / "screen.md").read_text()
+    assert list(map(int, re.findall(r"^\| (\d+) \|", guide, re.M))) == list(range(1, len(parts) + 1))
+    sources = "".join(p.read_text() for p in (ROOT / "graphsurgeon/widget/frontend/src").glob("*.ts"))
+    for name in re.findall(r"\.(gs-[\w-]+)", " ".join(parts)):
+        stem = re.sub(r"-(source|destination)$", "-", name)  # `gs-pane-${name}`
+        assert stem in sources, name
