@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 SOURCE, SITE = ROOT / "build" / "docs_source", ROOT / "build" / "docs"
 _ROW = re.compile(r"^\| \[(?P<title>[^]]+)\]\(notebooks/(?P<stem>\w+)\.ipynb\) \| (?P<problem>.+) \|$")
 _PARAMETERS = re.compile(r"<!-- parameters: (\w+)\.(\w+) -->")
-_SUMMARY = re.compile(r"<!-- summary: (\w+)\.((?:\w+ ?)+) -->")
+_SUMMARY = re.compile(r"<!-- summary: (\w+)\.([\w\s]+) -->")
 _METHOD = re.compile(r"\[`([^`]+)`\]\([\w/]+\.md#(graphsurgeon[\w.]+)\)")
 _GALLERY = """# Tutorials
 
