@@ -55,13 +55,13 @@ screen.select(["block2/sum"])
 CELLS = ["import graphsurgeon as gs", "ed = gs.open('resnet.meta')\ned"]
 #: The parts of the screen, in the order of their numbers in docs/guides/screen.md.
 PARTS = [
-    ".gs-title", ".gs-tools", ".gs-recipes", ".gs-run-button", ".gs-search", ".gs-top-end > .gs-icon-only",
+    ".gs-top button", ".gs-tools", ".gs-recipes", ".gs-run-button", ".gs-search", ".gs-top-end > .gs-icon-only",
     ".gs-pane-tabs", ".gs-changes",
     ".gs-pane-source", ".gs-pane-destination", ".gs-inspector", ".gs-summary", ".gs-copying", ".gs-tabs", ".gs-doing",
     ".gs-status-text", ".gs-legend",
 ]  # fmt: skip
 SCALE = 1.25  # pixels of the picture for a pixel of the page
-MARGIN = 28  # pixels of white around the picture, for numbers at its edge
+MARGIN = 34  # pixels of white around the picture, for numbers at its edge
 
 
 def taken(page: Any, server: Server, path: Path) -> None:
@@ -93,7 +93,7 @@ def numbered(picture: bytes, frame: dict[str, float], places: list[dict[str, flo
     image = ImageOps.expand(Image.open(BytesIO(picture)).convert("RGB"), MARGIN, "white")
     draw, font, radius = ImageDraw.Draw(image), ImageFont.load_default(19), 14
     for number, place in enumerate(places, 1):
-        x = MARGIN + (place["x"] - frame["x"] - 9) * SCALE  # left of the first letter
+        x = MARGIN + (place["x"] - frame["x"] - 14) * SCALE  # left of the first letter
         y = MARGIN + (place["y"] - frame["y"] + 3) * SCALE
         draw.ellipse([x - radius, y - radius, x + radius, y + radius], fill="#c4122f", outline="white", width=2)
         draw.text((x, y), str(number), fill="white", font=font, anchor="mm")
