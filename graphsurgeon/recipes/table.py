@@ -1,4 +1,4 @@
-"""Table: each recipe as an entry of the menu: what it does, what it asks for, and where it cannot apply."""
+"""Table: each recipe in the form of a menu entry: its label, its arguments, and why it may not apply."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_VARIABLES = Wish(
 )
 _HOW = (
     ("after", "after: it reads the outputs of this graph"),
-    ("beside", "beside: each has its own inputs"),
+    ("beside", "side by side: each keeps its own inputs"),
     ("shared", "shared: inputs of the same name are one"),
 )
 _STRIP, _ENDS, _VALUES, _PARTS, _QUANTIZE = "Strip", "Inputs and outputs", "Values", "Parts", "Quantization"

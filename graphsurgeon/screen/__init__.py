@@ -1,1 +1,1 @@
-"""What the widget shows and does, as a plain object."""
+"""The state and the verbs of the widget in a plain object."""

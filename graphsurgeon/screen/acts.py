@@ -1,4 +1,4 @@
-"""Acts: the function of each verb, from a stage and a state to the next state, and an answer where there is one."""
+"""Acts: the function of each verb, from a stage and a state to the next state, and an answer if the verb has one."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ ACTS: dict[str, Callable[..., Any]] = {
     for name, act in vars(room).items()
     if name in VERBS and act.__module__ == room.__name__
 }
-"""All acts by the name of their verb; `cancel` and `infer` are none: they are done beside them."""
+"""All acts by the name of their verb; without `cancel` and `infer`, which run parallel to them."""

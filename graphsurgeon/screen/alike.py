@@ -1,4 +1,4 @@
-"""Alike: all places of a graph that look like what is selected: found, and replaced, by hand."""
+"""Alike: finds and replaces all parts of a graph that are similar to the selection."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from .shown import hits_shown
 from .stage import Stage
 from .state import State
 
-#: For more ops than these the search for the nearest miss takes seconds, and says little.
+#: For more ops than these the search for the nearest miss takes seconds, and its result is of little use.
 _SMALL = 100
 
 
 def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, dict[str, Any]]:
-    """Finds all places of the source that look like some boxes together, and selects them.
+    """Finds all parts of the source that are similar to some boxes together, and selects them.
 
     Args:
-        names: boxes of the source pane. Their ops, with the edges between them, are what is looked for: the types
-            count, not the names, attributes or constants. Inside of calls it is looked for where they are.
+        names: boxes of the source pane. Their ops, with the edges between them, are the pattern: the types
+            count, not the names, attributes or constants. For boxes inside of calls the search is in the same function.
 
     Returns:
         how many places in ``count``, how many ops in ``ops``, in ``boxes`` how many of them each box holds that is
-        not selected itself, and in ``near`` what comes nearest to one more: at least half of the ops fit. It is
-        looked for where there are up to 100.
+        not selected itself, and in ``near`` the nearest miss, in which at least half of the ops fit. It is
+        given for up to 100 ops.
 
     Raises:
-        SelectionError: there is no such box, or the boxes fall apart.
+        SelectionError: there is no such box, or the boxes are not connected.
     """
     tree, inside = stage.holding(state, "source", names)
     graph, chosen = tree.graph, _selection(tree, inside, "find_like")
@@ -57,17 +57,17 @@ def find_like(stage: Stage, state: State, names: Sequence[str]) -> tuple[State, 
 def replace(
     stage: Stage, state: State, names: Sequence[str], by: str | Callable[..., Any], external: str = "refuse"
 ) -> State:
-    """Puts an op, or what a function makes, in the place of all that looks like some boxes together.
+    """Replaces all parts similar to some boxes together by an op, or by the ops that a function makes.
 
     Args:
-        names: boxes whose ops, with the edges between them, are what is replaced.
-        by: an op type of as many inputs and outputs, as ``"Softplus"``; or a Python function, as for
+        names: boxes whose ops, with the edges between them, are the pattern.
+        by: an op type of as many inputs and outputs, such as ``"Softplus"``; or a Python function, as for
             `Plan.replace`.
-        external: what to do with places of which others read an inner tensor: ``refuse`` or ``keep``.
+        external: the effect on places with inner tensors that other ops read: ``refuse`` or ``keep``.
 
     Raises:
         PlanError: an op of the boxes is made by the plan itself.
-        SelectionError: there is no such box, or the boxes fall apart.
+        SelectionError: there is no such box, or the boxes are not connected.
     """
     old, inside = stage.holding_of(state, stage.draft(state).base, names)
     now, there = stage.holding(state, "destination", names)

@@ -31,7 +31,7 @@ def attributes_of(
 
     Returns:
         for each its ``name``, its ``value`` as it is typed (empty: it is not the same in all), what it ``was`` before
-        the plan where that changes it, and all its ``choices`` where these are few.
+        the plan if the plan changes it, and all its ``choices`` if these are few.
     """
     held: dict[str, list[tuple[str, str, list[str]]]] = {}
     for op in ops:
@@ -76,7 +76,7 @@ def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "so
 
 
 def device_of(graph: Graph, op: int, changes: Mapping[str, Change]) -> str:
-    """Returns the device that an op asks for, after a plan."""
+    """Returns the device that an op requests, after a plan."""
     change = changes.get(graph.names[op], Change()).device
     return str(getattr(graph.nodes[op], "device", "") or "") if change is None else change
 
@@ -89,7 +89,7 @@ def op_types(
     Args:
         query: part of a name, or of what the documentation says.
         names: boxes in whose place one should stand; of one op, types of as many inputs and outputs.
-        inputs: of so many inputs; 0: of any.
+        inputs: the number of inputs; 0: any.
     """
     graph = stage.graph(state, "destination")
     at = graph.index.get(op_name(names[0])) if len(names) == 1 else None

@@ -59,7 +59,7 @@ def clear_boundary(stage: Stage, state: State) -> State:
 
 
 def boundary_of_selection(stage: Stage, state: State) -> State:
-    """Marks the tensors that enter and leave what is selected."""
+    """Marks the tensors that enter and leave the selection."""
     if not state.view.selected:
         raise SelectionError("boundary_of_selection()", "nothing is selected", "Click a box first")
     chosen = stage.selection(state)
@@ -83,17 +83,17 @@ def set_boundary(stage: Stage, state: State, inputs: list[str], outputs: list[st
 
 
 def suggest_boundaries(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
-    """Says where a boundary around what is selected could lie: just around it, and where few tensors cross.
+    """Suggests boundaries around the selection: directly around it, and around it at edges that few tensors cross.
 
     Returns:
-        up to four, the nearest first: its tensors, in one line, and what of the picture would be in the region.
+        up to four, the nearest first: the tensors, a line of text, and the boxes that would be in the region.
     """
     if not state.view.selected:
         raise SelectionError("suggest_boundaries()", "nothing is selected", "Click a box first")
     tree, boxes = stage.holding(state, "source", state.view.selected)
     mask = ops_of(tree, boxes, "suggest_boundaries")
     state = stage.settled(state)
-    with suppress(LayoutError):  # without a picture there are no boxes to light
+    with suppress(LayoutError):  # without a picture there are no boxes to highlight
         stage.draw(state, "source")
     own = Marks.around(stage.selection(state))
     found = [own, *(Marks(cut.inputs, cut.outputs) for cut in cuts(tree.graph, mask))]
@@ -135,12 +135,12 @@ def include(stage: Stage, state: State, tensor: str) -> State:
 
 
 def swap_boundary(stage: Stage, state: State) -> State:
-    """Lets boundary inputs and outputs change places, where they were marked the wrong way round."""
+    """Swaps the boundary inputs and outputs, if they were marked the wrong way round."""
     return _marked(stage, state, state.marks.swapped)
 
 
 def _ends(stage: Stage, state: State, tensor: str, verb: str) -> Iterator[tuple[Graph, Any]]:
-    """The tensors that a name stands for, each with a graph that has it: calls unfolded, where it is inside of some."""
+    """The tensors of a name, each with a graph that has it: calls unfolded, if it is inside of some."""
     base = stage.source.snapshot
     for one in ends(stage.around(base, [tensor]).graph, stage.layers(base), [tensor], f"{verb}({tensor!r})"):
         if str(one).endswith("/"):
@@ -152,7 +152,7 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
     """Returns the tensor that leaves a box.
 
     Raises:
-        SelectionError: several leave it, or none does; or there is no such box.
+        SelectionError: if not exactly one tensor leaves the box, or the box does not exist.
     """
     tree, boxes = stage.holding(state, pane, [box])
     inside = Selection(tree.graph, ops_of(tree, boxes, verb), Query("select"))

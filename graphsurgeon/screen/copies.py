@@ -25,14 +25,14 @@ from .state import State
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What was copied or cut: ops, and the editor of their graph."""
+    """The copied or cut ops, and the editor of their graph."""
 
     chosen: Selection
     subject: Subject
 
 
 class Clipboard:
-    """What Ctrl+V pastes: one for all screens of a process, as people know it."""
+    """The content that Ctrl+V pastes: one clipboard for all screens of a process."""
 
     def __init__(self) -> None:
         self.held: Held | None = None
@@ -43,11 +43,11 @@ CLIPBOARD = Clipboard()
 
 
 def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> State:
-    """Holds boxes for `paste`, here or on any other screen of this process; nothing changes.
+    """Copies boxes to the clipboard of this process, for `paste` here or on another screen; nothing changes.
 
     Args:
         names: the boxes.
-        pane: where they are.
+        pane: the pane of the boxes.
     """
     chosen = _chosen(stage, state, names, pane, "hold")
     CLIPBOARD.held = Held(chosen, stage.subject(pane))
@@ -57,7 +57,7 @@ def hold(stage: Stage, state: State, names: Sequence[str], pane: str = "source")
 
 
 def cut(stage: Stage, state: State, names: Sequence[str]) -> State:
-    """Holds boxes for `paste`, and takes them out.
+    """Copies boxes to the clipboard, and removes them.
 
     Args:
         names: names of boxes of the source.
@@ -67,15 +67,15 @@ def cut(stage: Stage, state: State, names: Sequence[str]) -> State:
 
 
 def paste(stage: Stage, state: State, to: str | None = None, keep: bool = False) -> State:
-    """Adds a copy of what is held to the plan.
+    """Adds a copy of the clipboard to the plan.
 
     Args:
         to: the scope of the copy; None: a free one.
-        keep: the copy reads what the original reads: the same tensors, or in another graph those of the same names.
+        keep: the copy keeps the inputs of the original: the same tensors, or in another graph those of the same names.
             Else placeholders feed it, and the constants and variables that it reads are also copied.
 
     Raises:
-        PlanError: nothing is held.
+        PlanError: if the clipboard is empty.
     """
     held = CLIPBOARD.held
     if held is None:
@@ -91,11 +91,11 @@ def duplicate(
     to: str | None = None,
     keep: bool = True,
 ) -> State:
-    """Adds a copy of boxes to the plan: in place, or of another graph, where they are dropped.
+    """Adds a copy of boxes to the plan: of the same graph, or of another graph.
 
     Args:
         names: the boxes.
-        pane: where they are.
+        pane: the pane of the boxes.
         to: the scope of the copy; None: a free one.
         keep: as for `paste`.
     """
@@ -105,17 +105,17 @@ def duplicate(
 def insert_copy(
     stage: Stage, state: State, names: Sequence[str], on: str, to: str | None = None, pane: str = "destination"
 ) -> State:
-    """Puts a copy of boxes between a tensor and all that reads it: two steps, a copy and a reroute.
+    """Puts a copy of boxes between a tensor and all its consumers: two steps, a copy and a reroute.
 
     Args:
         names: the boxes: one tensor enters them, constants and variables apart, and one leaves them.
         on: the tensor, of the destination.
         to: the scope of the copy; None: a free one.
-        pane: where the boxes are.
+        pane: the pane of the boxes.
 
     Raises:
-        PlanError: more than one tensor enters or leaves them, or none does.
-        SelectionError: there is no such box.
+        PlanError: if not exactly one tensor enters the boxes and one leaves them.
+        SelectionError: if a box does not exist.
     """
     chosen, plan = _chosen(stage, state, names, pane, "insert_copy"), stage.draft(state)
     asked, marks = f"insert_copy({few(chosen.names)})", Marks.around(chosen)
@@ -135,17 +135,17 @@ def insert_copy(
 
 
 def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
-    """Copies the ops that make a tensor of the source, and connects the copy: two steps of the plan.
+    """Copies the producers of a tensor of the source, and connects the copy: two steps of the plan.
 
     Args:
         tensor: the tensor, of the source. If it is an output of the boundary, the region is copied.
         to: the op of the destination that should read it; or an op without inputs, whose consumers should read it.
         input: which input of the op.
-        by: the kinds of adapters that make it fit, as for `Plan.adapt`; none: it fits.
+        by: the kinds of adapters that make it fit, as for `Plan.adapt`; empty if the tensor fits.
 
     Raises:
-        PlanError: the ops cannot be copied.
-        SelectionError: there is no such tensor.
+        PlanError: if the ops cannot be copied.
+        SelectionError: if the tensor does not exist.
     """
     op, name = op_name(to), tensor_name(tensor)
     asked = f"copy_and_connect({tensor!r}, {to!r})"
@@ -170,8 +170,8 @@ def with_makers(stage: Stage, state: State, tensor: str, asked: str) -> tuple[Pl
         asked: the request, for messages.
 
     Raises:
-        PlanError: the ops cannot be copied.
-        SelectionError: there is no such tensor.
+        PlanError: if the ops cannot be copied.
+        SelectionError: if the tensor does not exist.
     """
     plan, source = stage.draft(state), stage.source
     region = stage.region(state)[0] if tensor in map(tensor_name, state.marks.outputs) else None
@@ -186,7 +186,7 @@ def with_makers(stage: Stage, state: State, tensor: str, asked: str) -> tuple[Pl
 
 
 def _copied(stage: Stage, state: State, held: Held, to: str | None, keep: bool) -> State:
-    """The state with a copy of what is held in its plan."""
+    """The state with a copy of the clipboard in its plan."""
     plan = stage.draft(state)
     graph, chosen = plan.after(), held.chosen
     scope = to or free_name("copy", graph.taken)
@@ -198,7 +198,7 @@ def _copied(stage: Stage, state: State, held: Held, to: str | None, keep: bool) 
 
 
 def _copy(plan: Plan, held: Held, scope: str, inputs: dict[str, str], unmapped: str) -> Plan:
-    """A plan with the copy; between two graphs what cannot be kept is fed by placeholders."""
+    """A plan with the copy; between two graphs, placeholders feed the inputs that cannot be kept."""
     own, values = _is_own(plan, held.chosen), held.subject if held.subject.values.known else None
     if own and unmapped == "keep":
         return plan.copy(held.chosen, to=scope, inputs=inputs, unmapped=unmapped, values=values)
@@ -207,7 +207,7 @@ def _copy(plan: Plan, held: Held, scope: str, inputs: dict[str, str], unmapped: 
 
 
 def _with_helpers(chosen: Selection) -> Selection:
-    """The ops, with the constants and variables that they read: nobody has to feed these."""
+    """The ops, with the constants and variables that they read, so that these need no feeds."""
     graph = chosen.graph
     helpers = np.isin(Helpers.of(graph).kind, (CONSTANT, VARIABLE))
     return listed(graph, backward(graph, chosen.mask, control=False, within=chosen.mask | helpers))
@@ -223,8 +223,8 @@ def _chosen(stage: Stage, state: State, names: Sequence[str], pane: str, verb: s
     """The ops of boxes, in the graph as it is before the plan.
 
     Raises:
-        PlanError: the plan itself makes one of them.
-        SelectionError: there is no such box.
+        PlanError: if the plan itself makes one of the ops.
+        SelectionError: if a box does not exist.
     """
     tree, boxes = stage.holding(state, pane, names)
     ops = [tree.graph.names[i] for i in ops_of(tree, boxes, verb).nonzero()[0].tolist()]

@@ -1,4 +1,4 @@
-"""Drafts: the plan that is made on screen, by hand: its steps, its policies, and carrying it out."""
+"""Drafts: the plan of a screen: its steps, its policies, and its application."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .state import State
 def copy(
     stage: Stage, state: State, to: str | None = None, unmapped: str = "placeholder", control: str = "auto"
 ) -> State:
-    """Adds a copy of the region (or of what is selected) to the plan, under `to` or a free scope.
+    """Adds a copy of the region (or of the selection) to the plan, under `to` or a free scope.
 
     Args:
         to: the scope of the copy. Default: a free one.
-        unmapped: what becomes of boundary inputs that nothing feeds, as in `Plan.copy`.
-        control: what becomes of control inputs from outside, as in `Plan.copy`; ``auto``: they are kept in the same
-            graph, and dropped in another.
+        unmapped: the rule for boundary inputs without a source, the same as in `Plan.copy`.
+        control: the rule for control inputs from outside, the same as in `Plan.copy`; ``auto``: they are kept in the
+            same graph, and dropped in another.
     """
     plan, region = stage.draft(state), stage.region(state)[0]
     chosen = stage.selection(state) if region is None else region
@@ -48,7 +48,7 @@ def copy(
 
 
 def _copied(plan: Plan, scope: str, chosen: int) -> str:
-    """What the last copy of a plan makes, in words: the numbers come to that of its new ops."""
+    """A text about the last copy of a plan: its numbers sum up to the number of new ops."""
     if not plan.effect.copies:
         return f"{counted(chosen, 'ops')} will be copied to {scope}/"
     copied = plan.effect.copies[-1]
@@ -73,13 +73,13 @@ def connect(stage: Stage, state: State, tensor: str, to: str, input: int = 0) ->
 
 
 def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: Sequence[str] = ()) -> State:
-    """Makes a tensor fit where another is read, and lets it be read there.
+    """Connects a tensor through adapters that make it fit.
 
     Args:
         tensor: the tensor.
-        to: the op that is to read it; or a tensor, or an op without inputs, whose readers are to read it instead.
+        to: the new consumer; or a tensor, or an op without inputs, whose consumers should read the tensor instead.
         input: which input of the op.
-        by: the kinds of adapters, as for `Plan.adapt`; none: the most sensible one.
+        by: the kinds of adapters, as for `Plan.adapt`; default: the most sensible one.
     """
     plan, op = stage.draft(state), op_name(to)
     graph = stage.around(plan.after(), [to]).graph
@@ -89,14 +89,14 @@ def adapt(stage: Stage, state: State, tensor: str, to: str, input: int = 0, by: 
 
 
 def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
-    """Makes a fault of the plan go, by an adapter in the place of the step that has it.
+    """Fixes an error of the plan: an adapter replaces the step that has the error.
 
     Args:
-        fault: which fault, from 0.
-        cure: which of its cures, from 0: the most sensible one.
+        fault: the number of the error, from 0.
+        cure: the number of the fix, from 0, which is the most sensible one.
 
     Raises:
-        PlanError: there is no such fault, or it has no such cure.
+        PlanError: if the error or the fix does not exist.
     """
     plan = stage.draft(state)
     faults, asked = plan.check() if plan.steps else (), f"cure({fault}, {cure})"
@@ -109,7 +109,7 @@ def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
 
 
 def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str) -> State:
-    """Says what becomes of a variable in a copy of the plan; ``"*"`` means all that have no rule of their own.
+    """Sets the policy of a variable in a copy of the plan; ``"*"`` means all variables without a separate policy.
 
     Args:
         step: which step of the plan, from 0.
@@ -121,13 +121,13 @@ def set_policy(stage: Stage, state: State, step: int, variable: str, policy: str
 
 
 def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> State:
-    """Says what feeds an input of a copy of the plan.
+    """Sets the source of an input of a copy of the plan.
 
     Args:
         step: which step of the plan, from 0.
-        tensor: what enters it in the source.
-        by: a tensor of the destination; ``placeholder``; ``keep``, for what it reads in the source; or a number or
-            array, also as a text, for a constant: a number fills the shape, where that is known.
+        tensor: the tensor of the source that enters the copy.
+        by: a tensor of the destination; ``placeholder``; ``keep``, for the original tensor; or a number or
+            array, also in a string, for a constant: a number fills the shape if the shape is known.
     """
     plan = stage.draft(state)
     value = read(by)
@@ -147,7 +147,7 @@ def set_input(stage: Stage, state: State, step: int, tensor: str, by: Any) -> St
 
 
 def constant_like(info: TensorInfo | None, value: Any) -> Any:
-    """Returns a value as an array of a tensor's dtype, and of its shape where it is one number.
+    """Returns a value as an array of a tensor's dtype, and of its shape if it is one number.
 
     Example:
         >>> constant_like(TensorInfo("float32", (2,)), 3).tolist(), constant_like(None, [1]).tolist()
@@ -155,14 +155,14 @@ def constant_like(info: TensorInfo | None, value: Any) -> Any:
     """
     try:
         array = np.asarray(value, None if info is None else info.dtype.removesuffix("_ref"))
-    except (TypeError, ValueError):  # it is said by the check of the plan
+    except (TypeError, ValueError):  # the check of the plan reports it
         array = np.asarray(value)
     whole = array.ndim == 0 and info is not None and info.shape is not None and None not in info.shape
     return np.full(info.shape, array) if whole and info is not None and info.shape is not None else array
 
 
 def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
-    """Says under which scope a copy of the plan is made.
+    """Sets the scope of a copy of the plan.
 
     Args:
         step: the number of the step, from 0.
@@ -173,7 +173,7 @@ def set_scope(stage: Stage, state: State, step: int, to: str) -> State:
 
 
 def read(value: Any) -> Any:
-    """Returns a text read as Python, where it is some: ``[1, 2]``, ``None``.
+    """Returns the value of a text that is a Python literal, such as ``[1, 2]`` or ``None``; else the text.
 
     Example:
         >>> read("[1, 2]"), read("SAME"), read(3)
@@ -188,13 +188,13 @@ def read(value: Any) -> Any:
 
 
 def put_back(stage: Stage, state: State, made: str) -> State:
-    """Plans and marks again what was planned and marked when a kernel ended, as the page has kept it.
+    """Restores the plan and the marks of a stopped kernel, from the text that the page has kept.
 
     Args:
         made: the text that the page has kept.
 
     Raises:
-        PlanError: it is not whole, or does not fit the graph.
+        PlanError: if the text is not complete, or does not fit the graph.
     """
     if stage.kept is None:
         raise PlanError("put_back()", "no plan was kept for this graph", "Make the plan again")
@@ -206,7 +206,7 @@ def put_back(stage: Stage, state: State, made: str) -> State:
 
 
 def kept_shown(stage: Stage, state: State) -> dict[str, str]:
-    """Returns what the page is to keep of the plan and the marks, for which graphs, and who has made it."""
+    """Returns the text of the plan and the marks for the page to keep, with their graphs and kernel."""
     if stage.kept is None:
         return {}
     marks = state.marks
@@ -227,7 +227,7 @@ def apply(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
 
 
 def _at_copies(stage: Stage, state: State, effect: Effect, shown: frozenset[str]) -> State:
-    """Opens the source pane at what was copied into it, as the preview showed it, and selects it."""
+    """Unfolds the new copies in the source pane the same way as in the preview, and selects them."""
     scopes = tuple(f"{c.step.to}/" for c in effect.copies if c.step.to)
     if not stage.same or not scopes:
         return state
@@ -243,21 +243,21 @@ def _at_copies(stage: Stage, state: State, effect: Effect, shown: frozenset[str]
 
 
 def edited(stage: Stage, state: State, plan: Plan, text: str) -> State:
-    """Returns the state with another plan, and says what will be, and whether the graph is built anew."""
+    """Returns the state with another plan, with a message about its effect, and whether the graph is built anew."""
     return planned(stage, state, plan, text + (", in a new graph" if plan.mode == "materialise" else ""))
 
 
 def planned(stage: Stage, state: State, plan: Plan, text: str) -> State:
-    """Returns the state with another plan, and says what it will do."""
+    """Returns the state with another plan, and a message about its effect."""
     return with_message(stage, state.but(draft=plan), text)
 
 
 def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> State:
-    """Returns the state with what its plan will do in the status line, or what is wrong with it."""
+    """Returns the state with the effect of its plan in the status line, or its first error."""
     plan = stage.draft(state)
     faults = plan.check()
     if faults:
-        # a fault that the step did not bring does not hide what was done
+        # an error of an earlier step does not hide the effect of this one
         done = f"{text} · " if not warn or without_last(plan).check() else ""
         return state.saying(f"{done}{faults[0].asked}: {faults[0].wrong}", "error")
     warnings = plan.effect.warnings if warn else []

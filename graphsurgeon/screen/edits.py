@@ -1,6 +1,6 @@
-"""Edits: the verbs that change what a graph has already; each adds a step to the plan.
+"""Edits: the verbs that change existing ops; each adds a step to the plan.
 
-Names are those of the destination, as the plan leaves it.
+Names are those of the destination after the plan.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .marks import ops_of
 from .stage import Stage
 from .state import State
 
-#: Conds, and which of their inputs they ask.
+#: Conds, and the number of the input that is their condition.
 ASKING = {"If": 0, "StatelessIf": 0, "Case": 0, "StatelessCase": 0, "Switch": 1, "RefSwitch": 1}
 
 
 def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] = ()) -> State:
-    """The consumers of tensor `old` should read tensor `to`.
+    """Makes the consumers of tensor `old` read tensor `to`.
 
     Args:
         old: the name of the tensor that is read.
@@ -36,7 +36,7 @@ def reroute(stage: Stage, state: State, old: str, to: str, only: Sequence[str] =
 
 
 def swap(stage: Stage, state: State, a: str, b: str) -> State:
-    """The consumers of two tensors change places.
+    """Swaps the consumers of two tensors.
 
     Args:
         a: the name of a tensor.
@@ -46,7 +46,7 @@ def swap(stage: Stage, state: State, a: str, b: str) -> State:
 
 
 def bypass(stage: Stage, state: State, op: str) -> State:
-    """What reads an op should read what its first input reads.
+    """Makes the consumers of an op read its first input.
 
     Args:
         op: the name of the op.
@@ -55,7 +55,7 @@ def bypass(stage: Stage, state: State, op: str) -> State:
 
 
 def detach(stage: Stage, state: State, names: Sequence[str], side: str = "both") -> State:
-    """Cuts boxes off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``.
+    """Cuts boxes off: placeholders feed them (``inputs``), or feed their consumers (``outputs``), or ``both``.
 
     Args:
         names: names of boxes.
@@ -71,7 +71,7 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
     Args:
         op: its type, such as ``"Identity"``.
         on: the tensor.
-        name: the name of the new op; None: a free name beside the op of the tensor.
+        name: the name of the new op; None: a free name next to the op of the tensor.
         only: names of boxes: only consumers in these. Default: all consumers.
     """
     ops = _consumers(stage, state, on, only, "insert")
@@ -83,23 +83,23 @@ def insert(stage: Stage, state: State, op: str, on: str, name: str | None = None
 
 
 def remove(stage: Stage, state: State, names: Sequence[str], stitch: bool = False) -> State:
-    """Takes boxes out of the graph; with `stitch`, what read them reads what they read first.
+    """Removes boxes from the graph; with `stitch`, their consumers read their first inputs.
 
     Args:
         names: names of boxes.
-        stitch: whether what read them reads on.
+        stitch: whether to reconnect the consumers.
     """
     ops = _ops(stage, state, names, "remove")
     return edited(stage, state, stage.draft(state).remove(ops, stitch=stitch), f"{few(ops)} will be removed")
 
 
 def set_attr(stage: Stage, state: State, names: Sequence[str], name: str, value: Any) -> State:
-    """Sets an attribute of all ops of boxes; a text is read as Python where it is some: ``[1, 2]``, ``None``.
+    """Sets an attribute of all ops of boxes; a text may be a Python literal, such as ``[1, 2]`` or ``None``.
 
     Args:
         names: names of boxes.
         name: the name of the attribute.
-        value: its new value, or a text that is one in Python.
+        value: its new value, or a text with a Python literal.
     """
     ops, value = _ops(stage, state, names, "set_attr"), read(value)
     graph = stage.around(stage.graph(state, "destination"), ops).graph
@@ -114,7 +114,7 @@ def set_device(stage: Stage, state: State, names: Sequence[str], device: str) ->
 
     Args:
         names: names of boxes.
-        device: the device, as ``/gpu:0``, or an empty text.
+        device: the device, such as ``/gpu:0``, or an empty text.
     """
     ops = _ops(stage, state, names, "set_device")
     plan = stage.draft(state).set_device(ops, device)
@@ -122,7 +122,7 @@ def set_device(stage: Stage, state: State, names: Sequence[str], device: str) ->
 
 
 def add_control(stage: Stage, state: State, op: str, after: str) -> State:
-    """An op should run after another.
+    """Makes an op run after another.
 
     Args:
         op: the name of the op that should wait.
@@ -133,7 +133,7 @@ def add_control(stage: Stage, state: State, op: str, after: str) -> State:
 
 
 def remove_control(stage: Stage, state: State, op: str, after: str | None = None) -> State:
-    """An op should no longer wait for another; for none at all where `after` is None.
+    """Removes a control input of an op; all of them if `after` is not given.
 
     Args:
         op: the name of the op that waits.
@@ -145,7 +145,7 @@ def remove_control(stage: Stage, state: State, op: str, after: str | None = None
 
 
 def reroute_control(stage: Stage, state: State, old: str, to: str) -> State:
-    """What waits for an op should wait for another instead.
+    """Makes the waiting ops of an op wait for another instead.
 
     Args:
         old: the name of the op that is waited for.
@@ -171,7 +171,7 @@ def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None 
 
     Args:
         names: the boxes.
-        name: what to call it; None: a free name after the first of them.
+        name: the name of the call; None: a free name after the first of the ops.
     """
     ops, graph = _ops(stage, state, names, "collapse"), stage.graph(state, "destination")
     scope = names[0].strip("/") if len(names) == 1 and names[0].strip("/") in graph.scopes.index else ""
@@ -181,7 +181,7 @@ def collapse(stage: Stage, state: State, names: Sequence[str], name: str | None 
 
 
 def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
-    """Puts what function calls compute in the place of the calls.
+    """Replaces function calls by the ops inside.
 
     Args:
         names: names of calls.
@@ -191,11 +191,11 @@ def inline(stage: Stage, state: State, names: Sequence[str]) -> State:
 
 
 def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
-    """Puts copies of the body of a loop in its place, one for each of so many rounds.
+    """Replaces a loop by copies of its body, one for each of a number of rounds.
 
     Args:
         loop: a v2 ``While``, or an op or the scope of a loop of TF1.
-        times: how many rounds.
+        times: the number of rounds.
     """
     name = _called(stage, state, loop)
     text = f"{name.rstrip('/')} will be replaced by {counted(times, 'rounds')}"
@@ -203,11 +203,11 @@ def unroll(stage: Stage, state: State, loop: str, times: int) -> State:
 
 
 def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> State:
-    """Says what conds ask: the branch that is then taken stays, all else of them goes.
+    """Fixes a condition: the branch for its value stays, the other branches are removed.
 
     Args:
-        name: the tensor that they ask; or one of these conds, ``If``, ``Case`` or ``Switch``, for what it asks.
-        value: true or false; of a ``Case`` the number of a branch. A text is read as Python.
+        name: the condition tensor; or an ``If``, ``Case`` or ``Switch`` op, for its condition.
+        value: true or false; for a ``Case`` the number of a branch. A text is read as a Python literal.
     """
     op = op_name(_called(stage, state, name))
     graph = stage.around(stage.graph(state, "destination"), [op]).graph
@@ -221,11 +221,11 @@ def resolve_condition(stage: Stage, state: State, name: str, value: Any) -> Stat
 def on_copies(
     stage: Stage, state: State, scope: str | None = None, until: Sequence[str] = (), assign: str = "leave"
 ) -> State:
-    """Carries the edits so far out on copies of what they change, as `Plan.on_copies` does; what exists stays.
+    """Carries out the edits so far on copies of the ops that they change, as in `Plan.on_copies`; existing ops stay.
 
     Args:
         scope: that of the copies; None: a free one.
-        until: ops to stop at; none: everything downstream.
+        until: ops to stop at; default: everything downstream.
         assign: ``leave`` ops that set state as they are, or ``copy`` them.
     """
     scope = scope or free_name("edited", stage.graph(state, "destination").taken)
@@ -235,7 +235,7 @@ def on_copies(
 
 
 def _called(stage: Stage, state: State, name: str) -> str:
-    """The name of a box as plans have it: the frame of an unfolded call, loop or cond is its op."""
+    """The name of a box for plans: the frame of an unfolded call, loop or cond is its op."""
     return stage.holding(state, "destination", [name])[1][0]
 
 

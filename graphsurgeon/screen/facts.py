@@ -1,4 +1,4 @@
-"""Facts: what a screen asks TensorFlow of ops, and whoever keeps what is planned on it."""
+"""Facts: the questions of a screen to TensorFlow, and the keeper of its plan."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class Facts(Protocol):
         """An attribute in words."""
 
     def documentation(self, op_type: str) -> str:
-        """What an op type does; empty where nobody knows."""
+        """The description of an op type; empty if it is not known."""
 
     def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
         """Op types that fit, best first, and what each does."""
 
     def attributes(self, node: TFNodeDef) -> Iterable[tuple[str, str, list[str]]]:
-        """The attributes of an op that can be typed: name, value, and all that it may be where these are few."""
+        """The editable attributes of an op: name, value, and all possible values if these are few."""
 
     def constant_value(self, node: TFNodeDef, most: int = ...) -> Any:
-        """The array in a constant; None where there is none, or it is larger than `most` bytes."""
+        """The array in a constant; None without one, or if it is larger than `most` bytes."""
 
     def body(self, graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
-        """The body of a function that an op calls, as a snapshot; what was read before is in `made`."""
+        """The body of a function that an op calls, in a snapshot; earlier results are in `made`."""
 
     def flops(self, graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
-        """Floating-point operations of ops, 0 where nobody knows, and whether they are those for one example."""
+        """Floating-point operations of ops, 0 if not known, and whether they are those for one example."""
 
     def pattern(self, selection: Selection) -> Any:
         """What looks like a selection."""
@@ -46,7 +46,7 @@ class Facts(Protocol):
 
 
 class Kept(Protocol):
-    """What is planned and marked, as a text for a page that outlives the kernel, and back."""
+    """Converts a plan and marks to a text for a page that outlives the kernel, and back."""
 
     @property
     def of(self) -> str:
@@ -57,7 +57,7 @@ class Kept(Protocol):
         """Which process makes it."""
 
     def written(self, plan: Plan, marks: Sequence[Sequence[str]]) -> str:
-        """A plan, and the tensors of three kinds that are marked, as a text."""
+        """A text of a plan and of the marked tensors of three kinds."""
 
     def read(self, text: str) -> tuple[Plan, list[tuple[str, ...]], list[str]]:
-        """The plan and the marks of a text, and what to know of them."""
+        """The plan and the marks of a text, and notes on them."""

@@ -161,7 +161,7 @@ def _row_keys(stage: Stage, state: State, name: str) -> tuple[str, ...]:
 
 
 def details(stage: Stage, state: State, name: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Returns what the inspector shows of a box; of an op also where it comes from, and why it is there.
+    """Returns the details of a box for the inspector; for an op also its origin, and the reason why it is there.
 
     Args:
         name: the name of the box.
@@ -198,7 +198,7 @@ def find(stage: Stage, state: State, query: str, pane: str = "source") -> tuple[
     """Returns the ops of a pane that fit a query, those inside calls too, with the box that shows or holds each.
 
     Args:
-        query: words of the search, as ``op:Conv2D dense``.
+        query: words of the search, such as ``op:Conv2D dense``.
         pane: ``source`` or ``destination``.
     """
     whole = stage.calls(state, pane).listed
@@ -225,7 +225,7 @@ def set_direction(stage: Stage, state: State, direction: str) -> State:
 
 
 def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> State:
-    """Opens all scopes down to `depth` levels and folds what lies deeper; 0 folds all.
+    """Opens all scopes down to `depth` levels and folds deeper scopes; 0 folds all.
 
     Args:
         depth: how many levels of scopes are open.
@@ -236,7 +236,7 @@ def set_depth(stage: Stage, state: State, depth: int, pane: str = "source") -> S
 
 
 def set_budget(stage: Stage, state: State, boxes: int) -> State:
-    """Allows pictures of so many boxes, 400 at most; 200 is the default.
+    """Sets the largest number of boxes in a picture, up to 400; 200 is the default.
 
     Args:
         boxes: the number of boxes.

@@ -1,4 +1,4 @@
-"""Image: what a tensor looks like, as a small picture: an image, the channels of a feature map, a vector as bars."""
+"""Image: a small picture of a tensor: an image, the channels of a feature map, or the bars of a vector."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _INK, _PAPER, _ODD = (np.array(c, np.uint8) for c in ((59, 102, 178), (255, 255,
 
 
 def image(array: Any) -> str:
-    """Returns what an array looks like, as the data URL of a PNG; empty where it looks like nothing.
+    """Returns the picture of an array in the data URL of a PNG; empty if an array cannot be drawn.
 
-    A matrix is drawn in grey, from its smallest element to its largest; what is not finite in a colour of its own. An
-    array of three or four axes is taken as height, width and channels, of the first element of a batch: one, three or
-    four channels are an image, more are drawn side by side. A vector is drawn as bars from zero.
+    A matrix is drawn in grey, from its smallest element to its largest; elements that are not finite have a separate
+    colour. An array of three or four axes is taken as height, width and channels, of the first element of a batch: one,
+    three or four channels are an image, more are drawn side by side. A vector is drawn as bars from zero.
 
     Args:
         array: numbers or truth values.
@@ -54,7 +54,7 @@ def image(array: Any) -> str:
 
 
 def _thin(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Every so many elements of the first two axes, so that neither is too long."""
+    """A sample of the elements of the first two axes, so that neither is too long."""
     step = [-(-size // SIDE) for size in values.shape[:2]]
     return values[:: step[0], :: step[1]]
 
@@ -109,7 +109,7 @@ def _inked(unit: NDArray[np.float64]) -> Pixels:
 
 
 def _png(pixels: Pixels) -> str:
-    """The data URL of a picture of red, green and blue, as the PNG specification has it."""
+    """The data URL of an RGB picture, by the PNG specification."""
     high, wide, _ = pixels.shape
     lines = b"".join(b"\0" + row.tobytes() for row in pixels)
 

@@ -30,7 +30,7 @@ _SHOWN_ELSEWHERE = frozenset({"_output_shapes", "_class", "_saved_gradient", REA
 """Attributes that other rows say."""
 _IDLE = ("Const", "NoOp", "Identity")
 _FLOPS_OF = 2000
-"""Of so many ops at most the floating-point operations are counted: TensorFlow takes some 20 µs for each."""
+"""The largest number of ops whose floating-point operations are counted: TensorFlow takes about 20 µs for each."""
 
 
 def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _within(deep: Expanded, shown: Expanded, ops: Any) -> Mask:
 def _panel(
     graph: Graph, title: str, rows: list[list[str]], ends: Mapping[str, Sequence[str]], most: int | None, **more: Any
 ) -> dict[str, Any]:
-    """What the page shows of a box: names of tensors, so many at most, and of the ops before and behind it."""
+    """The details of a box for the page: a limited number of names of tensors, and of the ops before and after it."""
     return {
         "title": title,
         "rows": rows,
@@ -142,7 +142,7 @@ def _python(inside: Selection, name: str) -> str:
 
 
 def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]], str]:
-    """Returns rows that say which Keras layer a box is, or is in, and the call that gives the layer.
+    """Returns rows on the Keras layer that a box is, or is in, and the call that gives the layer.
 
     Args:
         graph: the snapshot.
@@ -162,12 +162,12 @@ def layer_rows(graph: Graph, layers: Layers, name: str) -> tuple[list[list[str]]
 
 
 def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[str]]:
-    """Returns rows that say where an op comes from, why it is in the region, and what holds it.
+    """Returns rows on the origin of an op, the reason why it is in the region, and the ops that use it.
 
     Args:
         editor: the editor of the graph.
-        name: an op; of anything else nothing is said.
-        region: what is between the boundary tensors, where they are marked.
+        name: an op; anything else has no rows.
+        region: the ops between the boundary tensors, if they are marked.
     """
     graph = editor.snapshot
     if name not in graph.index:
@@ -194,7 +194,7 @@ def _tensor(graph: Graph, name: str) -> dict[str, str]:
 
 
 def _places(tree: Tree, op: int, calls: Calls | None) -> list[list[str]]:
-    """Returns rows that say in which function an op is, or which it calls, and where else that is called."""
+    """Returns rows on the function that an op is in, or calls, and on the other callers of the function."""
     if calls is None:
         return []
     part, call = tree.calls.inside(op) if tree.calls is not None else None, tree.folded.get(op)
@@ -269,7 +269,7 @@ def _op(tree: Tree, op: int, facts: Facts, calls: Calls | None) -> dict[str, Any
 
 
 def _gradient(graph: Graph, node: TFNodeDef | None) -> list[list[str]]:
-    """Returns a row that says which gradient an op has of its own: a function that can be opened, or Python."""
+    """Returns a row on the custom gradient of an op: a function that can be opened, or Python code."""
     if node is None:  # an op that a plan would make
         return []
     own, _ = gradient_of(node, graph.gradients, graph.functions)
@@ -289,7 +289,7 @@ def _class(text: bytes) -> str:
 
 
 def _bytes(info: TensorInfo) -> int | None:
-    """Returns the bytes of a tensor; None where its shape or dtype does not say."""
+    """Returns the bytes of a tensor; None if its shape or dtype is not known."""
     if info.shape is None or None in info.shape:
         return None
     held = VariableInfo("", dtype=info.dtype.removesuffix("_ref"), shape=shape_text(info.shape))

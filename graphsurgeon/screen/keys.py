@@ -11,8 +11,8 @@ class Key:
 
     Args:
         action: the name of the action on the page.
-        keys: the keys, as the browser names them; Cmd counts as Ctrl.
-        show: the keys, as the list of shortcuts writes them; empty if another entry has them.
+        keys: the names of the keys in the browser; Cmd counts as Ctrl.
+        show: the text for the keys in the list of shortcuts; empty if another entry has them.
         does: the text of the list of shortcuts.
         verb: the verb that the key sends; empty if the page needs no answer for it.
     """

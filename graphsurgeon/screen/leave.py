@@ -35,9 +35,9 @@ _SIGNED = ("saved_model", "saved_model_tf2")
 
 
 def save_form(stage: Stage, state: State) -> tuple[State, dict[str, Any]]:
-    """Says what can be written, and with what: formats, and the inputs and outputs that a signature would have.
+    """Returns the form for a save: the formats, and the inputs and outputs that a signature would have.
 
-    They are those of the marked region, where there is one: that cuts it out.
+    They are those of the marked region, if there is one: a save then cuts it out.
     """
     editor, marks = stage.destination, state.marks
     inputs, outputs = known_ends(editor)
@@ -67,20 +67,20 @@ def save(
     values: str = "current",
     there: str = "ask",
 ) -> tuple[State, dict[str, Any]]:
-    """Writes the graph that plans are applied to, or a picture of it; a file is opened again before it takes its name.
+    """Writes the graph that plans are applied to, or a picture of it; a file is checked before it takes its name.
 
     Args:
-        path: where to; the suffix of the format is added where it has none.
+        path: the new file or folder; the suffix of the format is added if it is missing.
         format: one of `FORMATS`.
         signature: of a SavedModel, the name under which it is served.
-        inputs, outputs: names of tensors, with commas between them; or ``name=tensor``. Only what the outputs need is
-            written. Empty: those of what was opened, or all.
-        values: ``current``, or ``initial`` where variables have nothing else.
-        there: what to do where there is something at the path: ``ask``, or ``replace`` it.
+        inputs, outputs: names of tensors, with commas between them; or ``name=tensor``. Only the ops that the
+            outputs need are written. Empty: those of the opened graph, or all.
+        values: ``current``, or ``initial`` for variables without a current value.
+        there: the effect of an existing file at the path: ``ask``, or ``replace`` it.
 
     Returns:
-        ``lines``, what was written, left out and proved; and ``code``, the call that does the same. Where it has to be
-        asked, nothing was written, and ``there`` says why.
+        ``lines``, what was written, left out and proved; and ``code``, the call that does the same. If the person must
+        be asked, nothing was written, and ``there`` has the reason.
 
     Raises:
         PlanError: the format is not known, or it cannot be written so, or not there.
@@ -103,7 +103,7 @@ def save(
 
 
 def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Writes it; returns what the page shows of it."""
+    """Writes the file; returns the report for the page."""
     if format in ("picture", "page"):
         call = "to_svg" if format == "picture" else "to_html"
         refuse_there(path, "overwrite" in asked, f"save({path!r})")
@@ -122,7 +122,7 @@ def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> di
 
 
 def history_code(stage: Stage, state: State) -> tuple[State, dict[str, str]]:
-    """Returns all that was applied as one script."""
+    """Returns all applied plans as one script."""
     return state, {"code": stage.destination.to_code()}
 
 
@@ -168,7 +168,7 @@ def refuse_unknown(editor: Subject, ends: Iterable[str] | Mapping[str, str], ask
 
     Args:
         editor: of the graph.
-        ends: the tensors, as `read_ends` returns them.
+        ends: the tensors, from `read_ends`.
         asked, argument: the request and its argument, for the message.
 
     Raises:

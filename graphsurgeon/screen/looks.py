@@ -20,7 +20,7 @@ def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> Stat
     """Draws helpers of one kind (constants, variables, ...) as any other op, or hides them again.
 
     Args:
-        kind: the kind, as the menu lists it.
+        kind: the kind, by its name in the menu.
         on: whether they are drawn.
     """
     if kind not in KINDS[1:]:
@@ -32,7 +32,7 @@ def show_helpers(stage: Stage, state: State, kind: str, on: bool = True) -> Stat
 
 
 def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
-    """Puts all ops of these types away, and calls all others back; none are hidden after ``hide_ops([])``.
+    """Hides all ops of these types, and shows all others; ``hide_ops([])`` shows all ops.
 
     Args:
         types: op types.
@@ -51,7 +51,7 @@ def hide_ops(stage: Stage, state: State, types: Iterable[str]) -> State:
 
 
 def set_training(stage: Stage, state: State, mode: str) -> State:
-    """Shows gradients and updates in their ``scopes``, puts them ``away``, or ``beside`` their forward ops.
+    """Shows gradients and updates in their ``scopes`` or ``beside`` their forward ops, or hides them (``away``).
 
     Args:
         mode: ``scopes``, ``away`` or ``beside``.
@@ -64,7 +64,7 @@ def _filtered(stage: Stage, state: State, filters: Filters, said: str) -> State:
     before = state.filters
     state = state.but(filters=filters)
     if filters.hidden - before.hidden or (filters.training != before.training and filters.training == "away"):
-        # a scope opened with all its helpers would go on showing what is now put away
+        # a scope opened with all its helpers would still show the ops that are now hidden
         keys = state.view.unfolded
         state = state.seen(unfolded=keys and frozenset(key.removesuffix("+") for key in keys) - {""})
     state = stage.settled(state)
@@ -91,13 +91,13 @@ def paint(
         by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (repeated scopes, proved
             to be alike) or ``values``; of a run ``ms``, ``bytes``, ``magnitude``, ``zeros``, ``not finite``
             or ``difference``.
-        values: a number for ops, by name or object: a time, a size, a norm of a gradient. What is inside a call that
-            is folded counts for the call.
+        values: a number for ops, by name or object: a time, a size, a norm of a gradient. The numbers of ops inside
+            a folded call count for the call.
         name: what the numbers or the words are, with the unit of numbers.
         reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
-            ``max`` where sums of many small numbers would hide the op with the largest one.
-        scale: ``linear`` or ``log``; ``auto``: ``log`` where numbers differ a thousand times or more. Zero has a
-            colour of its own, and so has what is not finite.
+            ``max`` if sums of many small numbers would hide the op with the largest one.
+        scale: ``linear`` or ``log``; ``auto``: ``log`` if numbers differ a thousand times or more. Zero has a
+            separate colour, and numbers that are not finite have another.
         words: a word for ops, in place of numbers: each word has a colour.
     """
     given = values if words is None else words
@@ -126,7 +126,7 @@ def paint(
 
 
 def fade(stage: Stage, state: State, keys: Iterable[str]) -> State:
-    """Lets boxes of these entries of the legend fade; ``fade([])`` shows all plainly.
+    """Fades the boxes of these entries of the legend; ``fade([])`` shows all plainly.
 
     Args:
         keys: entries of the legend.

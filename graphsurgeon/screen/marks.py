@@ -54,7 +54,7 @@ class Marks:
         return Marks(*(tuple(t for t in some if t != name) for some in (self.inputs, self.outputs, self.included)))
 
     def renamed(self, new: Callable[[str], str]) -> Marks:
-        """Returns the marks where tensors have other names."""
+        """Returns the marks after tensors got other names."""
         return Marks(*(tuple(map(new, some)) for some in (self.inputs, self.outputs, self.included)))
 
     @property

@@ -16,7 +16,7 @@ FEW = 12
 
 
 def numbers(array: Any) -> dict[str, Any]:
-    """Returns an array as rows for people, and as a histogram where it has many numbers.
+    """Returns an array as rows for people, and as a histogram if it has many numbers.
 
     Args:
         array: of any dtype and shape.

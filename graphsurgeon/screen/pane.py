@@ -35,7 +35,7 @@ class Sight:
         tree: the graph, as filtered.
         unfolded: fold keys that are open.
         marks: op number -> state.
-        pins: ops that have a box of their own.
+        pins: ops that have a separate box.
         step: what a plan makes of the edges; None: the graph is shown without a plan.
     """
 
@@ -103,7 +103,7 @@ class Pane:
         Args:
             sight: what is to be seen.
             direction: TB, LR or auto.
-            budget: so many boxes read well, the message says.
+            budget: the limit in the message.
             most: more than these are refused.
             cancelled: asked now and then during the layout.
             like: what a first picture looks like; a later one looks like the one before, unless the direction was set.
@@ -139,7 +139,7 @@ class Pane:
         return self.placed if self._key[1] == direction else None
 
     def pins(self, tree: Tree, known: Known) -> tuple[int, ...]:
-        """Returns the ops that have a box of their own in any case, whatever is put away."""
+        """Returns the ops that always have a separate box, even if their type is hidden."""
         key = (tree.graph, known, tree.filters.gone)
         if self._ends is None or self._ends[0] != key:
             self._ends = (key, pinned(tree, known))
@@ -158,7 +158,7 @@ class Pane:
 
 
 def refuse_many(scene: Scene, budget: int, most: int) -> None:
-    """Refuses a scene of too many boxes before the layout: that takes long for what nobody will see.
+    """Refuses a scene of too many boxes before the layout, which would take long for nothing.
 
     Raises:
         LayoutError: there are more than `most`.
@@ -187,12 +187,12 @@ def draw_both(
         sights: what is to be seen in them.
         same: gives the numbers of ops before, and of what they are after.
         direction: TB, LR or auto.
-        budget: so many boxes read well, the message says.
+        budget: the limit in the message.
         most: more than these are refused, before and after.
         cancelled: asked now and then during the layout.
 
     Returns:
-        Whether they are: of too many boxes each has to be laid out alone, and so has one where the other has no
+        Whether they are: with too many boxes each must be laid out alone, and so must one if the other has no
         picture.
 
     Raises:
@@ -234,7 +234,7 @@ def opening_of_copies(
         unfolded: fold keys open in the source pane.
         same: the copies go into the source itself: the rest of it is open as in the source, and the copies as far as
             there is room.
-        budget: so many boxes at most, where there is a choice.
+        budget: the largest number of boxes, if there is a choice.
     """
     keys = set() if same else set(first_unfolded(tree))
     leads = {f"{copied.step.to}/" if copied.step.to else "" for copied in effect.copies}
@@ -259,7 +259,7 @@ def _under(lead: str, key: str) -> str:
 
 
 def keys_above(tree: Tree, name: str) -> list[str]:
-    """Returns the fold keys that must be open so that the scope, series or block `name` has a box of its own."""
+    """Returns the fold keys that must be open so that the scope, series or block `name` has a separate box."""
     mask, item = ops_named(tree, name), find_item(tree, name)
     if mask is None or not mask.any():
         return []
@@ -278,12 +278,12 @@ def static_picture(tree: Tree, unfolded: frozenset[str], direction: str = "auto"
 
 
 def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
-    """Returns a plan drawn over its destination, as mime type -> text; nothing where it cannot be drawn.
+    """Returns a plan drawn over its destination, as mime type -> text; nothing if it cannot be drawn.
 
     Args:
         effect: what the plan does.
         marks: op number -> how it is marked.
-        text: stands for the picture where it is not shown.
+        text: the alternative text of the picture.
     """
     title = effect.base.title
     try:
@@ -327,6 +327,6 @@ def kept(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
 
 
 def picture_html(svg: str, text: str) -> str:
-    """Returns an <img> of an SVG text: no script in it can run, and it shows in a notebook nobody trusts yet."""
+    """Returns an <img> of an SVG text: no script in it can run, and it shows in a notebook that is not trusted yet."""
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
     return f'<img alt="{html.escape(text)}" src="data:image/svg+xml;base64,{data}">'

@@ -1,4 +1,4 @@
-"""Paths: what lies between two boxes, and the shortest way from one to the other."""
+"""Paths: the boxes between two boxes, and the shortest path from one to the other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tup
 
     Args:
         a, b: the boxes, in any order.
-        pane: where they are.
+        pane: the pane of the boxes.
 
     Returns:
         the answer in one line, and its steps from the one that is needed to the one that needs it.

@@ -1,4 +1,4 @@
-"""Places: where one has been in the source picture, and the views one has saved."""
+"""Places: the history of visited places in the source picture, and the saved views."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
 
     Args:
         name: what to call it; a view of that name is replaced. By default ``view 1`` and so on.
-        at: where the page looks: x, y and scale.
+        at: the camera of the page: x, y and scale.
     """
     saved = dict(state.views)
     free = next(f"view {i}" for i in range(1, len(saved) + 2) if f"view {i}" not in saved)
@@ -48,7 +48,7 @@ def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[
 
 
 def show_view(stage: Stage, state: State, name: str) -> tuple[State, list[float]]:
-    """Goes to a saved view and returns where the page should look.
+    """Goes to a saved view and returns its camera.
 
     Args:
         name: the name of the view.

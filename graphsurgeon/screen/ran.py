@@ -1,4 +1,4 @@
-"""Ran: a run that is on the screen: what it tells the page of boxes, tensors and edges."""
+"""Ran: a run on the screen, with the facts on boxes, tensors and edges for the page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .numbers import FEW
 MEASURES = (*NUMBERS, "difference")
 """What boxes can be coloured by once the graph has run."""
 _TOP = 8
-"""So many of the ops that cost the most are listed."""
+"""The number of the most expensive ops in the list."""
 _ALL = ("ms", "bytes")
 
 
@@ -34,11 +34,11 @@ class Ran:
 
     Args:
         trace: the run.
-        graph: what ran, as the pane shows it.
+        graph: the graph that ran, in the form of the pane.
         pane: source, or destination for a plan that was tried.
         code: the Python that does the same.
-        apart: op -> how far its outputs are from what it is compared with; None where it is compared with nothing.
-        first: where the numbers first part; None where they do not.
+        apart: op -> the distance of its outputs from those of the other graph; None without a comparison.
+        first: the first op whose numbers differ; None if no numbers differ.
     """
 
     trace: Trace
@@ -74,7 +74,7 @@ class Ran:
 
     @cached_property
     def shown(self) -> dict[str, Any]:
-        """What the page tells of it: one line, what is not finite, what costs the most, and the code."""
+        """The report for the page: one line, the first value that is not finite, the most expensive ops, the code."""
         trace, bad = self.trace, self._bad
         tops = {}
         for what in _ALL:
@@ -98,19 +98,19 @@ class Ran:
 
     @property
     def first_op(self) -> str:
-        """The op where numbers first part, by its name in this run; empty where they do not."""
+        """The first op whose numbers differ, by its name in this run; empty if no numbers differ."""
         return "" if self.first is None else self.first.other.tensor.partition(":")[0]
 
     @property
     def measure(self) -> str:
-        """What tells the most of it in colours."""
+        """The most useful measure for colours."""
         if self.shown["bad"]:
             return "not finite"
         return "ms" if self.apart is None else "difference"
 
     @property
     def apart_shown(self) -> dict[str, str] | None:
-        """What the page tells of the comparison: the op where numbers first part; None without a comparison."""
+        """The report of the comparison for the page: the first op whose numbers differ; None without a comparison."""
         if self.apart is None:
             return None
         if self.first is None:
@@ -142,11 +142,11 @@ class Ran:
         return f"{number:,.3g} ms" if what == "ms" else size_text(int(number))
 
     def rows(self, ops: Iterable[str]) -> list[list[str]]:
-        """Returns rows on what some ops did together: their time, their memory, and what of theirs is not finite."""
+        """Returns rows on some ops together: their time, their memory, and their outputs that are not finite."""
         names, trace = list(ops), self.trace
         costs = [trace.costs[name] for name in names if name in trace.costs]
         if not costs:
-            held = any(name in self._by_op for name in names)  # what is fed and what is constant costs nothing
+            held = any(name in self._by_op for name in names)  # fed tensors and constants cost nothing
             return [] if held else [["in the run", f"it did not run{trace.stopped and f': {trace.stopped}'}"]]
         rows = [["took", self.cost_text("ms", 1e3 * sum(cost.seconds for cost in costs))]]
         size = sum(cost.bytes for cost in costs)
@@ -184,7 +184,7 @@ class Ran:
         return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
 
     def tensor(self, name: str, whole: Any = None) -> list[dict[str, Any]]:
-        """Returns the same for one tensor, of which all elements may be given; nothing where it has no numbers."""
+        """Returns the same for one tensor, of which all elements may be given; nothing if it has no numbers."""
         return [self._tensor(self.trace[name], name, whole)] if name in self.trace else []
 
     def _tensor(self, note: Noted, name: str, whole: Any) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class Ran:
         some = note.numeric and note.size > 1 and len(counts)
         about = {"counts": counts.tolist(), "low": float(edges[0]), "high": float(edges[-1])} if some else None
         held = self._held(note) if whole is None else whole
-        own = name.partition(":")[0] in self.graph.index and not note.rounds  # else nobody can fetch it
+        own = name.partition(":")[0] in self.graph.index and not note.rounds  # else it cannot be fetched
         return {
             "tensor": name,
             "rows": rows,
@@ -214,7 +214,7 @@ class Ran:
         }
 
     def _held(self, note: Noted) -> Any:
-        """All elements of a tensor, where they are known."""
+        """All elements of a tensor, if they are known."""
         if not note.numeric:
             return None
         for held in (self.trace.results, self.trace.feeds):
@@ -226,7 +226,7 @@ class Ran:
         """Returns a placed scene whose edges say the shapes of this run.
 
         Args:
-            shown: the scene, as the page gets it.
+            shown: the scene for the page.
         """
         return {**shown, "edges": [self._on_edge(edge) for edge in shown["edges"]]}
 

@@ -41,7 +41,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _shape(text: str) -> list[int | None]:
-    """Sizes, None where one is not fixed."""
+    """Sizes, None for a size that is not fixed."""
     given = read(text)
     if not isinstance(given, list | tuple) or any(type(size) not in (int, type(None)) for size in given):
         raise ValueError(text)
@@ -66,13 +66,13 @@ KINDS: dict[str, Kind] = {
         "the name of an editor in the notebook, or a file",
     ),
 }
-#: Those where what stands before a ``=`` is a part of the value.
+#: Those with a value that includes the text before a ``=``.
 _PAIRED = ("inputs", "outputs", "pairs")
-#: What stands before the old name, in the name of a field that asks for the new one.
+#: The prefix of the old name, in the name of a field for the new one.
 _ROW = "row:"
-#: A table on screen has so many rows at most; the field of its argument takes all names.
+#: The largest number of rows of a table on screen; the field of its argument takes all names.
 _ROWS = 60
-#: In a larger graph nobody waits until each recipe has been tried: the one that is asked for says then what is wrong.
+#: In a larger graph recipes are not tried before the menu opens: the chosen one then reports its problem.
 _MOST = 20_000
 
 
@@ -82,7 +82,7 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
     Returns:
         for each its ``name``, what it ``does``, more ``about`` that, its ``group``, why it does not apply (``off``,
         else empty), whether it ``plans`` or acts at once, and its ``form``: ``name``, ``label``, ``value``, ``hint`` of
-        each argument, and ``options``, with the words for each, where it is one of a few.
+        each argument, and ``options``, with a text for each, if there are few choices.
     """
     thing, ends, known = _thing(stage, state), _ends(stage), stage.recipes.values()
     off = [_off(stage, state, recipe, thing, ends["outputs"]) for recipe in known]
@@ -108,14 +108,14 @@ def _shown(recipe: Recipe, editor: Subject, ends: Mapping[str, Any], off: str) -
 
 
 def _filled(wish: Wish, ends: Mapping[str, Mapping[str, str]]) -> str:
-    """What a field says at first: the outputs, and the input where there is one."""
+    """The first value of a field: the outputs, or the input if there is one."""
     if wish.kind == "input":
         return next(iter(ends["inputs"].values())) if len(ends["inputs"]) == 1 else ""
     return written(ends["outputs"]) if wish.name == "outputs" and wish.kind in ends else ""
 
 
 def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
-    """Why a recipe has to wait until the plan is applied; empty where it may go on with it."""
+    """The reason why a recipe must wait until the plan is applied; empty if it can extend the plan."""
     steps = len(stage.draft(state).steps)
     if not steps or recipe.gives == PLAN:
         return ""
@@ -123,7 +123,7 @@ def _waits(stage: Stage, state: State, recipe: Recipe) -> str:
 
 
 def _off(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mapping[str, str]) -> str:
-    """Why a recipe does not apply: where that cannot be seen it is tried, and nothing of that is kept."""
+    """The reason why a recipe does not apply: if that is not obvious, the recipe is tried, and the result dropped."""
     off = recipe.missing(stage.destination) or _waits(stage, state, recipe)
     if off or not recipe.tried or stage.destination.snapshot.size > _MOST:
         return off
@@ -135,17 +135,17 @@ def _off(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mappin
 
 
 def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | None = None) -> tuple[State, Any]:
-    """Does what a recipe says: it adds steps to the plan; or it makes new editors, which get names in the notebook.
+    """Runs a recipe: it adds steps to the plan, or makes new editors, which get names in the notebook.
 
     Args:
         name: the recipe.
-        values: what was typed, by the names that its form has; what is left out is as by default.
+        values: the typed texts, by the names of the form; missing ones have their defaults.
 
     Returns:
-        ``line``, what came of it.
+        ``line``, the result.
 
     Raises:
-        PlanError: there is no such recipe, something it needs is not given, it does not apply, or its steps cannot be
+        PlanError: if the recipe does not exist, an argument is missing, it does not apply, or its steps cannot be
             carried out.
     """
     asked = f"recipe({name!r})"
@@ -161,7 +161,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         plan, draft = found.made(_thing(stage, state), given), stage.draft(state)
         known = draft.check() if draft.steps else ()
         for fault in plan.check():
-            if fault not in known and not fault.cures:  # the plan has buttons for what has a cure
+            if fault not in known and not fault.cures:  # the plan has buttons for errors with a fix
                 raise PlanError(asked, fault.wrong, fault.instead)
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
         state = planned(stage, state, plan, f"{name}: {steps} in the plan")
@@ -189,7 +189,7 @@ def check(
         target: ``tflite`` or ``tfjs``.
         outputs: the tensors that are wanted, with commas between them; empty: those of what was opened, or all.
         inputs: tensors that are fed; empty: the placeholders.
-        prove: where nothing is in the way, run the model beside the graph.
+        prove: if the graph converts, run the model and compare it with the graph.
 
     Returns:
         ``lines``, what was found; and ``code``, the call that does the same.
@@ -209,7 +209,7 @@ def check(
 
 
 def _thing(stage: Stage, state: State) -> Any:
-    """What a recipe works on: the editor; where a plan is being made, the plan."""
+    """The subject of a recipe: the editor, or the plan if there is one."""
     draft = stage.draft(state)
     return draft if draft.steps else stage.destination
 
@@ -255,7 +255,7 @@ def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str)
 
 
 def _plain(wish: Wish, text: str) -> str:
-    """What was typed without what stands around it in code, as messages have it: ``dtype='uint8'`` is uint8."""
+    """The typed text of an argument in a message: ``dtype='uint8'`` is uint8."""
     name, sign, rest = (part.strip() for part in text.partition("="))
     paired = wish.kind in _PAIRED and read(rest) == rest  # it may be called like the field
     bare = rest if sign and name == wish.name and not paired else text

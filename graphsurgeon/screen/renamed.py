@@ -11,7 +11,7 @@ def names_changed(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, s
     """Returns which ops have other names: name then -> name now.
 
     Args:
-        was, now: op of the graph that was opened -> its name, where that is another one.
+        was, now: op of the opened graph -> its name, if it changed.
 
     Example:
         >>> names_changed({"a": "b", "c": "d"}, {"c": "e"})
@@ -24,7 +24,7 @@ def names_changed(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, s
 def following(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
     """Returns what gives the name that an op, a tensor, a box or a fold key has once ops are called otherwise.
 
-    A scope goes where its ops go, unless some of them stay.
+    A scope is renamed with its ops, unless some of them keep their names.
 
     Args:
         renamed: op -> its new name.

@@ -35,7 +35,7 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
         of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as it would be then;
             ``applied``: the graph before and after the last applied plan.
 
-    Where it came from a file, and nobody has trusted it yet, ``risk`` says what it would do.
+    If it came from a file that you have not trusted yet, ``risk`` describes its risks.
     """
     if of in ("plan", "applied"):
         needed = open_ends(stage.draft(state).after())
@@ -59,7 +59,7 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
 
 
 def trust(stage: Stage, state: State, of: str = "graph") -> State:
-    """Says that what a run runs may do all that `Editor.risks` names, where it came from a file.
+    """Trusts the graphs of a run that came from a file: they may do all that `Editor.risks` names.
 
     Args:
         of: as in `run_form`: the graph, or for a plan the graphs on both sides.
@@ -71,7 +71,7 @@ def trust(stage: Stage, state: State, of: str = "graph") -> State:
 
 
 def _strangers(stage: Stage, of: str) -> list[Subject]:
-    """The editors that a run runs, and that nobody has trusted yet."""
+    """The editors of a run that are not trusted yet."""
     ran = {"plan": [stage.destination, stage.source], "applied": [stage.destination]}.get(of, [stage.source])
     return [one for one in dict.fromkeys(ran) if not one.trusted]
 
@@ -85,19 +85,19 @@ def run(
     limit: int = 0,
     memory: int = 0,
 ) -> tuple[State, dict[str, str]]:
-    """Runs the graph, in a copy of its own, and shows the run: shapes on edges, colours, numbers of each tensor.
+    """Runs the graph, in a separate copy, and shows the run: shapes on edges, colours, numbers of each tensor.
 
-    Where something is not finite it goes to the op that it first comes from.
+    If a value is not finite, the screen goes to the op that produced it.
 
     Args:
         feeds: placeholder -> a number or a list, a name of the notebook, or the path of an ``.npy`` or ``.npz`` file;
-            what is not given, or empty, is made up.
-        of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as the plan makes
-            it, in a copy, compared with the graph as it is; ``applied``: the graph as it is, compared with what it was
+            missing or empty feeds get random values.
+        of: ``graph``; ``selection``: the selection and its inputs; or ``plan``: the graph as the plan makes
+            it, in a copy, compared with the graph as it is; ``applied``: the current graph, compared with the graph
             before the last applied plan.
-        seed: of what is made up.
-        limit: how long it may take, in seconds; 0: as long as it takes.
-        memory: how much may be held at once of what is noted, in MB; 0: all of it. With a limit it runs in passes.
+        seed: the seed of the random values.
+        limit: the time limit, in seconds; 0: no limit.
+        memory: the limit for recorded values in memory, in MB; 0: no limit. With a limit it runs in passes.
     """
     asked = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
     given: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def run(
             given |= {name: feed_of(name, text)} if text.strip() else {}
 
     def watch(done: int, total: int) -> bool:
-        turns = done > total  # what is in a loop is noted in each round
+        turns = done > total  # tensors in a loop are recorded in each round
         stage.progress(f"running: {counted(done, 'tensors')}" + (", loop iterations" if turns else f" of {total:,}"))
         return not stage.stop.is_set()
 
@@ -127,7 +127,7 @@ def run(
 
 
 def _shown(stage: Stage, state: State, ran: Ran) -> State:
-    """The state with a run in its picture; where something is not finite, or another than before, it goes there."""
+    """The state with a run in its picture, at the first value that is not finite or differs."""
     what, bad = ran.measure, ran.shown["bad"]
     state = state.but(ran=ran, paint=Paint("values", ran.numbers(what), what), faded=())
     goals = [bad["op"], *bad["way"][1:]] if bad else [ran.first_op] if ran.first_op else []
@@ -139,7 +139,7 @@ def _shown(stage: Stage, state: State, ran: Ran) -> State:
 
 
 def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, list[dict[str, Any]]]:
-    """Returns what tensors held in the run of the picture; those that have no numbers are left out.
+    """Returns the values of tensors in the run of the picture; tensors without numbers are left out.
 
     Args:
         tensors: names of tensors.
@@ -149,13 +149,13 @@ def held(stage: Stage, state: State, tensors: Sequence[str]) -> tuple[State, lis
 
 
 def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any]]:
-    """Returns what a tensor of the run held, with its picture: what it needs is run again on the same feeds.
+    """Returns the values of a tensor of the run, with its picture: its inputs run again on the same feeds.
 
     Args:
         tensor: the name of the tensor.
 
     Raises:
-        SelectionError: there is no run in the picture, or no such tensor in it.
+        SelectionError: if no run is shown, or it does not have the tensor.
     """
     ran, asked = state.ran, f"fetch({tensor!r})"
     if ran is None or tensor not in ran.trace:
@@ -170,15 +170,15 @@ def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any
 
 
 def forget_run(stage: Stage, state: State) -> State:
-    """Takes a run out of the picture."""
+    """Clears the run."""
     return state.without_run().saying("the run is cleared")
 
 
 def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
-    """What of the graph is run: nothing for its outputs; of what is inside of calls, these and the ops to note in them.
+    """The arguments for the part to run: none for the outputs; for ops inside of calls, the calls and these ops.
 
     Raises:
-        SelectionError: nothing is selected.
+        SelectionError: if nothing is selected.
     """
     if of == "graph":
         return {}
@@ -194,14 +194,14 @@ def _asked(stage: Stage, state: State, of: str, verb: str) -> dict[str, Any]:
 
 
 def feed_of(tensor: str, text: str) -> Any:
-    """Returns what a person has typed for a placeholder: a file, a name of the notebook, or numbers.
+    """Returns the value of a typed feed: a file, a variable of the notebook, or numbers.
 
     Args:
         tensor: the placeholder.
         text: what was typed.
 
     Raises:
-        PlanError: it is none of these.
+        PlanError: if the text is not a file, a variable or numbers.
 
     Example:
         >>> feed_of("x:0", "[[1, 2.5]]")

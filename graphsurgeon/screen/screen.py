@@ -1,4 +1,4 @@
-"""Screen: what the widget shows and does, as a plain object; every gesture is a method."""
+"""Screen: the state of the widget in a plain object; every gesture is a method."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .verbs import VERBS
 
 
 class Screen:
-    """The state behind a widget: two panes, what is selected, the boundary, the plan being made.
+    """The state of a widget: two panes, the selection, the boundary, the plan.
 
     Its verbs are those of `graphsurgeon.screen.verbs.VERBS`, each a method: it makes the next `state` of the last.
 
@@ -83,20 +83,20 @@ class Screen:
 
     @property
     def same(self) -> bool:
-        """True where source and destination are one graph."""
+        """True if source and destination are one graph."""
         return self.source is self.destination
 
     @property
     def selection(self) -> Selection:
-        """The ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
+        """The ops of all selected boxes; the region, if a boundary is marked and nothing is selected.
 
-        Where some are inside of calls, they are ops of the graph with these calls unfolded.
+        If some are inside of calls, they are ops of the graph with these calls unfolded.
         """
         return self._stage.selection(self.state)
 
     @property
     def region(self) -> Selection | None:
-        """The ops between the marked boundary tensors, or None; found anew where the graph has changed."""
+        """The ops between the marked boundary tensors, or None; found anew if the graph has changed."""
         return self._stage.region(self.state)[0]
 
     @property
@@ -127,7 +127,7 @@ class Screen:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Lets one thread at a time do what a page asks; `cancel` ends the layout in it."""
+        """Makes the verbs of a page run on one thread at a time; `cancel` ends its layout."""
         with self.lock:
             self._stage.stop.clear()
             try:
@@ -143,12 +143,12 @@ class Screen:
             finally:
                 self.lock.release()
         else:
-            self._stage.stop.set()  # whoever is at work says how it ended
+            self._stage.stop.set()  # the running verb reports how it ended
 
     def _do(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Does a verb: the state becomes what it makes of it; where it fails, the state stays.
+        """Runs a verb: its result is the new state; if the verb fails, the state stays.
 
-        A cell calls verbs too, while a thread does what the page asks: what one of them makes is not lost to the other.
+        A cell can call verbs while a thread runs the verbs of the page: neither loses the changes of the other.
         """
         given = _read(act, args, kwargs)
         with self.lock:
@@ -211,7 +211,7 @@ class Screen:
         return all(one is None or one.inferred for one in waiting)
 
     def infer(self) -> None:
-        """Lets the shapes of files be inferred; callable from any thread. `state` says what could not be."""
+        """Infers the shapes of files; callable from any thread. `state` lists the failures."""
         if self.inferred:
             return
         for subject in (self.destination, self.source):
@@ -225,13 +225,13 @@ class Screen:
         self.graph_changed()
 
     def leave(self) -> None:
-        """Ends that, where nobody looks any more."""
+        """Ends that, if no view is left."""
         for subject in (self.destination, self.source):
             if (waiting := pending(subject.snapshot.owner)) is not None:
                 waiting.leave()
 
     def _refused(self, state: State) -> State:
-        """A state that says of a graph which TensorFlow refuses what can be done with it."""
+        """A state with a message about a graph that TensorFlow refuses."""
         refusals = [text for one in (self.destination, self.source) if (text := refused(one.snapshot))]
         return state.saying(refusals[0], "warn") if refusals else state
 
@@ -300,9 +300,9 @@ class Screen:
             }
 
     def svg(self) -> str:
-        """Returns the static picture of what is on screen: both panes where two are shown.
+        """Returns the static picture of the screen: both panes if two are shown.
 
-        Where it cannot be laid out, it says why.
+        If it cannot be laid out, the text has the reason.
         """
         from ..view.svg import panes, to_svg, words
 
@@ -374,7 +374,7 @@ class Screen:
 
 
 def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a verb's function by name, as the table has them.
+    """Returns the arguments of a verb's function by name, in the form of the table.
 
     Raises:
         SelectionError, PlanError: one is not of its kind in the table.

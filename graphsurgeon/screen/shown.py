@@ -59,9 +59,9 @@ def boundary_shown(
     Args:
         graph: a snapshot that has the tensors.
         marks: the tensors.
-        region: the ops between them, where there are any.
-        problem: why there are none.
-        scene: the picture; None where it shows something else.
+        region: the ops between them, if there are any.
+        problem: the reason why there are no ops.
+        scene: the picture; None if it shows another graph.
         spots: numbers of the ops of the picture that are in the region, or hold some of it.
     """
     shown: dict[str, Any] = {
@@ -85,7 +85,7 @@ def boundary_shown(
 
 
 def leaked(region: Selection) -> int:
-    """Returns how much enters a region that its boundary does not name: tensors, and what is waited for."""
+    """Returns the number of leaks of a region: tensors and control inputs that its boundary does not name."""
     return len(region.boundary.leaks) + len(region.boundary.control_inputs)
 
 
@@ -96,7 +96,7 @@ def boundary_text(marks: Marks, region: Selection) -> str:
 
 
 def receipt(effect: Effect) -> str:
-    """Returns what an applied plan has done, in one line."""
+    """Returns the effect of an applied plan, in one line."""
     scopes = [f"{c.step.to}/" if c.step.to else "the top level" for c in effect.copies if c.role != "graft"]
     parts = [f"{counted(len(effect.new_names), 'new ops')} under {', '.join(scopes)}"] if scopes else []
     for many, word in ((len(effect.variables), "variables"), (len(effect.connections), "connections")):
@@ -108,7 +108,7 @@ def receipt(effect: Effect) -> str:
 
 
 def _variable_rows(copied: Copied, preview: Preview) -> list[dict[str, str]]:
-    """What becomes of each variable of a copy: of its own, shared, frozen or replaced."""
+    """The policy of each variable of a copy: own, shared, frozen or replaced."""
     rows = [(v.info, v.name, v.policy, preview.start_of(copied, v.was, v.policy)) for v in copied.variables]
     rows += [(v, v.op, "share", "those of the original") for v in copied.shared]
     for sub in copied.closure.substitutes:
@@ -163,7 +163,7 @@ def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) 
 
 
 def _entering(copied: Copied) -> list[str]:
-    """The tensors of the source that enter a copy from outside; variables have a table of their own."""
+    """The tensors of the source that enter a copy from outside; variables have a separate table."""
     graph, held = copied.source, copied.source.state.variables
     return [name for name in map(graph.name, copied.external) if op_name(name) not in held]
 
@@ -266,9 +266,9 @@ def hits_shown(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray
     Args:
         graph: the snapshot.
         ops: numbers of the ops that were found, best first.
-        scene: the picture; None where there is none.
-        spots: where each of them, or the call it is inside of, is in the graph of the picture, -1 for nowhere; None
-            where the picture is of this graph.
+        scene: the picture; None without one.
+        spots: the number of each of them, or of its call, in the graph of the picture, -1 for nowhere; None
+            if the picture is of this graph.
 
     Returns:
         ``hits``, how many there are in ``total``, and in ``boxes`` how many each box shows or holds.
@@ -290,7 +290,7 @@ def hits_shown(graph: Graph, ops: list[int], scene: Scene | None, spots: NDArray
 def scope_hits(graph: Graph, query: str) -> list[dict[str, Any]]:
     """Returns the name scopes that are called just as a query says, or end so; few, the highest first.
 
-    One that is called as an op is the place of its helpers: the op stands for it.
+    A scope with the name of an op holds the helpers of the op: the op represents the scope.
     """
     wanted = query.strip().strip("/")
     named = [n for n in graph.scopes.called(wanted) if n not in graph.index] if wanted else []

@@ -1,4 +1,4 @@
-"""Stage: where a state becomes pictures: the graphs of both panes, the region, the plan, and what was laid out."""
+"""Stage: turns a state into pictures: the graphs of both panes, the region, the plan, and the layouts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Stage:
 
     Args:
         destination: the editor that the plan changes.
-        source: the editor whose graph is at the left; the destination itself where both are one.
+        source: the editor whose graph is on the left; the destination itself if both are one.
         facts: what there is to know of ops beyond the snapshot.
         recipes: what the menu of recipes offers.
         kept: makes what is planned and marked a text that the page keeps; None: it keeps none.
@@ -74,7 +74,7 @@ class Stage:
 
     @property
     def same(self) -> bool:
-        """True where source and destination are one graph."""
+        """True if source and destination are one graph."""
         return self.source is self.destination
 
     def subject(self, pane: str) -> Subject:
@@ -182,7 +182,7 @@ class Stage:
         return found
 
     def ends(self, pane: str) -> Known:
-        """Returns the inputs and outputs that have boxes of their own in a pane."""
+        """Returns the inputs and outputs that have separate boxes in a pane."""
         return self.subject(pane).opened.ends
 
     def draft(self, state: State) -> Plan:
@@ -234,12 +234,12 @@ class Stage:
             return None, f"{error.wrong}. {error.instead}"
 
     def turned(self, state: State) -> bool:
-        """Returns whether the boundary is one when inputs and outputs change places, and is none as it is marked."""
+        """Returns whether the boundary is valid only with inputs and outputs swapped."""
         marks = state.marks
         return bool(marks.inputs and marks.outputs and self.region(state)[1] and self._between(marks.swapped)[0])
 
     def spots(self, state: State, region: Selection) -> Ints:
-        """Returns for each of some ops of the source where it is in the picture, all that it calls included."""
+        """Returns the numbers of some ops of the source in the picture, with the ops that they call."""
         calls, shown = self.calls(state, "source"), self.shown(state, "source")
         own, open_ = (() if g.unfolded is None else g.unfolded.scopes for g in (region.graph, shown.graph))
         both = calls.expanded({*own, *open_})
@@ -248,9 +248,9 @@ class Stage:
         return found
 
     def selection(self, state: State) -> Selection:
-        """Returns the ops of all selected boxes; the region, where a boundary is marked and nothing is selected.
+        """Returns the ops of all selected boxes; the region, if a boundary is marked and nothing is selected.
 
-        Where some are inside of calls, they are ops of the graph with these calls unfolded.
+        If some are inside of calls, they are ops of the graph with these calls unfolded.
         """
         selected = state.view.selected
         region = self.region(state)[0]
@@ -300,7 +300,7 @@ class Stage:
         return state.but(called=now)
 
     def _names_of(self, subject: Subject) -> Mapping[str, str]:
-        """Op of the graph that an editor has opened -> its name now, where plans have given it another."""
+        """Op of the graph that an editor has opened -> its name now, if plans have renamed it."""
         graph = subject.snapshot
         if self._names.get(subject, (None,))[0] is not graph:
             self._names[subject] = graph, subject.history.renamed
@@ -374,7 +374,7 @@ class Stage:
         return EdgeStep(effect, self.calls_of(other).expanded(_scopes(keys)).graph, later)
 
     def _drawn_both(self, state: State, pane: str, sight: Sight, most: int) -> bool:
-        """Lays out what is before and after the plan as one, where that can be done."""
+        """Lays out the graphs before and after the plan together, if possible."""
         other = self._sight(state, "source" if pane == "destination" else "destination")
         sights = (sight, other) if pane == "source" else (other, sight)
         panes = self.panes["source"], self.panes["destination"]

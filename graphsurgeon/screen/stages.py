@@ -14,13 +14,13 @@ STAGES = {
 
 
 def set_stage(stage: Stage, state: State, show: str = "both") -> State:
-    """Shows the graph ``before`` the plan, ``after`` it, or ``both``: what is in both stands at the same place.
+    """Shows the graph ``before`` the plan, ``after`` it, or ``both``: ops in both have the same place.
 
     Args:
         show: ``before``, ``after`` or ``both``.
 
     Raises:
-        PlanError: there is no plan, or it joins two graphs, which are shown beside one another.
+        PlanError: if there is no plan, or it joins two graphs, which are shown next to each other.
     """
     if not stage.staged(state):
         asked = f"set_stage({show!r})"

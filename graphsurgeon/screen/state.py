@@ -18,7 +18,7 @@ BUDGET = 200
 
 @dataclass(frozen=True)
 class Place:
-    """Where one has been: what is unfolded and selected, and where the page looks: x, y and scale, or nothing."""
+    """A visited place: the unfolded and the selected boxes, and the camera: x, y and scale, or nothing."""
 
     unfolded: frozenset[str]
     selected: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class View:
         unfolded: fold keys that are open; None: those of a first picture.
         selected: names of boxes.
         rows: names of the open rows of the outline.
-        back, forward: where one has been, and where one went back from.
+        back, forward: the visited places, and the places that `back` left.
     """
 
     unfolded: frozenset[str] | None = None
@@ -48,11 +48,11 @@ class View:
 
     @property
     def place(self) -> Place:
-        """Where one is."""
+        """The current place."""
         return Place(self.unfolded or frozenset(), self.selected)
 
     def renamed(self, new: Callable[[str], str]) -> View:
-        """Returns the view where names are others."""
+        """Returns the view with other names."""
         return View(
             None if self.unfolded is None else frozenset(map(new, self.unfolded)),
             tuple(map(new, self.selected)),
@@ -85,7 +85,7 @@ class Was:
     applied: int
 
     def renamed(self, new: Callable[[str], str]) -> Was:
-        """Returns the same where names of the source are others."""
+        """Returns the same with other names of the source."""
         return replace(self, marks=self.marks.renamed(new), selected=tuple(map(new, self.selected)))
 
 
@@ -106,12 +106,12 @@ class State:
         status: the status line.
         direction: TB, LR or auto.
         filters, paint, faded: what is put away, the colours, entries of the legend that fade.
-        budget: so many boxes are allowed.
+        budget: the largest number of boxes.
         stage: what is seen of a plan: the graph ``before`` it, ``after`` it, or ``both``.
         ran: the run that the picture shows; None: it shows none.
         saved: what was written last, and the call that did it.
-        called: op of the source, and of the destination, as they were opened -> the name that it has here, where that
-            is another.
+        called: op of the source, and of the destination, as they were opened -> its name here, if the name
+            changed.
     """
 
     view: View = View()
@@ -148,7 +148,7 @@ class State:
         return replace(self, **changes)
 
     def renamed(self, source: Callable[[str], str], destination: Callable[[str], str]) -> State:
-        """Returns the state where names of ops, tensors, boxes and fold keys are others; a plan is not changed.
+        """Returns the state with other names of ops, tensors, boxes and fold keys; a plan does not change.
 
         Args:
             source: gives the new name of one of the source.

@@ -23,7 +23,7 @@ class Kind:
 
     Args:
         shown: the text of a value.
-        read: the value of a text; raises ValueError where it is none.
+        read: the value of a text; raises ValueError if the text is not valid.
         words: what it is called in messages.
         choices: all that it may be; empty: any text.
         unfit: what is wrong with a text that is not one, and what to type instead; None: that it is not of the kind.
@@ -107,7 +107,7 @@ BRANCH = Kind(str, _branch, "True, False or the number of a branch")
 
 @dataclass(frozen=True)
 class Field:
-    """One argument of a step: its field, what people call it, its kind, and whether it names what the step makes."""
+    """One argument of a step: its field, its label, its kind, and whether it names what the step makes."""
 
     name: str
     label: str
@@ -115,7 +115,7 @@ class Field:
     makes: bool = False
 
 
-#: The arguments of each kind of step that a form can change; what feeds a copy has a table of its own.
+#: The arguments of each kind of step that a form can change; the sources of a copy have a separate table.
 FIELDS: dict[type, tuple[Field, ...]] = {
     steps.CopyStep: (
         Field("to", "Scope", SCOPE, makes=True),
@@ -167,7 +167,7 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
 
     Args:
         step: the step.
-        choices: gives all that an attribute of an op may be, where that is little; by op and attribute.
+        choices: returns all values of an attribute of an op, if these are few; by op and attribute.
 
     Example:
         >>> [(row["label"], row["value"]) for row in form_of(steps.ConnectStep("a:0", "b", 1))]
@@ -189,7 +189,7 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
 
 
 def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[Step, tuple[str, str] | None]:
-    """Returns a step with other arguments, and the old and new name of what it makes, where that changes.
+    """Returns a step with other arguments, and the old and new name of its result, if the name changes.
 
     Args:
         step: the step.

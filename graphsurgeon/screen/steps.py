@@ -1,4 +1,4 @@
-"""Steps: the verbs that change one step of the plan where it stands: taken out, moved, muted, edited."""
+"""Steps: the verbs that change one step of the plan: they remove, move, mute or edit it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .step_form import form_of, with_arguments
 
 
 def drop_step(stage: Stage, state: State, step: int) -> State:
-    """Takes one step out of the plan, wherever it stands.
+    """Removes one step of the plan.
 
     Args:
         step: the number of the step, from 0.
@@ -30,14 +30,14 @@ def drop_step(stage: Stage, state: State, step: int) -> State:
 
 
 def move_step(stage: Stage, state: State, step: int, before: int) -> State:
-    """Lets a step of the plan be done before another one.
+    """Moves a step of the plan before another one.
 
     Args:
         step: which step, from 0.
-        before: the one that it is to stand before, as they are numbered now; the number of steps for the end.
+        before: the number of the next step, before the move; the number of steps for the end.
 
     Raises:
-        PlanError: there is no such step, or the plan would have a fault then that it has not now.
+        PlanError: if the step does not exist, or the move would add an error to the plan.
     """
     plan, asked = stage.draft(state), f"move_step({step}, {before})"
     moved = _step(plan, step, asked)
@@ -49,11 +49,11 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
 
 
 def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
-    """Lets a step of the plan do nothing, in its place, until it is switched on again.
+    """Mutes a step of the plan: it keeps its place, but has no effect until it is switched on again.
 
     Args:
         step: which step, from 0.
-        on: false: it does again what it says.
+        on: false: the step has its effect again.
     """
     plan = stage.draft(state)
     text = step_text(bare(_step(plan, step, f"mute_step({step}, on={on})")))
@@ -62,13 +62,13 @@ def mute_step(stage: Stage, state: State, step: int, on: bool = True) -> State:
 
 
 def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[str, Any]]]:
-    """Says what arguments of a step of the plan can be changed.
+    """Returns the arguments of a step of the plan that can be changed.
 
     Args:
         step: which step, from 0.
 
     Returns:
-        for each its ``name``, its ``label``, its ``value`` as text, and its ``choices`` where these are few.
+        for each its ``name``, its ``label``, its ``value`` as text, and its ``choices`` if these are few.
     """
     plan = stage.draft(state)
     one = bare(_step(plan, step, f"step_form({step})"))
@@ -82,14 +82,14 @@ def step_form(stage: Stage, state: State, step: int) -> tuple[State, list[dict[s
 
 
 def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) -> State:
-    """Gives a step of the plan other arguments; later steps follow where what it makes has another name.
+    """Changes the arguments of a step of the plan; later steps follow if its result gets another name.
 
     Args:
         step: which step, from 0.
-        values: texts by the names that `step_form` gives; what is left out stays.
+        values: texts by the names that `step_form` gives; other arguments stay.
 
     Raises:
-        PlanError: there is no such step or argument, or a value does not fit.
+        PlanError: if the step or the argument does not exist, or a value does not fit.
     """
     plan, asked = stage.draft(state), f"edit_step({step})"
     old = _step(plan, step, asked)

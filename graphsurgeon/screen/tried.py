@@ -26,8 +26,8 @@ class Tried:
     Args:
         trace: the graph as the plan makes it.
         apart: op of it -> how far its outputs are from those of the op as it is, or of the one that it is a copy of;
-            None where there was nothing to compare with.
-        first: where the numbers first part; `other` is what the plan makes of it.
+            None without a comparison.
+        first: the first op whose numbers differ; `other` is the same op after the plan.
     """
 
     trace: Trace
@@ -105,7 +105,7 @@ def _compared(
     known = {name: value for name, value in known.items() if name.partition(":")[0] in effect.base.index}
     copies = [copied for copied in effect.copies if copied.source.owner is effect.base.owner]
     stands = {f"{p.name}:0": p.was for copied in copies for p in copied.placeholders}
-    beside = old is new and not more  # the copies stand beside what they are copies of: one run has both
+    beside = old is new and not more  # the copies are next to their originals: one run has both
     try:
         reads = sorted({source for name, source in stands.items() if name not in given})
         read = old.trace(known or None, reads, **how).results if reads else {}

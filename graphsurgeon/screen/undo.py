@@ -1,4 +1,4 @@
-"""Undo and redo: what was done to the plan, the marks and the selection, in that order; and plans that were applied."""
+"""Undo and redo of changes to the plan, the marks and the selection, in that order; and of applied plans."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _RESTORING = frozenset({"back", "forward", "redo", "stand", "undo"})
 
 
 def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
-    """Returns the state that a verb has made, with what undo needs to take it back.
+    """Returns the state after a verb, with the data that undo needs.
 
-    What was taken back before can be done again after a selection, but not after another mark or step.
+    Undone actions can be redone after a selection, but not after another mark or step.
 
     Args:
         stage: the graphs.
@@ -37,7 +37,7 @@ def remembered(stage: Stage, before: State, after: State, verb: str) -> State:
 
 
 def undo(stage: Stage, state: State) -> State:
-    """Takes back what was done last: a step of the plan, a mark, a selection, or an applied plan."""
+    """Undoes the last action: a step of the plan, a mark, a selection, or an applied plan."""
     if not state.past or _applied(stage) > state.past[-1].applied:
         event = stage.destination.undo()
         return state.but(undone=(*undone(state), event)).saying(f"undone: {event.text}")
@@ -46,7 +46,7 @@ def undo(stage: Stage, state: State) -> State:
 
 
 def redo(stage: Stage, state: State) -> State:
-    """Does again what was undone last: a step of the plan, a mark, a selection, or an applied plan."""
+    """Redoes the last undone action: a step of the plan, a mark, a selection, or an applied plan."""
     left = undone(state)
     if left and isinstance(left[-1], Was):
         now = _back(stage, state, left[-1]).but(past=(*state.past, _was(stage, state)), undone=left[:-1])
@@ -58,13 +58,13 @@ def redo(stage: Stage, state: State) -> State:
 
 
 def stand(stage: Stage, state: State, step: int) -> State:
-    """Shows the graph as it was after a step of the history. What came later stays there to be gone to again.
+    """Shows the graph as it was after a step of the history. Later steps stay in the history.
 
     Args:
         step: the number of the step; 0: the graph as it was opened.
 
     Raises:
-        PlanError: the history has no such step.
+        PlanError: if the history does not have the step.
     """
     known = {0: "as it was opened", **{one["step"]: f"after {one['text']}" for one in history_shown(stage)}}
     if step not in known:
@@ -79,31 +79,31 @@ def stand(stage: Stage, state: State, step: int) -> State:
 
 
 def history_shown(stage: Stage) -> list[dict[str, Any]]:
-    """Returns the steps of the history that one can stand at, and which are ahead of where the graph is now."""
+    """Returns the steps of the history that can be shown, and which of them are ahead of the current graph."""
     events = [event for event in stage.destination.history if not event.dropped]
     return [{"step": event.number, "text": event.text, "ahead": event.undone} for event in events]
 
 
 def undo_shown(stage: Stage, state: State) -> dict[str, int]:
-    """Returns how many things done here undo and redo have left, applied plans included, and how often they ran."""
+    """Returns the number of actions that undo and redo have left, with applied plans, and how often they ran."""
     gone, left = [event.undone for event in stage.destination.history], len(undone(state))
     again = int(gone[-1:] == [True] and not stage.draft(state).steps)
     return {"undo": len(state.past) + gone.count(False), "redo": left or again, "restored": state.restored}
 
 
 def last_applied(stage: Stage) -> str:
-    """Returns what the last plan that is applied and not undone has done, in one line; empty if there is none."""
+    """Returns the effect of the last applied plan that is not undone, in one line; empty without one."""
     done = [event for event in stage.destination.history if not event.undone]
     return receipt(done[-1].applied.effect) if done and done[-1].applied is not None else ""
 
 
 def undone(state: State) -> tuple[Any, ...]:
-    """Returns what was taken back here, oldest first, without what code has done again or given up since."""
+    """Returns the actions undone here, oldest first, without those that code has redone or dropped since."""
     return tuple(one for one in state.undone if isinstance(one, Was) or (one.undone and not one.dropped))
 
 
 def _was(stage: Stage, state: State) -> Was:
-    """What undo needs of a state; what the plan would do is worked out again then."""
+    """The data of a state for undo; the effect of its plan is computed again then."""
     draft = None if state.draft is None else replace(state.draft)
     return Was(draft, state.marks, state.view.selected, _applied(stage))
 
@@ -114,7 +114,7 @@ def _applied(stage: Stage) -> int:
 
 
 def _back(stage: Stage, state: State, was: Was) -> State:
-    """The state as it was then; what is not there any more is not selected."""
+    """The state as it was then; removed boxes are not selected."""
     return stage.there(state.but(draft=was.draft, marks=was.marks).seen(selected=was.selected))
 
 
@@ -130,7 +130,7 @@ def _changed(a: State, b: State) -> set[str]:
 
 
 def _difference(a: State, b: State) -> str:
-    """What was done between two states, in words."""
+    """The action between two states, in words."""
     changed = _changed(a, b)
     if "draft" in changed:
         old, new = (dict(zip(map(id, steps), steps, strict=True)) for steps in (_steps(a), _steps(b)))

@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
 
 
 def nothing_more(value: Any) -> tuple[str, str] | None:
-    """Returns what is wrong with a value and what to type instead, where there is more to say: nothing."""
+    """Returns the problem of a value and a suggestion; by default none."""
     return None
 
 
@@ -39,12 +39,12 @@ class Kind:
     """A type of argument.
 
     Args:
-        words: what it is called in messages.
+        words: its name in messages.
         fits: whether a value, as JSON gives it, is one.
         ts: its name in TypeScript.
         samples: values that fit, for tests and examples.
-        read: makes what code gives what a page would give.
-        unfit: what is wrong with a value that does not fit, and what to type instead; None: that it is not of the kind.
+        read: converts a value from code to the value that a page would send.
+        unfit: the problem of a value that does not fit, and a suggestion; None: it is not of this kind.
     """
 
     words: str
@@ -61,7 +61,7 @@ REQUIRED = object()
 
 @dataclass(frozen=True)
 class Arg:
-    """One argument of a verb: its name, its kind, and what it is where it is not given."""
+    """One argument of a verb: its name, its kind, and its default."""
 
     name: str
     kind: Kind
@@ -70,16 +70,16 @@ class Arg:
 
 @dataclass(frozen=True)
 class Verb:
-    """One thing that can be done on a screen: the method of `Screen` of this name.
+    """One verb of a screen: the method of `Screen` of this name.
 
     Args:
-        name: of the method, and of the message that asks for it.
-        does: what it does, for people, as the second half of a sentence.
-        args: its arguments, as the method has them.
-        gesture: what the mouse does for it; empty where nothing does.
-        key: what is pressed for it, as people write it; empty where nothing is.
+        name: the name of the method, and of its message.
+        does: its effect; a phrase that begins with a verb.
+        args: the arguments of the method.
+        gesture: the gesture of the mouse; empty without one.
+        key: the text of its keys; empty without one.
         looks: it changes no graph and no plan: it may be done while a cell of the notebook runs.
-        answers: the TypeScript type of its result; empty where it has none.
+        answers: the TypeScript type of its result; empty without a result.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Verb:
 
     @property
     def asks(self) -> bool:
-        """Whether it only looks and gives an answer: that, and its error, are for who asked.
+        """Whether it only looks and gives an answer: the answer and its error are for the caller alone.
 
         Example:
             >>> VERBS["details"].asks, VERBS["select"].asks
@@ -250,7 +250,7 @@ _ALL = (
     _edit("show_signature", "show another signature or function of the file", _name, gesture="menu"),
     _look("infer", "infer the shapes of a file with TensorFlow", gesture="none: happens after a second"),
     _look("cancel", "cancel a layout", gesture="button", key="Esc"),
-    # where one has been
+    # visited places
     _look("back", "go back to the previous place", gesture="button", key=","),
     _look("forward", "go forward to the next place", gesture="button", key="."),
     _look("save_view", "save this view under a name", Arg("name", TEXT_OR_NONE, None), Arg("at", NUMBERS, ()),

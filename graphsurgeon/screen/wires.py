@@ -32,7 +32,7 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
 
     Args:
         tensor: the tensor; or a box that one tensor leaves.
-        pane: where it is. Of a source that is another graph, its copy in the plan is meant.
+        pane: the pane of the tensor. If the source is another graph, its copy in the plan is meant.
 
     Returns:
         the tensor as `connect` has it, its dtype and shape, the pane of the boxes, and for each box its inputs: of a
@@ -76,13 +76,13 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
 def adapters(
     stage: Stage, state: State, tensor: str, to: str, input: int = 0, pane: str = "destination"
 ) -> tuple[State, list[dict[str, Any]]]:
-    """Returns what would make a tensor fit where an op reads another, the most sensible first.
+    """Returns the adapters that make a tensor fit an input of an op, the most sensible first.
 
     Args:
-        tensor: the tensor, as `takers` has it.
+        tensor: the tensor, by its name in `takers`.
         to: the op.
         input: which of its inputs.
-        pane: where the tensor is.
+        pane: the pane of the tensor.
     """
     asked = f"adapters({tensor!r}, {to!r}, {input})"
     here = [tensor, to] if stage.same or pane == "destination" else [to]
@@ -99,7 +99,7 @@ def _read(
 ) -> tuple[str, int, Workbench, Tensor]:
     """Returns a tensor that ops of a graph are to read: its name, how many ops are copied for it, and where it is.
 
-    A tensor of another graph that the plan copies has a name here. For one that it does not copy, an op stands in.
+    A tensor of another graph that the plan copies has a name here. A placeholder represents one that it does not copy.
     """
     bench, name = Workbench(graph), tensor_name(tensor)
     if pane == "destination" or stage.same:

@@ -22,7 +22,7 @@ class Aligned:
     Args:
         scenes: before and after.
         whole: all that is in either of them.
-        boxes, groups, edges: for each scene, where in `whole` each of its boxes, groups and edges is.
+        boxes, groups, edges: for each scene, the number in `whole` of each of its boxes, groups and edges.
     """
 
     scenes: tuple[Scene, Scene]
@@ -32,12 +32,12 @@ class Aligned:
     edges: tuple[list[int], list[int]]
 
     def split(self, placed: PlacedScene) -> tuple[PlacedScene, PlacedScene]:
-        """Returns both scenes as they stand in a placed `whole`."""
+        """Returns both scenes with their places in a placed `whole`."""
         return self._part(placed, 0), self._part(placed, 1)
 
     def _part(self, placed: PlacedScene, which: int) -> PlacedScene:
         scene = self.scenes[which]
-        frame_of = {group.id: group for group in placed.groups}  # none where frames were given up
+        frame_of = {group.id: group for group in placed.groups}  # empty if the layout has no frames
         boxes = [
             replace(box, hidden=dict(box.hidden), x=at.x, y=at.y, w=at.w, h=at.h)
             for box, at in ((box, placed.boxes[i]) for box, i in zip(scene.boxes, self.boxes[which], strict=True))
@@ -110,7 +110,7 @@ def _twins(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> dict[int, in
 
 
 def _frame_twins(before: Scene, after: Scene, twins: dict[int, int]) -> dict[int, int]:
-    """Which frame before is which after: by name, and else the one that stands around the same boxes."""
+    """The frame after the plan for each frame before: by name, else the one around the same boxes."""
     here = {group.name: i for i, group in enumerate(after.groups)}
     out = {i: here[group.name] for i, group in enumerate(before.groups) if group.name in here}
     known = set(out.values())
@@ -148,7 +148,7 @@ def _groups(before: Scene, after: Scene, twins: dict[int, int]) -> tuple[list[Gr
 def _boxes(
     before: Scene, after: Scene, twins: dict[int, int], in_group: tuple[list[int], list[int]]
 ) -> tuple[list[Box], tuple[list[int], list[int]]]:
-    """All boxes in the order of the first scene; what is only in the second comes behind what it follows there."""
+    """All boxes in the order of the first scene; boxes only in the second follow their predecessor there."""
     was = {b: a for a, b in twins.items()}
     order: list[tuple[tuple[int, int], int, int]] = []  # place, number before, number after
     last = (-1, 0)

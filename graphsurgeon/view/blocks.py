@@ -16,7 +16,7 @@ MANY = 12
 PART = 0.75
 """What holds more than this part of a level is not a block of it."""
 TRIES = 8
-"""So often the names of a level are cut anew where what they make is not a block."""
+"""How often the names of a level are cut anew if the result is not a block."""
 
 _NUMBER = re.compile(r"\d{1,9}(?!\d)")
 _DIMENSIONS = re.compile(r"[123]d$")
@@ -49,8 +49,8 @@ def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
     """Returns the blocks of one level, by name, each with the places of its members in order.
 
     A block is a part of the level that nothing leaves and comes back to, so that folding hides no direction: what has
-    another name and stands between its members alone is in it, as ``re_lu_7`` is. Where there are numbered blocks, what
-    else begins alike is one, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
+    another name and is between its members alone is in it, such as ``re_lu_7``. If there are numbered blocks, other
+    names with a common beginning are a block, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
 
     Args:
         names: what the items of the level are called.
@@ -124,7 +124,7 @@ def stem(head: str) -> str:
 
 
 def _worded(names: Sequence[str], taken: set[int], lead: str) -> Groups:
-    """Puts together three or more names with the same first words, as ``stem_conv_pad`` and ``stem_bn``."""
+    """Puts together three or more names with the same first words, such as ``stem_conv_pad`` and ``stem_bn``."""
     found: Groups = defaultdict(list)
     for place, name in enumerate(names):
         if place not in taken:
@@ -176,7 +176,7 @@ def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
 
 
 def _torn(groups: Mapping[str, list[int]], edges: Ints, size: int) -> Groups:
-    """Returns the groups that something leaves and comes back to; what is in a loop anyway is torn by nobody."""
+    """Returns the groups that a path leaves and enters again; groups in a loop do not count."""
     if not groups or not len(edges):
         return {}
     into = np.arange(size, dtype=np.int32)

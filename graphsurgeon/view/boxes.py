@@ -10,7 +10,7 @@ from .text import broken
 
 @dataclass
 class Box:
-    """A rectangle that stands for an op, a scope, a series or a variable; sizes in px."""
+    """A rectangle of an op, a scope, a series or a variable; sizes in px."""
 
     id: str
     kind: str
@@ -32,7 +32,7 @@ class Box:
 
     @property
     def lines(self) -> list[str]:
-        """The label as it is drawn: one line, or two where it is long."""
+        """The drawn label: one line, or two if it is long."""
         return broken(self.label)
 
 

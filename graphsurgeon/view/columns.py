@@ -28,7 +28,7 @@ def in_columns(
 ) -> tuple[float, float] | None:
     """Moves the boxes of a long thin picture into columns and returns its new width and height.
 
-    It is cut only between frames, where no more than one edge crosses; where there is no such place,
+    It is cut only between frames, at a place that at most one edge crosses; without such a place,
     nothing moves and None is returned.
 
     Args:
@@ -79,8 +79,8 @@ def frame_in_columns(
     """Moves what is inside a frame of a long thin picture into columns, and returns its new width and height.
 
     What is above the frame stays above its first column, and what is below it comes below its last one.
-    Where something lies beside the frame, or there is no place to cut it, None is returned; what has moved then
-    is of no use.
+    If a box is next to the frame, or there is no place to cut it, None is returned; the moved boxes then
+    are of no use.
 
     Args:
         w: width of the picture, px.

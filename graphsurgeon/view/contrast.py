@@ -1,4 +1,4 @@
-"""Contrast: two graphs in one picture: what was added, what is gone, what is another, counted where it is folded."""
+"""Contrast: two graphs in one picture: added, removed and changed ops, counted in folds."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _mark_box(box: Box, mine: Counter[str], near: Counter[str], text: str) -> No
 
 
 def _mark_groups(scene: Scene) -> None:
-    """A frame is new or gone where all that is in it is."""
+    """A frame is new or removed if all its contents are."""
     states: dict[int, set[str]] = {}
     for box in scene.boxes:
         for group in frames(scene.groups, box.group):

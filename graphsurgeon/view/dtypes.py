@@ -1,4 +1,4 @@
-"""Dtypes: what an op gives, as far as its node or TensorFlow says."""
+"""Dtypes: the dtype of an op's output, from its node or from TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _ATTRS = ("dtype", "DstT", "out_type", "output_type", "type", "Tout", "T", "Tpar
 
 
 def dtypes_of(graph: Graph) -> list[str]:
-    """Returns the dtype of the first output of each op; "" where it has none or nobody can say.
+    """Returns the dtype of the first output of each op; "" without an output, or if the dtype is not known.
 
-    TensorFlow's word counts, where there is a live graph: a comparison of floats is a bool, whatever its attribute T
-    is. It is asked once for all ops of the same type with the same dtype in their attributes.
+    With a live graph TensorFlow's dtype counts: a comparison of floats is a bool, whatever its attribute T
+    is. All ops of the same type with the same dtype in their attributes need one request.
 
     Example:
         >>> dtypes_of(Graph.of([("a", "NoOp", [])]))

@@ -1,4 +1,4 @@
-"""Edge labels: where the words on edges go, so that they cover nothing."""
+"""Edge labels: places for the words on edges, so that they cover nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
 
 @cache
 def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]:
-    """Returns for each of so many steps how far along a line it is, and what the points of a curve count there."""
+    """Returns for each step of a number its distance along a line, and the weights of a curve's points there."""
     found = []
     for i in range(1, count + 1):
         t = i / count
@@ -58,7 +58,7 @@ def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]
 
 
 def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
-    """Gives each edge label a free place beside its edge, centre in (lx, ly), inside a picture `wide` points wide.
+    """Gives each edge label a free place next to its edge, centre in (lx, ly), inside a picture `wide` points wide.
 
     A label without room, or of a quiet edge, is removed; the page still shows it when the edge is touched. The counts
     of a changed edge stay: without room they are drawn over its middle.
@@ -124,7 +124,7 @@ def _sides(g: Group) -> list[Rect]:
 
 
 def _places(points: list[Point], w: float) -> list[Point]:
-    """Returns places to try: beside the middle first, then towards both ends."""
+    """Returns places to try: next to the middle first, then towards both ends."""
     n = len(points)
     order = sorted(range(1, n - 1), key=lambda i: abs(i - n // 2))
     return [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order for side in (1, -1)]

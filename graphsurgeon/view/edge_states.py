@@ -1,4 +1,4 @@
-"""Edge states: which edges a plan adds or removes, and the state of the drawn edge that stands for them."""
+"""Edge states: which edges a plan adds or removes, and the state of the drawn edge that combines them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def of_marks(graph: Graph, marks: Mapping[int, str]) -> Kinds:
 
 
 def mark_edges(graph: Graph, kinds: Kinds, boxes: Sequence[Box], edges: Sequence[Edge], op_box: Ints) -> None:
-    """Gives each drawn edge the state of the edges that it stands for; where only some changed, it counts them."""
+    """Gives each drawn edge the state of the edges that it combines; if only some changed, it counts them."""
     number = {box.id: at for at, box in enumerate(boxes)}
     data, control = (
         _between(some, kind, op_box) for some, kind in ((graph.data, kinds.data), (graph.control, kinds.control))

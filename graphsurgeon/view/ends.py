@@ -1,4 +1,4 @@
-"""Ends: where a model begins and ends, so that a picture shows it however deep in scopes it lies."""
+"""Ends: the inputs and outputs of a model, so that a picture shows them even deep inside scopes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .helpers import ORPHAN, SERVES, in_scopes
 from .tree import Tree
 
 Known = tuple[Sequence[str], Sequence[str]]
-"""Names of inputs and of outputs, where somebody has said which they are."""
+"""Names of inputs and of outputs, if they were given."""
 MOST, LISTED = 6, 20
-"""So many inputs, and so many outputs, are drawn however deep they lie; more where a signature names them."""
+"""The number of inputs, and of outputs, that are drawn even deep inside scopes; more if a signature names them."""
 
 _FED = frozenset({*FEED_TYPES, "PlaceholderWithDefault"})
 _NO_OUTPUT = re.compile(
@@ -31,7 +31,7 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
 
     Args:
         tree: the graph, with its hidden helpers.
-        known: names of its inputs and outputs, where somebody has said which they are.
+        known: names of its inputs and outputs, if they were given.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])])

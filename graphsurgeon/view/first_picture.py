@@ -12,7 +12,7 @@ from .item import Item
 from .tree import Tree
 
 FEW, GOOD, FULL, LIMIT = 8, 20, 40, 60
-"""Boxes of a first picture: at least, enough, at most where there is a choice, at most in any case."""
+"""Boxes of a first picture: at least, enough, at most if there is a choice, at most in any case."""
 SHARE = 0.3
 """From `FEW` boxes on, a scope opens only when it holds at least this part of the forward model."""
 NEARLY = 0.9
@@ -20,12 +20,12 @@ NEARLY = 0.9
 
 
 def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
-    """Returns the fold keys to open for a first picture: 8 to 40 boxes where the graph has so many.
+    """Returns the fold keys to open for a first picture: 8 to 40 boxes if the graph has enough.
 
     The largest scope of the forward model opens first; gradients, optimisers and savers, and series
     of similar scopes, stay folded as long as there is something else to show. Blocks that are made of
     blocks open together, or none of them; layers that are alike and follow each other stay as they are.
-    What holds little beside `pins`, ops that are shown in any case, opens as well.
+    A fold that holds little except `pins`, ops that are always shown, opens as well.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
@@ -86,7 +86,7 @@ def _mostly(tree: Tree, item: Item, wanted: set[int], room: int) -> bool:
 def _stages(tree: Tree, shown: list[Item]) -> list[Item]:
     """Returns the blocks that are made of blocks, as conv2 of conv2_block1: they open together, or none does.
 
-    A scope that holds more than all of them, as the second tower of two, opens first.
+    A scope that holds more than all of them, such as the second tower of two, opens first.
     """
     stages = [item for item in shown if len(item.blocks()) > 1]
     if not FEW <= len(shown) < GOOD or len(shown) + sum(len(item.members) - 1 for item in stages) > FULL:
@@ -106,7 +106,7 @@ def _repeated(tree: Tree, shown: list[Item]) -> int:
 
 
 def _layers(tree: Tree, items: list[Item]) -> int:
-    """Returns how many ops are in items, where each reads another of them, or is read by it."""
+    """Returns the number of ops in items that are connected with another of them."""
     graph = tree.graph
     of = np.full(graph.size, -1, np.int32)
     for number, item in enumerate(items):
@@ -132,7 +132,7 @@ def _best(tree: Tree, shown: list[Item]) -> list[Item]:
             continue
         inner = len(tree.inside(item))
         if item.alike and tree.graph.types[item.first] == "_Arg":
-            continue  # what a function captures: a hundred names that say nothing
+            continue  # captures of a function: a hundred names without information
         if inner < (2 if n >= FEW else 1):
             continue
         back = behind(item.leaf)

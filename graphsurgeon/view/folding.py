@@ -23,9 +23,9 @@ FEWEST = 5
 SHORTEST = 6
 """Ops of a chain that fold."""
 LEAST = 8
-"""A level is never folded by chains and lone siblings to less than so many items."""
+"""The smallest number of items to which chains and lone siblings fold a level."""
 APART = 8
-"""Most items that stay beside the sections because they are not the model itself."""
+"""The largest number of items outside the sections because they are not the model itself."""
 CROWD = 48
 """More items than this on one level are folded into sections."""
 BUSY = 24
@@ -66,7 +66,7 @@ def folded(
     Args:
         graph: the snapshot.
         items: ops and scopes of one scope, in graph order.
-        ops_of: the ops that an item stands for.
+        ops_of: the ops of an item.
         likeness: what items of the same op types share.
         path: that scope with a slash at its end, or "" for the root.
     """
@@ -121,7 +121,7 @@ def _alike(graph: Graph, items: list[Item], likeness: Likeness) -> list[tuple[st
             match, tail = outer, item.leaf[len(outer[0]) - 1 :]
         if match:
             stem, number = match[1], int(match[2])
-            if match[2] != str(number):  # x_007 is a name of its own
+            if match[2] != str(number):  # x_007 is a separate name
                 continue
         elif item.leaf + "_" in stems and item.leaf + "_0" not in names:  # x, x_1, x_2: TensorFlow's own numbering
             stem, number = item.leaf + "_", 0
@@ -300,10 +300,10 @@ def among(edges: Ints, places: list[int]) -> Ints:
 
 
 def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
-    """Returns a long list cut, in the order of the flow, where the fewest tensors cross."""
+    """Returns a long list cut, in the order of the flow, at places that the fewest tensors cross."""
     order = _flow(len(items), edges)
     apart = [i for i in order if behind(items[i].leaf)]
-    apart = apart if len(apart) <= APART else []  # gradients and optimisers stay boxes of their own
+    apart = apart if len(apart) <= APART else []  # gradients and optimizers stay separate boxes
     lone = set(apart)
     order = [i for i in order if i not in lone]
     if len(order) <= CROWD:

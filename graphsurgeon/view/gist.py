@@ -23,7 +23,7 @@ _SUMS = frozenset({"Add", "AddN", "AddV2"})
 
 
 def gist(tree: Tree, item: Item) -> str:
-    """Returns what the ops of a block do, in the order of the graph; nothing where they say nothing.
+    """Returns a summary of the ops of a block, in the order of the graph; empty if there is nothing to summarize.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph

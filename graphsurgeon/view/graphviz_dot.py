@@ -1,4 +1,4 @@
-"""Graphviz dot: the program `dot` of the system, in a process of its own."""
+"""Graphviz dot: the program `dot` of the system, in a separate process."""
 
 from __future__ import annotations
 

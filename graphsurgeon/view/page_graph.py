@@ -20,7 +20,7 @@ from .text import elide
 from .tree import Tree
 
 ITEMS = 12_000
-"""Most boxes a page can unfold to; what lies deeper stays folded in it, and is counted."""
+"""Most boxes a page can unfold to; deeper ones stay folded in it, and are counted."""
 EDGES = 120_000
 """Most tensors with their readers in one page; with more, fewer boxes are taken."""
 
@@ -53,7 +53,7 @@ def pack(
         tree: the graph, with its hidden helpers.
         unfolded: fold keys of what is open at first.
         marks: op number -> orphan and the like.
-        most: at most so many boxes, those of the upper levels first.
+        most: the largest number of boxes, those of the upper levels first.
 
     Returns:
         ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``helpers``, ``tensors`` with
@@ -91,7 +91,7 @@ def pack(
 
 
 def _boxes(tree: Tree, most: int, keys: frozenset[str]) -> Packed:
-    """Lists the boxes breadth first, so that what does not fit is what lies deepest."""
+    """Lists the boxes breadth first, so that the deepest are left out."""
     graph = tree.graph
     out = Packed(row_of=np.full(graph.size, -1, np.int32))
     owner = np.full(graph.size, -1, np.int32)  # the innermost fold that was opened around each op
@@ -142,7 +142,7 @@ def _mark(out: Packed, marks: Mapping[int, str]) -> None:
 
 
 def _hide(tree: Tree, out: Packed, owner: Ints) -> None:
-    """Gives each op without a box of its own a place among what is hidden in its fold."""
+    """Gives each op without a separate box a place among the hidden ops of its fold."""
     helpers, known = tree.helpers, {}
     for op in np.flatnonzero(out.row_of < 0).tolist():
         key = int(owner[op]), int(helpers.thing[op])

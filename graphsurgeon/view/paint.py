@@ -25,7 +25,7 @@ REDUCTIONS = ("auto", "max", "mean", "sum")
 """How the numbers of the ops in a fold become one: ``auto`` is the sum, or where that would hide the op with the
 largest number among folds of many small ones, the largest."""
 SCALES = ("auto", "linear", "log")
-"""How numbers become colours: ``auto`` is logarithmic where the largest is a thousand times the smallest, or more."""
+"""How numbers become colours: ``auto`` is logarithmic if the largest is a thousand times the smallest, or more."""
 HUES = (
     "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
 )  # fmt: skip
@@ -185,11 +185,11 @@ def _structure(scene: Scene, tree: Tree) -> tuple[list[dict[str, Any]], Legend]:
 
 @dataclass(frozen=True)
 class _Scale:
-    """Where numbers lie between the smallest and the largest; zero has no place where the scale is logarithmic."""
+    """The position of numbers between the smallest and the largest; zero has none on a logarithmic scale."""
 
     low: float
     high: float
-    tiny: float  # the smallest size of a number; 0 where the scale is linear
+    tiny: float  # the smallest size of a number; 0 if the scale is linear
 
     @classmethod
     def of(cls, numbers: Sequence[float], wish: str) -> _Scale:
@@ -205,7 +205,7 @@ class _Scale:
         return self.high - self.low
 
     def share(self, number: float) -> float:
-        """Returns how far up a number is, from 0 to 1; where all are the same they are the largest."""
+        """Returns the position of a number on the scale, from 0 to 1; equal numbers are all the largest."""
         return (_bent(number, self.tiny) - self.low) / self._span if self._span else 1.0
 
     def step(self, number: float) -> int:
@@ -302,7 +302,7 @@ def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]
 
 
 def _reduction(held: Sequence[Sequence[float]], wish: str) -> str:
-    """The sum; or the largest, where the box of the op with the largest number would have one of the lowest colours."""
+    """The sum; or the largest, if the box of the op with the largest number would have one of the lowest colours."""
     sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in held]
     sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in held]
     if not any(sizes):

@@ -17,8 +17,8 @@ _TELLING = ("T", "dtype", "DstT", "strides", "padding", "ksize", "dilations", "a
 def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
     """Returns groups of scopes with the same structure, the largest group first; scopes that are alone are left out.
 
-    Two scopes are the same where their ops, in the order of the graph or in the order of their names, have the same
-    types and telling attributes and read each other the same way: the order itself is the mapping that proves it.
+    Two scopes are the same if their ops, in the order of the graph or in the order of their names, have the same
+    types and relevant attributes and read each other the same way: the order itself is the mapping that proves it.
 
     Args:
         tree: the graph.

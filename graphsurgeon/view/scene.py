@@ -1,4 +1,4 @@
-"""Scene: which boxes, groups and edges a picture shows, before anybody says where."""
+"""Scene: the boxes, groups and edges of a picture, before the layout."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def build(
         unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
             ``"a/b/+"`` what is hidden in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed, shape or conflict.
-        pins: ops that have a box of their own also where the scope around them is folded.
+        pins: ops that have a separate box even if the scope around them is folded.
         kinds: which edges are new or removed; None: those at ops that are.
 
     Raises:
@@ -136,7 +136,7 @@ def boxes_shown(tree: Tree, unfolded: Iterable[str]) -> int:
 def _pin(
     tree: Tree, pins: Iterable[int], boxes: list[Box], groups: list[Group], items: list[Item], op_box: Ints
 ) -> None:
-    """Takes ops out of the folds they are in, where something is left there."""
+    """Takes ops out of their folds, unless a fold would become empty."""
     graph = tree.graph
     for op in pins:
         at = int(op_box[op])
@@ -239,13 +239,13 @@ def boxed(tree: Tree, item: Item, number: str, group: int) -> Box:
 
 
 def _label(item: Item) -> str:
-    """Returns what a box is called: a call that nobody named, alone in a scope, as the scope."""
+    """Returns the name of a box: an unnamed call, alone in a scope, has the name of the scope."""
     scope, _, leaf = item.label.rpartition("/")
     return scope if scope and _UNNAMED.fullmatch(leaf) else item.label
 
 
 def _type_of(tree: Tree, item: Item) -> str:
-    """Returns the type of an op, behind the class of the layer where the op stands for the whole scope of one."""
+    """Returns the type of an op, after the class of the layer if the op represents the whole scope of one."""
     kind = tree.graph.types[item.op]
     layer = tree.layers.get(tree.graph.names[item.op].rpartition("/")[0] + "/", "") if "/" in item.label else ""
     return kind if layer.lower() in ("", kind.lower()) else f"{layer} · {kind}"
@@ -278,7 +278,7 @@ def _outputs_used(graph: Graph, op: int) -> int:
 
 
 def _variable(graph: Graph, op: int) -> str:
-    """Returns dtype and shape of a variable as far as anybody can say."""
+    """Returns dtype and shape of a variable as far as they are known."""
     attr = getattr(graph.nodes[op], "attr", None)
     if attr is not None and "dtype" in attr:
         name = DTYPES.get(attr["dtype"].type, "")

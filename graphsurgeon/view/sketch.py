@@ -138,7 +138,7 @@ def _grid(scene: Scene, lone: list[int], direction: str) -> list[str]:
 
 
 def _stagger(pairs: Sequence[tuple[int, int, Edge]], size: int) -> dict[tuple[int, int], int]:
-    """Returns a length for the edges to boxes with one neighbour, where a box has many of those."""
+    """Returns a length for the edges to boxes with one neighbor, if a box has many of them."""
     degree = [0] * size
     for a, b, _ in pairs:
         degree[a] += 1

@@ -101,7 +101,7 @@ def to_svg(
 
 
 def panes(pictures: Sequence[tuple[str, str]]) -> str:
-    """Returns pictures as one, each with its title above: beside one another, or below where that is too wide.
+    """Returns pictures as one, each with its title above: next to each other, or below if that is too wide.
 
     Args:
         pictures: (title, what `to_svg` returned).

@@ -41,7 +41,7 @@ def width(text: str, size: float = LABEL, bold: bool = False) -> float:
 
 
 def measured(text: str) -> bool:
-    """Returns whether the table knows every character, so that `width` is exact for the fonts above."""
+    """Returns whether the table has every character, so that `width` is exact for the fonts above."""
     return all(c in _WIDTHS for c in text)
 
 
@@ -75,7 +75,7 @@ def elide(text: str, longest: int = LONGEST) -> str:
 
 
 def broken(label: str) -> list[str]:
-    """Returns a label as one line, or as two where it is long and has a place to break, nearest to its middle.
+    """Returns a label as one line, or as two if it is long and has a place to break, nearest to its middle.
 
     Example:
         >>> broken("mixed4a"), broken("InceptionV3/Predictions/Reshape_1")

@@ -1,4 +1,4 @@
-"""Tree: the items a picture is made of, level by level and by name, before anybody says what is unfolded."""
+"""Tree: the items a picture is made of, level by level and by name, before any of them is unfolded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .item import Item
 
 _Number = TypeVar("_Number", np.int64, np.uint64)
 FEW, FEWEST = 40, 5
-"""A graph of at most `FEW` ops is shown whole, too, where fewer than `FEWEST` of them would be left."""
+"""A graph of at most `FEW` ops is shown whole, too, if fewer than `FEWEST` of them would be left."""
 
 
 @dataclass(eq=False)
@@ -30,7 +30,7 @@ class Tree:
         graph: the snapshot.
         filters: what a person has put away or called back.
         layers: name scopes that are exactly one call of a Keras layer, with a slash at the end -> the layer's class.
-        calls: where the graph has been unfolded from: its calls are boxes that open, and frames.
+        calls: the unfolded calls of the graph, which are boxes that open, and frames.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])])
@@ -62,7 +62,7 @@ class Tree:
 
     @cached_property
     def drawable(self) -> NDArray[np.int64]:
-        """Number of ops in each scope that nobody has put away, all levels below included."""
+        """Number of ops in each scope that are not hidden, all levels below included."""
         return self._summed((self.helpers.kind < TRAINING).astype(np.int64))
 
     @cached_property
@@ -92,7 +92,7 @@ class Tree:
         return self.graph.scopes.below(scope)
 
     def ops_of(self, item: Item, helpers: bool = True) -> Ints:
-        """Returns the ops an item stands for; without helpers an op that owns a scope is the op alone."""
+        """Returns the ops of an item; without helpers an op that owns a scope is the op alone."""
         parts = []
         for one in item.flat():
             if one.one_op and not (helpers and one.tops):
@@ -165,7 +165,7 @@ class Tree:
 
     @cached_property
     def _frames(self) -> Mapping[str, str]:
-        """The scopes of unfolded functions, and what they are: each has a frame of its own."""
+        """The scopes of unfolded functions and their functions: each has a separate frame."""
         return self.calls.said if self.calls is not None else {}
 
     @cached_property
@@ -174,11 +174,11 @@ class Tree:
         return self.calls.folded if self.calls is not None else {}
 
     def call(self, item: Item) -> Call | None:
-        """Returns the call that an item is; None where it is none, or is unfolded."""
+        """Returns the call of an item; None if the item is not a call, or is unfolded."""
         return self.folded.get(item.op) if item.one_op else None
 
     def _op(self, op: int, label: str, leaf: str, tops: tuple[int, ...] = ()) -> Item:
-        """Returns the item of an op, which opens where it is a call."""
+        """Returns the item of an op, which opens if it is a call."""
         call = self.folded.get(op)
         name = self.graph.names[op]
         if call is None:
@@ -225,7 +225,7 @@ class Tree:
 def find_item(tree: Tree, name: str) -> Item | None:
     """Returns the item a box or group is called after: ``a/b``, ``a/`` or the key of a series ``~a/block_[0..11]/``.
 
-    A block ``~a/block_3/`` is found without its sign, too, where nothing else is called so.
+    A block ``~a/block_3/`` is found without its sign, too, if nothing else has that name.
     """
     found = _found(tree, name)
     return found if found is not None or name.startswith("~") else _found(tree, f"~{name.rstrip('/')}/")
@@ -255,7 +255,7 @@ def _among(tree: Tree, scope: int, name: str) -> Item | None:
 
 
 def ops_named(tree: Tree, name: str) -> Mask | None:
-    """Returns a mask of the ops that the box or group `name` stands for; None where there is nothing of that name.
+    """Returns a mask of the ops of the box or group `name`; None if no box or group has that name.
 
     Example:
         >>> t = Tree(Graph.of([("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("z", "Neg", ["a/y"])]))
@@ -274,12 +274,12 @@ def ops_named(tree: Tree, name: str) -> Mask | None:
 
 
 def keys_to(tree: Tree, op: int, name: str = "") -> list[str]:
-    """Returns the fold keys that must be open so that op number `op` has a box of its own, outermost first.
+    """Returns the fold keys that must be open so that op number `op` has a separate box, outermost first.
 
     Args:
         tree: the graph.
         op: its number.
-        name: what has a box of its own instead, where it is on the way: a scope, a series or a block.
+        name: a scope, a series or a block on the way that gets the separate box instead.
     """
     keys: list[str] = []
     item = tree.root

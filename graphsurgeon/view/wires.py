@@ -1,4 +1,4 @@
-"""Wires: one edge for all tensors between two boxes; control edges where they say something new."""
+"""Wires: one edge for all tensors between two boxes; control edges only if no other edge implies them."""
 
 from __future__ import annotations
 

@@ -92,6 +92,6 @@ def squeezed(data: bytes) -> str:
 
 
 def engine() -> bytes:
-    """Returns the layout engine as a WebAssembly module; empty where it is not installed."""
+    """Returns the layout engine as a WebAssembly module; empty if it is not installed."""
     module = graphviz_wasm.module()
     return module.read_bytes() if module.is_file() else b""

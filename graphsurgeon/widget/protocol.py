@@ -25,7 +25,7 @@ class ProtocolError(SurgeryError):
 
     Args:
         asked, wrong, instead, argument: the parts of every error.
-        id: the number of the message, 0 where it has none.
+        id: the number of the message, 0 without one.
     """
 
     def __init__(self, asked: str, wrong: str, instead: str, id: int = 0, argument: str = "") -> None:
@@ -137,7 +137,7 @@ def parts(error: BaseException, asked: str = "") -> dict[str, str]:
 
 
 def _short(value: object) -> str:
-    """Returns a value quoted, at most some 60 characters long."""
+    """Returns a value quoted, up to about 60 characters long."""
     shortener = reprlib.Repr()
     shortener.maxstring = shortener.maxother = 60
     return shortener.repr(value)

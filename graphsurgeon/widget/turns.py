@@ -1,4 +1,4 @@
-"""Turns: what a page asks is done in the order in which it came; what only looks, beside the cells of the notebook."""
+"""Turns: the requests of a page are done in their order; those that only look run parallel to the notebook's cells."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 
 TIMEOUT = 0.05
-"""So long the kernel waits for what is done beside it, seconds: most of it is done by then, and nothing overlaps."""
+"""How long the kernel waits for parallel work, in seconds: most work is done by then, and nothing overlaps."""
 
 
 class Turns:
-    """Works that are done one after another on a thread of their own, which ends when there are no more.
+    """Works that are done one after another on a separate thread, which ends when all are done.
 
     Example:
         >>> turns, done = Turns(), []

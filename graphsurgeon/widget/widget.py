@@ -36,7 +36,7 @@ _HIDING = (
 )
 """Hides the static picture if the cell has a live view, and the error of a view that has no kernel if it has none."""
 _TURN = threading.Lock()
-"""Inferring takes a process of its own: those of a notebook are one after the other."""
+"""Inferring takes a separate process: those of a notebook run one after another."""
 
 
 def _shown(trait: Any) -> Any:
@@ -51,7 +51,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         screen: holds the state, has the verbs.
 
     Attributes:
-        last_error: the last exception a verb raised, with its traceback; None when there was none.
+        last_error: the last exception a verb raised, with its traceback; None if there was no exception.
 
     Example:
         >>> widget = GraphWidget(screen)                                 # doctest: +SKIP
@@ -95,7 +95,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             if self._pushing:
                 return
             self._pushing = True
-        # no lock is held while the screen is asked: it may hold one of its own
+        # no lock is held during a call of the screen, which may hold its own lock
         while True:
             with self._lock:
                 if not self._stale:
@@ -124,9 +124,10 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         return self._on_message(self, message, [], tell=False)
 
     def _on_message(self, _widget: Any, message: Any, _buffers: Any, tell: bool = True) -> dict[str, Any]:
-        """Does what a message asks and answers it; nothing that goes wrong is lost.
+        """Runs the verb of a message and sends the answer; no exception is lost.
 
-        What only looks may go on beside the kernel, which then answers to others: `Turns` keeps the order.
+        A verb that only looks may run parallel to the kernel, which answers other requests then: `Turns` keeps
+        the order.
         """
         try:
             request = parse(message)
@@ -135,7 +136,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         if request.verb == "cancel":
             self._screen.cancel()
             return self._replied(answer(request.id, None), tell)
-        if request.verb == "infer":  # for long, and beside all else
+        if request.verb == "infer":  # takes long, parallel to everything else
             if tell:
                 here = contextvars.copy_context()
                 threading.Thread(target=here.run, args=(self._infer,), name="graphsurgeon-shapes", daemon=True).start()
@@ -156,7 +157,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             return self._refusal(request.id, error, request.verb)
 
     def _refusal(self, id: int, error: Exception, asked: str) -> dict[str, Any]:
-        if asked in VERBS and VERBS[asked].asks:  # what the page asks by itself is not said to a person
+        if asked in VERBS and VERBS[asked].asks:  # not an error of a person's request
             self.last_error = error
         else:
             self._keep(error, asked)
