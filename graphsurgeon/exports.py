@@ -43,8 +43,7 @@ class Picture(str):
 
 
 def svg_of(screen: Any, unfolded: Iterable[str] | None = None) -> Picture:
-    """Returns the picture of what a screen shows, as `Editor.to_svg` does."""
-    screen.infer()
+    """Returns the picture of what a screen shows, as `Editor.to_svg` does, with the shapes that are known."""
     svg = screen.svg() if unfolded is None else screen.svg_of(fold_keys(screen, unfolded, "to_svg"))
     return Picture(svg, f"{screen.source.title}: {counted(screen.source.snapshot.size, 'ops')}")
 

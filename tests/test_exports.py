@@ -88,7 +88,7 @@ def test_too_many_boxes_are_refused_as_everywhere(monkeypatch):
     from graphsurgeon.view import scene
 
     monkeypatch.setattr(scene, "MOST", 5)
-    with refuses(LayoutError, "unfolding 'net/'", "is the most that can be read", "Fold something first"):
+    with refuses(LayoutError, "unfolding 'net/'", "and the limit is 5", "Fold something first"):
         opened().to_html(unfolded=["net/"])
 
 
@@ -198,7 +198,7 @@ def test_without_a_layout_there_is_a_sentence_in_place_of_the_picture(engines, s
     ed = opened(30)
     data, _ = ed._repr_mimebundle_()
     assert sentence in " ".join(ET.fromstring(data["image/svg+xml"]).itertext())
-    assert data["text/plain"].startswith("a title: 30 ops, no picture: laying out")
+    assert data["text/plain"].startswith("a title: 30 ops, the graph cannot be drawn: laying out")
     assert sentence in data["text/plain"]
     assert data["text/html"].startswith("<img alt=")
     assert [row["name"] for row in ed.screen.traits()["outline"]["rows"]][:1] == ["net/"]
@@ -244,3 +244,15 @@ def test_what_is_not_a_list_of_scopes_is_refused(call, odd):
 def test_what_is_to_be_opened_is_there(call):
     with refuses(SurgeryError, f"{call}(['nett/']): there is no scope or call 'nett/' to open", "Did you mean 'net/'"):
         getattr(opened(), call)(unfolded=["nett/"])
+
+
+def test_a_picture_of_a_file_does_not_wait_for_its_shapes(monkeypatch):
+    def waits(trial):
+        raise AssertionError("it waits for another process")
+
+    monkeypatch.setattr("graphsurgeon.tf.open.trial.Trial.verdict", waits)
+    with tf.Graph().as_default() as graph:
+        tf.exp(tf.constant([1.0, 2.0], name="x"), name="y")
+    ed = gs.open(graph.as_graph_def())
+    assert "y" in ed.to_svg()
+    assert not ed.screen.inferred

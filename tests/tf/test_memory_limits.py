@@ -26,7 +26,7 @@ _LARGE = 1_000_000
 #: Limits, by the size of the file.
 _SHARES = (0.2, 0.9, 1.8, 3.2, 30.0)
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
-_NAMED = re.compile(r"MemoryError: (open|apply|save)\(.*\): there is not enough memory( \(.*\))?\. Close what is .*\.")
+_NAMED = re.compile(r"MemoryError: (open|apply|save)\(.*\): there is not enough memory( \(.*\))?\. Close unused .*\.")
 
 
 @pytest.fixture

@@ -254,6 +254,7 @@ def fresh(chains):
     return want
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("file", ["rewired", "rewired.keras", "again.keras"])
 def test_in_a_fresh_process_it_computes_and_learns_the_same(chain, fresh, file, request):
     _, want = fresh[request.node.callspec.params["chain"], file]

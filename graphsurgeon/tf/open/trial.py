@@ -1,8 +1,8 @@
 """Trial: a graph is imported in a process of its own, within a limit of time, and this one hears how that ended.
 
 It hears the shapes, too, that TensorFlow has inferred there. Such a process takes as long to start as TensorFlow takes
-to load, some seconds, and 400 MB while it lives. So nobody waits for one, but for a file that is not trusted; all else
-goes before it, and it ends with this one. What is known to end TensorFlow is found without it, by `dangers`.
+to load, some seconds, and 400 MB while it lives. So nothing waits for one, except a file opened with `trust=False`, and
+it ends with this one. What is known to end TensorFlow is found without it, by `dangers`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,9 @@ _SHAPES = ".shapes"
 _MOST = 2**31 - 1
 #: So many nodes are written at once: in between, other threads have their turn.
 _AT_ONCE = 500
-#: What a process begins with: even before it loads TensorFlow, all others go before it.
+#: The program of the process.
 _BEGIN = f"""
-import os, sys
-if hasattr(os, "nice"):
-    os.nice(10)
+import sys
 from {__name__} import main
 main(*sys.argv[1:])
 """
