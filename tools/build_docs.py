@@ -23,6 +23,11 @@ _ROW = re.compile(r"^\| \[(?P<title>[^]]+)\]\(notebooks/(?P<stem>\w+)\.ipynb\) \
 _PARAMETERS = re.compile(r"<!-- parameters: (\w+)\.(\w+) -->")
 _SUMMARY = re.compile(r"<!-- summary: (\w+)\.([\w\s]+) -->")
 _METHOD = re.compile(r"\[`([^`]+)`\]\([\w/]+\.md#(graphsurgeon[\w.]+)\)")
+PROJECT = {
+    "CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+}  # fmt: skip
+"""File at the top of the repository -> its page."""
 _GALLERY = """# Tutorials
 
 Each notebook solves one problem and runs in under a minute. They are shown with their stored outputs. `make lab` opens
@@ -56,9 +61,11 @@ def stage(source: Path) -> None:
     shutil.copytree(ROOT / "notebooks" / "images", source / "tutorials" / "images")
     (source / "tutorials.md").write_text(gallery(source))
     live(source)
-    for name, page in (("CHANGELOG", "changes"), ("CONTRIBUTING", "contributing"), ("SECURITY", "security")):
-        text = (ROOT / f"{name}.md").read_text()
-        (source / f"{page}.md").write_text(text.replace("](docs/", "]("))  # here they are next to these pages
+    for name, page in PROJECT.items():
+        text = (ROOT / name).read_text().replace("](docs/", "](")  # here they are next to these pages
+        for other, there in PROJECT.items():
+            text = text.replace(f"]({other})", f"]({there})")
+        (source / page).write_text(text)
     for page in source.rglob("*.md"):
         text = page.read_text()
         new = _PARAMETERS.sub(lambda found: parameters(*found.groups()), text)
