@@ -43,16 +43,20 @@ strip_signature_backslash = True  # else a parameter `elem_` is called `elem` in
 
 
 def setup(app):
-    """Hides how objects are constructed: users receive them from functions and methods."""
+    """Hides how objects are constructed if users receive them from functions and methods."""
+
+    def given(what, thing):
+        """Whether users construct no object of a class: true of all but those of graph_editor, like its original."""
+        return what == "class" and not thing.__module__.startswith("graphsurgeon.graph_editor")
 
     def signature(app, what, name, thing, options, arguments, returns):
-        if what == "class":
+        if given(what, thing):
             return "", returns
         return arguments and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", arguments), returns
 
     def docstring(app, what, name, thing, options, lines):
         """Makes the arguments of a data class its fields, and removes those of other classes."""
-        if what != "class" or "Args:" not in lines:
+        if not given(what, thing) or "Args:" not in lines:
             return
         start = lines.index("Args:")
         end = next((n for n in range(start + 1, len(lines)) if lines[n] and lines[n][0] != " "), len(lines))

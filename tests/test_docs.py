@@ -97,9 +97,11 @@ def test_parameters_of_a_method_as_a_table(site):
 
 
 def test_no_class_shows_an_internal_constructor(site):
-    heads = re.findall(r'<em class="property">.{0,80}class.{0,80}</em>(.*?)</dt>', _all(site), re.S)
+    heads = re.findall(r'<dt class="sig[^>]*>\s*<span class="property">(.*?class</span>.*?)</dt>', _all(site))
     assert len(heads) > 25
-    assert [re.sub("<[^>]+>", "", head).strip() for head in heads if "sig-paren" in head] == []
+    shown = {re.sub("<[^>]+>", "", head).partition("(")[0].split()[-1] for head in heads if "sig-paren" in head}
+    assert shown <= {f"graphsurgeon.graph_editor.{name}" for name in graph_editor.__all__}
+    assert "graphsurgeon.graph_editor.OpMatcher" in shown, "users construct these"
 
 
 def _all(site: Path) -> str:
@@ -123,4 +125,5 @@ def test_live_pages_of_five_models_are_linked(site):
     linked = re.findall(r'href="(live/\w+\.html)"', _text(site, "live.html"))
     assert len(linked) == 5
     for page in linked:
-        assert "<svg" in _text(site, page)
+        name = page.removeprefix("live/").removesuffix(".html")
+        assert re.search(rf'<img alt="{name}: [\d,]+ ops, \d+ boxes" src="data:image/svg\+xml', _text(site, page))
