@@ -171,7 +171,7 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
 
     Example:
         >>> [(row["label"], row["value"]) for row in form_of(steps.ConnectStep("a:0", "b", 1))]
-        [('Tensor', 'a:0'), ('Op that reads it', 'b'), ('Input', '1')]
+        [('Tensor', 'a:0'), ('Consumer', 'b'), ('Input', '1')]
     """
     out = []
     for field in FIELDS.get(type(step), ()):
