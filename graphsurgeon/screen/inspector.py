@@ -184,7 +184,7 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
     held = editor.removal_blockers(name)
     words = {"data": "consumers", "control": "waiting ops", "colocated": "colocated ops", "init_ops": "tables"}
     counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]
-    rows.append(["in use by", ", ".join(counts) or "Unused (can be removed)"])
+    rows.append(["used by", ", ".join(counts) or "Unused (can be removed)"])
     return rows
 
 

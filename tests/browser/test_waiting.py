@@ -75,6 +75,6 @@ def test_a_long_layout_is_called_off_while_the_kernel_is_free(page: Any, monkeyp
     folded = "net/" not in ed.screen.unfolded
     box(page, "net/").focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("() => !/called off/.test(document.querySelector('.gs-status-text').textContent)")
+    page.wait_for_function("() => !/cancelled/.test(document.querySelector('.gs-status-text').textContent)")
     answered(page)
     assert ("net/" not in ed.screen.unfolded) is not folded

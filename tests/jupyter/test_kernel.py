@@ -68,7 +68,7 @@ def test_a_long_layout_is_called_off_while_cells_run(page: Any, lab: Any) -> Non
     opened.run("pane.place = quick")
     box(page, "net/").focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("() => !/called off/.test(document.querySelector('.gs-status-text').textContent)")
+    page.wait_for_function("() => !/cancelled/.test(document.querySelector('.gs-status-text').textContent)")
     assert opened.ask("'net/' not in ed.screen.unfolded") is not folded
     opened.close()
 

@@ -67,9 +67,9 @@ def test_an_op_of_the_screen_says_where_it_is_from_why_it_is_there_and_what_hold
     screen = ed.screen
     rows = dict(screen.details("t/y")["rows"])
     assert rows["comes from"] == "copied from op 'y' of graph in step 1"
-    assert rows["in use by"] == "Unused (can be removed)"
+    assert rows["used by"] == "Unused (can be removed)"
     assert "in the region" not in rows
-    assert dict(screen.details("y")["rows"])["in use by"] == "1 consumer"
+    assert dict(screen.details("y")["rows"])["used by"] == "1 consumer"
     assert "comes from" not in dict(screen.details("y")["rows"])
     screen.mark_input("x:0")
     screen.mark_output("z:0")
@@ -254,7 +254,7 @@ def test_a_signature_holds_its_results_under_their_names_of_now():
     double = tf.function(lambda x: {"twice": tf.multiply(x, 2.0, name="y")})
     ed = gs.open(double.get_concrete_function(tf.TensorSpec([2], tf.float32, name="x")))
     name = ed.outputs["twice"].partition(":")[0]
-    assert dict(ed.screen.details(name)["rows"])["in use by"] == "1 signature"
+    assert dict(ed.screen.details(name)["rows"])["used by"] == "1 signature"
     ed.apply(ed.plan().rename(name, to="named"))
-    assert dict(ed.screen.details("named")["rows"])["in use by"] == "1 signature"
+    assert dict(ed.screen.details("named")["rows"])["used by"] == "1 signature"
     assert ed.removal_blockers("named").signatures == (("named:0", "the output 'twice'"),)
