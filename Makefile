@@ -17,7 +17,7 @@ help:
 	@echo "make test       everything that a change can break, in ten minutes on two cores"
 	@echo "make test-all   the same, and the deep tier: all real graphs, real Jupyter servers, packaging, documentation"
 	@echo "make check      ruff, mypy, import contracts, spelling; types and format of the front end"
-	@echo "make setup      install what the tests need from the system: Chromium and Node"
+	@echo "make setup      install Chromium and Node for the tests"
 	@echo "make notebooks  run the notebooks and store their outputs (all, or NOTEBOOKS='notebooks/00*.ipynb')"
 	@echo "make screenshots  do the notebooks' steps by mouse and picture them (all, or SCREENSHOTS='00 05')"
 	@echo "make bench      measure against the peers (all, or BENCH='copy walks')"
@@ -45,6 +45,7 @@ test: setup check
 	$(PYTEST)
 
 test-all: test
+	@tools/setup.sh firefox
 	$(PYTEST) --tier deep
 	$(COMPAT) --tests 'tests/graph tests/plan tests/tf/copy tests/tf/values tests/test_editor.py'
 

@@ -36,6 +36,10 @@ _FIND: dict[str, tuple[Callable[[], str | None], str]] = {
         "apt-get install chromium, or set GRAPHSURGEON_CHROMIUM",
     ),
     "corpus": (corpus_folder, "set GRAPHSURGEON_CORPUS to the folder that holds its manifest.json"),
+    "firefox": (
+        lambda: _program("GRAPHSURGEON_FIREFOX", "firefox-esr", "firefox"),
+        "apt-get install firefox-esr, or set GRAPHSURGEON_FIREFOX",
+    ),
     "front end": (_front_end, "install Node, then: tools/setup.sh frontend"),
 }
 
@@ -44,7 +48,7 @@ def need(what: str, optional: bool = False) -> str:
     """Returns the path of `what`; where it is missing the test is skipped, and with CI=true it fails.
 
     Args:
-        what: "chromium", "corpus" or "front end".
+        what: "chromium", "corpus", "firefox" or "front end".
         optional: True when CI need not have it either.
     """
     find, remedy = _FIND[what]

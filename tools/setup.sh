@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prepares what pip cannot, one part a call: venv, chromium or frontend.
-# Usage: tools/setup.sh venv PYTHON FOLDER | chromium | frontend
+# Prepares what pip cannot, one part a call: venv, chromium, firefox or frontend.
+# Usage: tools/setup.sh venv PYTHON FOLDER | chromium | firefox | frontend
 set -eu
 
 say() { printf '%s\n' "$*"; }
@@ -39,6 +39,15 @@ set_up_chromium() {
     done
     say "Installing Chromium for the browser tests."
     debian chromium fonts-liberation || say "No Chromium: the browser tests cannot run. Install it: sudo apt-get install chromium"
+}
+
+set_up_firefox() {
+    [ -n "${GRAPHSURGEON_FIREFOX:-}" ] && return
+    for name in firefox-esr firefox; do
+        command -v "$name" >/dev/null 2>&1 && return
+    done
+    say "Installing Firefox for the browser tests of the deep tier."
+    debian firefox-esr || say "No Firefox: its tests cannot run. Install it: sudo apt-get install firefox-esr"
 }
 
 set_up_frontend() {
