@@ -1,4 +1,4 @@
-"""Recipes: what people come for, each one call over public ones. A recipe gives a plan, or a new editor."""
+"""Recipes: common tasks, each one a function over the public API. A recipe returns a plan or a new editor."""
 
 from ..plan.menu import offer
 from .batch_norm import fold_batch_norm, settle_batch_norm

@@ -1,4 +1,4 @@
-"""Batch normalisation: read its moving averages, and fold it into the weights before it."""
+"""Batch normalization: make it read its moving averages, and fold it into the weights before it."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from .moments import Averages, averaged, averages_read, settle_moments
 from .subject import Subject, Tensor, below, loosened, subject
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-#: Ops with weights as their second input -> the axis of these that is the channel of the result.
+#: Ops whose second input is their weights -> the axis of the weights that is the channel of the result.
 _WEIGHTED = {"Conv2D": 3, "Conv2DBackpropInput": 2, "Conv3D": 4, "DepthwiseConv2dNative": 3, "MatMul": 1}
 _SCALING = ("Mul", "RealDiv")
-#: Ops of two inputs that can be one with the weights before them.
+#: Ops of two inputs that can be merged with the weights before them.
 _AFFINE = ("Add", "AddV2", "BiasAdd", "Sub", *_SCALING)
 
 
 def settle_batch_norm(thing: Any) -> Plan:
-    """Lets batch normalisation read its moving averages, as in inference, instead of the statistics of the batch.
+    """Makes batch normalization read its moving averages, as in inference, instead of the statistics of the batch.
 
-    It may be one op, ``FusedBatchNorm``, or the single ops that Keras 3 and ``tf.nn.moments`` write in training. Which
-    variables hold the averages is known by what keeps them: the mean and the variance of the batch are averaged into
-    them. They stay variables. What else reads the statistics of the batch reads the averages too. Other ops, dtypes and
+    The batch normalization may be one op, ``FusedBatchNorm``, or the single ops of Keras 3 and ``tf.nn.moments`` in
+    training. The ops that average the mean and the variance of the batch identify the variables that hold the averages.
+    These variables stay variables. Other consumers of the statistics read the averages too. Other ops, dtypes and
     shapes stay.
 
     Args:
-        thing: an editor; or a plan, to go on with.
+        thing: an editor; or a plan, to add to.
 
     Raises:
-        PlanError: none is there that reads the batch; or nothing keeps averages of one: the op is named.
+        PlanError: if no batch normalization reads the statistics of the batch, or if no variable keeps the averages of
+            one. The message names the op.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -53,20 +54,20 @@ def settle_batch_norm(thing: Any) -> Plan:
     found = subject(thing, "settle_batch_norm()")
     made = settle(found, np.ones(found.graph.size, np.bool_))
     if made is found.plan:
-        wrong = "no batch normalisation in it reads the statistics of the batch"
-        raise found.refused(wrong, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists what is there")
+        wrong = "no batch normalization reads the statistics of the batch"
+        raise found.refused(wrong, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
     return made
 
 
 def settle(found: Subject, needed: Mask) -> Plan:
-    """Does that for those of some ops; where there are none, the plan stays as it is.
+    """Makes the batch normalizations among some ops read their averages; without any, returns the plan unchanged.
 
     Args:
-        found: what the recipe works on.
+        found: the subject of the recipe.
         needed: mask of the ops.
 
     Raises:
-        PlanError: nothing keeps averages of one.
+        PlanError: if no variable keeps the averages of one.
     """
     graph, plan = found.graph, found.plan
     norms = [op for op in found.typed(*NORMS) if needed[op] and _training(found, op)]
@@ -75,13 +76,13 @@ def settle(found: Subject, needed: Mask) -> Plan:
         return settle_moments(found, plan, needed, averages)
     names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in found.reads(op)[3:5]}
     ends = [(_average(found, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
-    # What it reads in training has no elements: it stands for one of any size, until the average is read.
+    # In training this input has no elements. It stands for an input of any size until the average is read.
     plan = plan.insert(lambda c: c[c > 0], on=[graph.name(one) for one in empty], name="any_size", only=names)
     made = [name for name in plan.after().names if name not in graph.index]
     read = {}
     for average, name, at in ends:
         plan = plan.connect(average, to=name, input=at)
-        if found.readers(graph.index[name], at - 2):  # in inference it hands its averages on
+        if found.readers(graph.index[name], at - 2):  # in inference the op forwards its averages
             read[f"{name}:{at - 2}"] = average
     plan = plan.reroute(read) if read else plan
     return settle_moments(found, plan.remove(made).set_attr(names, "is_training", False), needed, averages)
@@ -93,27 +94,27 @@ def _training(found: Subject, op: int) -> bool:
 
 
 def _average(found: Subject, averages: Averages, op: int, port: int) -> str:
-    """The tensor that reads the variable which keeps an average of one output of a batch normalisation."""
+    """The tensor that reads the variable with the average of one output of a batch normalization."""
     reads = averages_read(found, averages.of((op, port)))
     if len(reads) != 1:
         what = ("mean", "variance")[port - 1]
         name = found.graph.names[op]
         kept_by = few(reads) if reads else "no variable"
-        wrong = f"{name!r} normalises by the statistics of the batch, and its {what} is averaged into {kept_by}"
-        how = f"Connect what it is to read, plan.connect(mean, to={name!r}, input=3), the variance as input=4, and "
+        wrong = f"{name!r} normalizes by the statistics of the batch, and its {what} is averaged into {kept_by}"
+        how = f"Connect the averages yourself: plan.connect(mean, to={name!r}, input=3), the variance as input=4, and "
         raise found.refused(wrong, f"{how}plan.set_attr({name!r}, 'is_training', False)")
     return reads[0]
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """What follows some weights and can be one with them.
+    """Ops after some weights that can be merged with the weights.
 
     Args:
         op: the op that has the weights.
         rest: the ops after it, in order.
-        weights: what it multiplies by.
-        scale, offset: what the rest does to each channel.
+        weights: the factor of the weights.
+        scale, offset: the scale and the offset of each channel in the other ops.
         shape: the shape in which the offset is added.
     """
 
@@ -126,19 +127,19 @@ class _Chain:
 
 
 def fold_batch_norm(thing: Any, outputs: Any = None) -> Plan:
-    """Folds batch normalisation into the convolution or matrix product before it: other weights, and one offset.
+    """Folds batch normalization into the convolution or matrix product before it: new weights, and one offset.
 
-    So too any other product, sum, difference or quotient with one constant per channel that follows at once, as an
-    unfused batch normalisation is. Weights must be constants: a graph with variables is frozen first. The result keeps
-    the name of the last op that is folded. Shapes and dtypes stay; numbers are equal but for rounding.
+    An unfused batch normalization is folded too: any product, sum, difference or quotient with one constant per channel
+    that follows at once. Weights must be constants: freeze a graph with variables first. The result keeps the name of
+    the last op that is folded. Shapes and dtypes stay. Numbers are equal except for rounding.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        outputs: tensors whose names stay, beside those of the function that was opened.
+        thing: an editor; or a plan, to add to.
+        outputs: tensors that keep their names, in addition to those of the function that was opened.
 
     Raises:
-        PlanError: nothing can be folded; the message says of the first batch normalisation why.
-        SelectionError: a tensor is not there.
+        PlanError: if nothing can be folded. The message gives the reason for the first batch normalization.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, numpy as np, tensorflow as tf
@@ -166,21 +167,21 @@ _FREEZE = "Freeze first: ed = gs.recipes.frozen(ed, outputs)"
 
 
 def _why(found: Subject) -> tuple[str, str]:
-    """Why nothing is folded, and what to do."""
+    """Returns the reason that nothing is folded, and a suggestion."""
     graph = found.graph
     norms = found.typed(*NORMS)
     if not norms:
         for op in found.typed(*_WEIGHTED):
             if variables := _waits_for(found, op):
                 names, are = few(map(repr, variables)), "is a variable" if len(variables) == 1 else "are variables"
-                wrong = f"what follows {graph.names[op]!r} could be folded, but {names} {are}, not constant"
+                wrong = f"the ops after {graph.names[op]!r} could be folded, but {names} {are}, not constant"
                 return wrong, _FREEZE
-        return "nothing multiplies a weighted result by one constant per channel", "There is nothing to fold"
+        return "no weighted result is multiplied by one constant per channel", "There is nothing to fold"
     return why_unfolded(found, norms[0], found.reads(norms[0])[0])
 
 
 def why_unfolded(found: Subject, op: int, data: Tensor) -> tuple[str, str]:
-    """Returns why a batch normalization is not folded, and what to do.
+    """Returns why a batch normalization is not folded, and a suggestion.
 
     Args:
         found: the graph.
@@ -190,8 +191,8 @@ def why_unfolded(found: Subject, op: int, data: Tensor) -> tuple[str, str]:
     graph = found.graph
     name, before = graph.names[op], data[0]
     if graph.types[op] in NORMS and _training(found, op):
-        instead = "gs.recipes.settle_batch_norm(ed) lets it read its moving averages"
-        return f"{name!r} normalises by the statistics of the batch", instead
+        instead = "gs.recipes.settle_batch_norm(ed) makes it read its moving averages"
+        return f"{name!r} normalizes by the statistics of the batch", instead
     while graph.types[before] in _AFFINE and graph.types[op] not in NORMS:
         before = next(one for one, port in found.reads(before) if constant(found, (one, port)) is None)
     reads = found.reads(op)[1:] if graph.types[op] in NORMS else []
@@ -201,15 +202,15 @@ def why_unfolded(found: Subject, op: int, data: Tensor) -> tuple[str, str]:
             return wrong, _FREEZE
     held = f"{graph.names[before]!r} ({graph.types[before]})"
     if not found.inside(before).isdisjoint(_WEIGHTED):
-        instead = f"Open the call, ed = ed.inlined({graph.names[before]!r}), and do it again"
+        instead = f"Open the call, ed = ed.inlined({graph.names[before]!r}), and repeat this"
         return f"the weights before it are inside the call {held}", instead
     if graph.types[before] not in _WEIGHTED:
         return f"{name!r} reads {held}, which has no weights", "Leave it as it is"
-    return f"others read {graph.names[before]!r} too, or an inner result of {name!r}", "Leave it as it is"
+    return f"other ops read {graph.names[before]!r} too, or an inner result of {name!r}", "Leave it as it is"
 
 
 def _waits_for(found: Subject, op: int) -> list[str]:
-    """The variables, and nothing else, that would have to be constants so that the channels of a result are scaled."""
+    """The variables that would have to be constants, and nothing else, so that the channels of a result are scaled."""
     graph, needed, scaled, last = found.graph, found.reads(op)[1:2], False, op
     while len(readers := found.readers(last)) == 1 and graph.types[readers[0][0]] in _AFFINE:
         last, at = readers[0]
@@ -223,7 +224,7 @@ def _waits_for(found: Subject, op: int) -> list[str]:
 
 
 def fold(found: Subject) -> Plan:
-    """Folds what can be; where nothing can, the plan stays as it is."""
+    """Folds the batch normalizations that can be folded; without any, returns the plan unchanged."""
     graph, plan = found.graph, found.plan
     chains = [chain for op in found.typed(*_WEIGHTED) if (chain := _chain(found, op)) is not None]
     if not chains:
@@ -289,7 +290,7 @@ def _chain(found: Subject, op: int) -> _Chain | None:
 
 
 def _affine(found: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[Any, Any, bool] | None:
-    """(scale, offset, whether it scales) of what an op does to each channel of its input `at`; None for others."""
+    """Returns (scale, offset, whether it scales) of an op for each channel of its input `at`; None for other ops."""
     graph, reads = found.graph, found.reads(op)
     kind, held = graph.types[op], graph.nodes[op].attr
     if len(graph.control.row(op)):
@@ -324,7 +325,7 @@ def _first(held: Any) -> bool:
 
 
 def _by_channel(value: Any, shape: tuple[int, ...]) -> Any:
-    """A constant as one number for each channel; None where it is more than that."""
+    """A constant as one number for each channel; None if it has more dimensions than that."""
     if value.dtype.kind != "f":
         return None
     if value.size == 1:

@@ -1,4 +1,4 @@
-"""Checkpoints: values under other names, and averages in place of what they are the averages of."""
+"""Checkpoints: values under other names, and moving averages in place of the averaged values."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from ..plan.plan import Plan
 from ..words import counted, few
 from .subject import results, subject
 
-#: What TF1 calls an average, behind the name of the variable.
+#: Suffix of TF1 for an average, after the name of the variable.
 AVERAGE = "ExponentialMovingAverage"
 
 
 def rename_checkpoint(
     checkpoint: Any, path: Any, names: Mapping[str, str] | Applied, *, overwrite: bool = False
 ) -> dict[str, str]:
-    """Writes a checkpoint with the values of another, under other names, as for another code base; nothing is run.
+    """Writes a copy of a checkpoint under other names, for example for another code base. Nothing is run.
 
-    The values are those that lie in the file, to the last bit; a partitioned variable is written whole, and `Saver`
-    restores parts from it. What no rule is for keeps its name.
+    The values are the bytes of the file. A partitioned variable is written whole, and `Saver` restores parts from it. A
+    variable without a rule keeps its name.
 
     Args:
-        checkpoint: what is read, as for `Editor.restore`: of TF1 or TF2, also of a SavedModel.
-        path: the prefix to write, as ``"new/model.ckpt"``.
-        names: old name -> new one: of a variable; of a scope, with all in it; or with one ``*`` on both sides, as
-            ``{"net/*": "*"}``. The name itself goes before a pattern, that before a scope. Or what `apply` returned:
-            the checkpoint then fits the graph after the plan.
-        overwrite: replace a checkpoint that is there, as in `Editor.save`.
+        checkpoint: the checkpoint to read, as for `Editor.restore`: of TF1 or TF2, also of a SavedModel.
+        path: the prefix to write, for example ``"new/model.ckpt"``.
+        names: old name -> new one, of a variable or of a scope with all its variables. Or patterns with one ``*`` on
+            both sides, for example ``{"net/*": "*"}``. A full name takes precedence over a pattern, a pattern over a
+            scope. Or the result of `apply`: the checkpoint then fits the graph after the plan.
+        overwrite: replace an existing checkpoint, as in `Editor.save`.
 
     Returns:
-        name that was written -> the name it had.
+        new name -> old name, for every value.
 
     Raises:
-        OpenError: the checkpoint cannot be read.
-        PlanError: a rule is for nothing that is there, two values would have one name, a checkpoint is
-            there already, or it cannot be written.
+        OpenError: if the checkpoint cannot be read.
+        PlanError: if a rule matches nothing, two values would have one name, the checkpoint to write exists, or it
+            cannot be written.
 
     Example:
         >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
@@ -64,26 +64,26 @@ def rename_checkpoint(
         wholes = {whole: whole_name(whole, old, new) for whole, old, new in parts if whole in there}
         names = {old: new for old, new in names.items() if old in there} | wholes
     if not isinstance(names, Mapping) or not names:
-        wrong = "it says no name" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
-        raise PlanError(asked, wrong, "Type names={'old': 'new'}, of variables or scopes of the checkpoint")
+        wrong = "names= is empty" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
+        raise PlanError(asked, wrong, "Type names={'old': 'new'}, for variables or scopes of the checkpoint")
     return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, asked, overwrite)
 
 
 def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> Plan:
-    """Lets outputs read the moving averages of variables where they read the variables themselves.
+    """Makes outputs read the moving averages of variables instead of the variables themselves.
 
-    For a training graph that keeps averages beside its variables, which stay as they are. It is for inference: a loss
-    that is computed from the same ops reads the averages too. `frozen` and `for_inference` go on with it.
+    For a training graph that keeps averages next to its variables. The variables stay unchanged. The result is for
+    inference: a loss that is computed from the same ops reads the averages too. Continue with `frozen` or
+    `for_inference`.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        outputs: the tensors that are to be computed with averages; default: those of the function that was opened.
-        suffix: what the averages are called behind the name of the variable.
+        thing: an editor; or a plan, to add to.
+        outputs: the tensors to compute with averages; default: the outputs of the function that was opened.
+        suffix: the suffix of the names of the averages, after the name of the variable.
 
     Raises:
-        PlanError: nobody says which outputs are wanted, there are no averages, or the outputs read none of the
-            variables that have one.
-        SelectionError: a tensor is not there.
+        PlanError: if no outputs were given, the graph has no averages, or the outputs read no variable with an average.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -103,12 +103,13 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
     pairs = {name: f"{name}/{suffix}" for name in graph.state.variables}
     pairs = {name: average for name, average in pairs.items() if average in graph.state.variables}
     if not pairs:
-        wrong = f"no variable has an average, called like it and then {suffix!r}"
+        wrong = f"no variable has an average, a variable with its name and the suffix {suffix!r}"
         raise found.refused(wrong, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)")
     needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in wanted]))
     plan, none = found.plan, True
     for name, average in pairs.items():
-        # A reference variable is read through one op, which tells its value: what reads that goes over to the other.
+        # A reference variable is read through one op, which returns its value. The consumers of that op move to the
+        # other.
         kinds = [(f"{name}/read", f"{average}/read"), (name, average)]
         known = [(graph.index[a], graph.index[b]) for a, b in kinds if a in graph.index and b in graph.index]
         own = {op for op, _ in known}
@@ -121,26 +122,26 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
                         plan, none = plan.connect(graph.name((other, 0)), to=graph.names[op], input=at), False
     if none:
         some = few(map(repr, pairs))
-        raise found.refused(f"{few(map(repr, wanted))} read none of {some}", "Name the outputs of the network")
+        raise found.refused(f"{few(map(repr, wanted))} do not read {some}", "Name the outputs of the network")
     return plan
 
 
 def restore_averages(ed: Editor, checkpoint: Any, *, suffix: str = AVERAGE) -> Restored:
-    """Gives variables the moving averages that a checkpoint has of them; those without one get their own value.
+    """Restores moving averages from a checkpoint into variables. Variables without an average get their own value.
 
-    For a graph that has no averages itself, as one for inference.
+    For a graph without averages, for example a graph for inference.
 
     Args:
         ed: the editor.
         checkpoint: as for `Editor.restore`.
-        suffix: what the averages are called behind the name of the variable.
+        suffix: the suffix of the names of the averages, after the name of the variable.
 
     Returns:
-        what was found, as `Editor.restore` does: ``found["w"]`` is the name of the average.
+        the restored values, as for `Editor.restore`: ``found["w"]`` is the name of the average.
 
     Raises:
-        OpenError: the checkpoint cannot be read.
-        PlanError: it has no average of any variable, or lacks a variable. No value has changed then.
+        OpenError: if the checkpoint cannot be read.
+        PlanError: if the checkpoint has no average of any variable, or lacks a variable. No value has changed then.
 
     Example:
         >>> import os, tempfile, tensorflow as tf, graphsurgeon as gs
@@ -162,6 +163,12 @@ def restore_averages(ed: Editor, checkpoint: Any, *, suffix: str = AVERAGE) -> R
     variables = ed.snapshot.state.variables
     names = {f"{name}/{suffix}": name for name in variables if f"{name}/{suffix}" in there}
     if not names:
-        wrong = f"it has no average of {counted(len(variables), 'variables')}, called like them and then {suffix!r}"
-        raise PlanError(asked, wrong, "Type suffix= as they are called, or ed.restore(checkpoint) for the variables")
+        wrong = (
+            f"it has no average of {counted(len(variables), 'variables')}, under their names with the suffix {suffix!r}"
+        )
+        raise PlanError(
+            asked,
+            wrong,
+            "Give the suffix of the averages as suffix=, or restore the variables with ed.restore(checkpoint)",
+        )
     return ed.restore(checkpoint, names=names)

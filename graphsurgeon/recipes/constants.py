@@ -1,4 +1,4 @@
-"""Constants: what part of a graph holds whatever it is fed, computed here, without running it."""
+"""Constants: the tensors that do not depend on the inputs of a graph, computed here without running the graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..graph.traversal import met_from
 from .subject import Subject
 
-#: Constants larger than this are weights: nobody wants them computed to see whether they are a shape.
+#: Constants larger than this are weights and never shapes. They are not computed.
 _TOO_LARGE = 1 << 26
 
 
@@ -48,14 +48,14 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
 
 
 def constant(subject: Subject, tensor: tuple[int, int], given: Mapping[int, Any] | None = None) -> Any:
-    """Returns the array that a tensor holds whatever the graph is fed; None where that is not sure.
+    """Returns the array of a tensor that does not depend on the inputs of the graph; None if that is not certain.
 
-    Constants, and what is computed of them by arithmetic alone. An op that waits for others is left alone.
+    Handles constants and arithmetic on constants. An op with control inputs is left alone.
 
     Args:
-        subject: what the recipe works on.
+        subject: the subject of the recipe.
         tensor: (op, output), by numbers.
-        given: what some ops give, for a trial.
+        given: arrays to assume as the outputs of some ops, for a trial.
     """
     known: dict[int, Any] = dict(given or {})
     todo = [tensor[0]]
@@ -84,7 +84,7 @@ def constant(subject: Subject, tensor: tuple[int, int], given: Mapping[int, Any]
 
 
 def unknowns(subject: Subject, tensors: Iterable[tuple[int, int]]) -> set[int]:
-    """Returns the ops that would have to be known for some tensors to be constants."""
+    """Returns the ops that prevent some tensors from being constants."""
     types, data = subject.graph.types, subject.graph.data
     start = (op for op, _ in tensors)
     above = met_from(start, lambda op: data.row(op).tolist() if types[op] in _COMPUTED else ())

@@ -1,4 +1,4 @@
-"""Cut: what is made of an input before a model sees it, and what is made of its results, found and cut at the edge."""
+"""Cut: find the pre-processing of the inputs of a model and the post-processing of its results, and cut them off."""
 
 from __future__ import annotations
 

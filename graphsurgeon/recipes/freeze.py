@@ -1,4 +1,4 @@
-"""Freeze: a graph with its variables as constants, in an editor of its own."""
+"""Freeze: a graph with its variables as constants, in a new editor."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from .subject import run_first
 
 
 def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any = None) -> Editor:
-    """Returns an editor of a new graph: what some outputs need, its variables as constants with their current values.
+    """Returns a new editor of the ops that some outputs need, with variables as constants of their current values.
 
-    It holds no gradients, optimisers, savers, summaries or queues, as nothing that computes needs them. Through loops,
-    branches and called functions too. The editor that is given stays as it is. What is run once, before all others, as
-    the init op of a SavedModel, which fills the tables, keeps its name: the collection ``table_initializer`` of the new
-    graph lists it, and a session of the new editor has run it.
+    The new graph has no gradients, optimizers, savers, summaries or queues. Loops, branches and called functions are
+    frozen too. The given editor stays unchanged. An op that runs once before all others keeps its name, for example the
+    init op of a SavedModel, which fills the tables. The collection ``table_initializer`` of the new graph lists this
+    op, and a session of the new editor has run it.
 
     Args:
         ed: the editor.
-        outputs: the tensors that are wanted, by name or object; default: those of the function that was opened.
-        inputs: tensors that are fed: what computes them stays out. The placeholder of ``op:0`` is called ``op``, and
-            that of ``op:1`` is called ``op_1``.
-        values: as in `Editor.save`: ``"initial"`` where variables have nothing but their initial values.
+        outputs: the tensors to keep, by name or object; default: the outputs of the function that was opened.
+        inputs: tensors to feed. The ops that compute them are left out. The placeholder of ``op:0`` is named ``op``,
+            and that of ``op:1`` is named ``op_1``.
+        values: as in `Editor.save`: ``"initial"`` if variables have only their initial values.
 
     Raises:
-        PlanError: a variable has no value but its initial one and `values` does not ask for that, or what is asked
-            cannot be written so.
-        SelectionError: a tensor is not there.
+        PlanError: if a variable has only its initial value and `values` does not permit that, or if the graph cannot be
+            frozen.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -49,7 +49,7 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
         except PlanError as error:
             raise type(error)("frozen()", error.wrong, error.instead) from error
         made = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
-        graph = made.graph  # the file goes
+        graph = made.graph  # the file is deleted
     for name in run_first(ed, made.snapshot):
         graph.add_to_collection("table_initializer", graph.get_operation_by_name(name))
     return made

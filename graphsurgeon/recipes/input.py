@@ -1,4 +1,4 @@
-"""Input: another shape, batch size or dtype of what a model takes, and what else in it says the old size."""
+"""Input: change the shape, batch size or dtype of an input, and repair the other ops that encode the old size."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .constants import constant
 from .sizes import MADE, SIZED, Shape, combined, kept_axes, regrouped, upscaled
 from .subject import Subject, answers, ends_now, proving, subject, tensors
 
-#: Unknown sizes are tried as so many times the old one.
+#: Unknown sizes are tried as these multiples of the old one.
 _TRIED = (2, 3)
-#: Ops whose rows are not computed each by itself.
+#: Ops that do not compute each row by itself.
 _MIXING = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 
 
@@ -38,32 +38,32 @@ def set_input(
     feeds: Mapping[Any, Any] | None = None,
     verify: bool = True,
 ) -> Plan:
-    """Gives an input another shape, batch size or dtype, and repairs what else in the graph says the old size.
+    """Changes the shape, batch size or dtype of an input, and repairs the constants that encode the old size.
 
-    Constants are repaired where it is sure what becomes of them: shapes of a ``Reshape`` that joins axes or leaves
-    them, of a ``BroadcastTo``, sizes of a transposed convolution. The rest is asked for, with the ops named. Weights
-    stay: a dense layer behind a flattened image needs the old size, and the message says so.
+    Constants are repaired only if the new value is certain: the shape of a ``Reshape`` that joins axes or leaves them,
+    the shape of a ``BroadcastTo``, the size of a transposed convolution. For the rest, the error names the ops. Weights
+    stay. If they need the old size, for example in a dense layer after a flattened image, the error names them.
 
-    An editor's plan is proved by running it beside the graph as it is, as far as the op types allow it: at the old size
-    it gives the same numbers; of a larger batch, each part gives what it gives alone; any other new size runs, and no
-    result leaves out rows.
+    The plan of an editor is verified by a run next to the current graph, if the op types allow that. At the old size
+    the numbers must be the same. In a larger batch, each part must give the same result as alone. Any other new size
+    must run, and no result may omit rows.
 
     Args:
-        thing: an editor; or a plan, to go on with, which is not run.
-        tensor: the placeholder, by name or object; or several that change together: a dict of tensor -> shape.
-        shape: its new shape, None for a size that is not fixed; default: as it is.
-        dtype: the dtype of what is fed from then on, which is cast to what the graph computes with.
-        sizes: op -> the numbers that it is to say from then on, where that is not sure.
-        outputs: the tensors that are compared; default: those of the function that was opened, else all that nothing
-            reads.
-        feeds: tensor -> array, for the proof; others get random numbers where their dtype and shape allow it.
-        verify: False leaves the proof out.
+        thing: an editor; or a plan, to add to, which is not run.
+        tensor: the placeholder, by name or object. Or several that change together: a dict of tensor -> shape.
+        shape: its new shape, None for a size that is not fixed; default: unchanged.
+        dtype: the dtype of the new feed, which is cast to the dtype of the graph.
+        sizes: op -> the new size that it specifies, if the size cannot be inferred.
+        outputs: the tensors to compare; default: the outputs of the function that was opened, otherwise all tensors
+            without a consumer.
+        feeds: tensor -> array, for the verification. Other inputs get random numbers, if their dtype and shape allow
+            it.
+        verify: False skips the verification.
 
     Raises:
-        PlanError: it is not a placeholder; the rank is another; an op says the old size and it is not sure what it is
-            to say now; weights, or numbers of the graph, are made for the old size; or the proof fails. The op is
-            named.
-        SelectionError: a tensor or op is not there.
+        PlanError: if the tensor is not a placeholder, the rank differs, the new size of an op cannot be inferred,
+            weights or numbers of the graph need the old size, or the verification fails. The message names the op.
+        SelectionError: if a tensor or op does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -102,7 +102,7 @@ def set_input(
 
 @dataclass(frozen=True)
 class _Wish:
-    """What becomes of one placeholder."""
+    """The changes to one placeholder."""
 
     op: str
     old: TensorInfo
@@ -118,7 +118,7 @@ class _Wish:
         return self.reshaped or self.dtype != self.old.dtype
 
     def tried(self, times: int) -> tuple[int, ...] | None:
-        """Its new shape with a number for each size that is not fixed."""
+        """Its new shape, with a number for each size that is not fixed."""
         if self.shape is None or self.old.shape is None:
             return None
         pairs = zip(self.shape, self.old.shape, strict=True)
@@ -130,15 +130,21 @@ def _wish(found: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
     with about("tensor"):
         op, port = graph.tensor(name)
     if graph.types[op] not in PLACEHOLDER_TYPES or port:
-        wrong = f"{name!r} is given by an op of type {graph.types[op]}, and is not a placeholder"
+        wrong = f"{name!r} is an output of an op of type {graph.types[op]}, not a placeholder"
         with about("tensor"):
-            raise found.refused(wrong, f"Let it be fed first: gs.recipes.strip_training(ed, outputs, inputs={name!r})")
+            raise found.refused(
+                wrong,
+                f"Make it an input first: gs.recipes.strip_training(ed, outputs, inputs={name!r})",
+            )
     old = graph.info(op, port) or TensorInfo("float32", None)
     new = old.shape if shape is None else _shape(found, name, shape)
     if new is not None and old.shape is not None and len(new) != len(old.shape):
         wrong = f"{name!r} has {len(old.shape)} axes, {_text(old.shape)}, and {_text(new)} has {len(new)}"
         with about("shape"):
-            raise found.refused(wrong, "Give a shape with as many axes, or change that with ed.plan().adapt(...)")
+            raise found.refused(
+                wrong,
+                "Give a shape with the same number of axes, or change the rank with ed.plan().adapt(...)",
+            )
     kind = old.dtype if dtype is None else _kind(found, dtype)
     return _Wish(graph.names[op], old, new, kind)
 
@@ -148,7 +154,7 @@ def _kind(found: Subject, dtype: Any) -> str:
         return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
     except (TypeError, ValueError, SyntaxError) as error:
         with about("dtype"):
-            raise found.refused(f"{dtype!r} is not a dtype", "Type one such as 'uint8'") from error
+            raise found.refused(f"{dtype!r} is not a dtype", "Type a dtype, for example 'uint8'") from error
 
 
 def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
@@ -158,7 +164,10 @@ def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
     except (TypeError, ValueError) as error:
         wrong = f"{shape!r} is not a shape for {name!r}"
         with about("shape"):
-            raise found.refused(wrong, "Type one as [None, 224, 224, 3]; None is a size that is not fixed") from error
+            raise found.refused(
+                wrong,
+                "Type a shape, for example [None, 224, 224, 3]; None is a size that is not fixed",
+            ) from error
 
 
 def _size(size: Any) -> int:
@@ -171,11 +180,11 @@ def _text(shape: Sequence[int | None]) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"
 
 
-# -- what says the old size -------------------------------------------------------------------------
+# -- ops that encode the old size -------------------------------------------------------------------
 
 
 def _repaired(found: Subject, wishes: list[_Wish], said: Mapping[str, list[int]]) -> dict[int, Shape]:
-    """What ops that say the old size are to say, by number."""
+    """The new sizes of the ops that encode the old size, by number."""
     known: dict[int, Shape] = {found.graph.index[op]: tuple(numbers) for op, numbers in said.items()}
     if not any(wish.reshaped and wish.old.shape is not None for wish in wishes):
         return known
@@ -186,16 +195,17 @@ def _repaired(found: Subject, wishes: list[_Wish], said: Mapping[str, list[int]]
         if numbers is None or (fixed and -1 in numbers):
             name = found.graph.names[op]
             shown = " or ".join(map(_text, dict.fromkeys((one[op], other[op]))))
-            wrong = f"{name!r} ({found.graph.types[op]}) says its size as a constant, which would be {shown}"
+            wrong = f"{name!r} ({found.graph.types[op]}) has its size as a constant, which would be {shown}"
             raise found.refused(
-                wrong, f"Give numbers for the sizes that are None, or say it: sizes={{{name!r}: [...]}}"
+                wrong,
+                f"Give numbers for the sizes that are None, or give the size of the op: sizes={{{name!r}: [...]}}",
             )
         out[op] = numbers
     return out
 
 
 class _Trial:
-    """The graph with a number for each size: what the ops that say the old one have to say then."""
+    """The graph with a number for each size: the new sizes of the ops that encode the old one."""
 
     def __init__(self, found: Subject, wishes: list[_Wish], times: int, said: Mapping[int, Shape]) -> None:
         graph = found.graph
@@ -205,7 +215,7 @@ class _Trial:
         self._repaired: dict[int, Shape] = {}
 
     def solved(self) -> dict[int, Shape]:
-        """Returns op -> what it has to say, where that is not what it says; refuses it where that is not sure."""
+        """Returns op -> its new size, if that differs from its size; raises if a new size is not certain."""
         found, graph = self._found, self._found.graph
         left = [op for op in found.typed(*SIZED) if self._below[found.reads(op)[_data(found, op)][0]]]
         left = [op for op in left if constant(found, found.reads(op)[SIZED[graph.types[op]]]) is not None]
@@ -220,7 +230,7 @@ class _Trial:
                 now = inferred.get(index[graph.names[source]])
                 now_shape = None if now is None else now[port].shape
                 if info is None or info.shape is None or now_shape is None or None in now_shape:
-                    continue  # nothing there contradicts what is said
+                    continue  # no shape contradicts the size of the op
                 after = tuple(size for size in now_shape if size is not None)
                 if len(after) != len(info.shape):
                     continue
@@ -233,7 +243,7 @@ class _Trial:
         return self._repaired
 
     def _inferred(self, left: list[int]) -> tuple[Mapping[int, Sequence[TensorInfo]], Mapping[str, int]]:
-        """The shapes that TensorFlow infers with what is repaired so far, the ops that are left apart."""
+        """The shapes that TensorFlow infers with the repairs so far, except for the ops that are left."""
         graph = self._found.graph
         plan = _resized(self._found, self._sizes, {**self._said, **self._repaired})
         plan = plan.detach([graph.names[op] for op in left], side="inputs")
@@ -243,7 +253,7 @@ class _Trial:
         return verdict.inferred, plan.after().index
 
     def _decide(self, op: int, was: Shape, now: Shape) -> bool:
-        """Notes what an op has to say; false where that is not sure."""
+        """Notes the new size of an op; returns False if it is not certain."""
         found, graph = self._found, self._found.graph
         kind = graph.types[op]
         numbers = [int(n) for n in constant(found, found.reads(op)[SIZED[kind]]).ravel()]
@@ -267,20 +277,20 @@ class _Trial:
         found, graph, texts, hints = self._found, self._found.graph, [], []
         for op, was, now in unsure:
             numbers = constant(found, found.reads(op)[SIZED[graph.types[op]]]).ravel().tolist()
-            word = f"{graph.names[op]!r} ({graph.types[op]}) says {_text(numbers)}"
-            texts.append(f"{word} of what was {_text(was)} and would be {_text(now)}")
+            word = f"{graph.names[op]!r} ({graph.types[op]}), which has {_text(numbers)}"
+            texts.append(f"{word}: its input was {_text(was)} and would be {_text(now)}")
             hints.append(f"{graph.names[op]!r}: {numbers}")
-        wrong = f"{few(texts)}: it is not sure what it is to say then"
-        return found.refused(wrong, f"Say it, with other numbers: sizes={{{', '.join(hints)}}}")
+        wrong = f"cannot infer the new size of {few(texts)}"
+        return found.refused(wrong, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
 
 
 def _data(found: Subject, op: int) -> int:
-    """Which input of an op it is whose size it says."""
+    """The index of the input of an op whose size the op specifies."""
     return 2 if "Backprop" in found.graph.types[op] else 0
 
 
 def _ends_there(found: Subject, op: int, was: Shape, now: Shape, numbers: list[int]) -> bool:
-    """Whether a slice ends where an axis ended: it may have meant all of it, or just so many."""
+    """Whether a slice ends at the end of an axis. It may mean the whole axis, or exactly this number of elements."""
     graph = found.graph
     axes = [axis for axis, (a, b) in enumerate(zip(was, now, strict=True)) if a != b and axis < len(numbers)]
     if graph.types[op] == "Slice":
@@ -299,7 +309,7 @@ def _ends_there(found: Subject, op: int, was: Shape, now: Shape, numbers: list[i
 
 
 def _resized(found: Subject, shapes: Mapping[str, Any], said: Mapping[int, Shape]) -> Plan:
-    """Gives placeholders other shapes, and lets ops that say a size say another."""
+    """Gives placeholders other shapes, and ops that specify a size another size."""
     plan = found.plan
     for name, shape in shapes.items():
         plan = plan.set_attr(name, "shape", None if shape is None else list(shape))
@@ -311,16 +321,16 @@ def _resized(found: Subject, shapes: Mapping[str, Any], said: Mapping[int, Shape
 
 
 def _says(plan: Plan, found: Subject, op: int, numbers: Shape) -> Plan:
-    """Lets an op say another size: in its own constant, or in a copy where others read that too."""
+    """Gives an op another size: in its own constant, or in a copy if other ops read the constant too."""
     graph, kind = found.graph, found.graph.types[op]
     at = SIZED.get(kind, MADE.get(kind))
     if at is None:
-        wrong = f"{graph.names[op]!r} is of type {kind}, which says no size"
+        wrong = f"{graph.names[op]!r} is of type {kind}, which does not specify a size"
         raise found.refused(wrong, f"sizes= is for {few(sorted({*SIZED, *MADE}), 20)}")
     source, port = found.reads(op)[at]
     old = constant(found, (source, port))
     if old is None:
-        raise found.refused(f"what {graph.names[op]!r} says is computed", "Change what it is computed from")
+        raise found.refused(f"the size that {graph.names[op]!r} reads is computed", "Change the ops that compute it")
     array = np.asarray(numbers, old.dtype)
     if graph.types[source] == "Const" and len(graph.consumers.row(source)) == 1:
         return plan.set_attr(graph.names[source], "value", array)
@@ -339,12 +349,12 @@ def _some_constant(found: Subject, source: int, port: int) -> int:
         if wanted is not None and info is not None and info.dtype == wanted.dtype:
             return op
     raise found.refused(
-        f"what {graph.names[source]!r} gives is computed", "Freeze the graph first: gs.recipes.frozen(ed)"
+        f"the output of {graph.names[source]!r} is computed", "Freeze the graph first: gs.recipes.frozen(ed)"
     )
 
 
 def _cast(plan: Plan, wish: _Wish) -> Plan:
-    """Lets a placeholder be fed another dtype, which is cast to the old one for all that reads it."""
+    """Feeds a placeholder in another dtype, which is cast to the old one for all its consumers."""
     if wish.dtype == wish.old.dtype:
         return plan
     name = free_name(f"{wish.op}_cast", plan.after().taken)
@@ -353,7 +363,7 @@ def _cast(plan: Plan, wish: _Wish) -> Plan:
 
 
 def _incompatibility(found: Subject, wishes: list[_Wish], fault: Any) -> PlanError:
-    """What does not go with another size, and which ops may say the old one."""
+    """The error that an op does not accept another size, with the ops that may encode the old one."""
     graph, sizes = found.graph, set[int]()
     for wish in wishes:
         if wish.reshaped and wish.old.shape is not None and wish.shape is not None:
@@ -365,23 +375,23 @@ def _incompatibility(found: Subject, wishes: list[_Wish], fault: Any) -> PlanErr
         numbers = constant(found, found.reads(op)[MADE[graph.types[op]]])
         if numbers is not None and not below[op] and sizes & set(numbers.ravel().tolist()):
             hints.append(f"{graph.names[op]!r}: {numbers.ravel().tolist()}")
-    how = "Its weights or its numbers are made for the old size: train it anew, or keep the size"
+    how = "Its weights or its numbers are made for the old size: retrain it, or keep the size"
     if hints and named:
-        how = f"Or some of these say the old size; give them other numbers: sizes={{{', '.join(hints[:5])}}}"
-    return found.refused(f"what is computed from it does not fit: {fault.wrong}", how)
+        how = f"Some of these ops may encode the old size; give them other sizes: sizes={{{', '.join(hints[:5])}}}"
+    return found.refused(f"its consumers do not accept the new size: {fault.wrong}", how)
 
 
-# -- the proof --------------------------------------------------------------------------------------
+# -- the verification -------------------------------------------------------------------------------
 
 
 class _Parts(NamedTuple):
-    """A batch, and what its parts give.
+    """A batch, and the results of its parts.
 
     Args:
         before, after: the rows of a part and of the batch.
         first: the feeds of the first part.
         joined: the feeds of the batch.
-        plan: the plan with which the parts were run; None for the graph as it is.
+        plan: the plan for the runs of the parts; None for the current graph.
         alone: the results of each part.
         together: the results of the batch.
     """
@@ -396,25 +406,25 @@ class _Parts(NamedTuple):
 
     @property
     def sizes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes that the batch was fed with."""
+        """The shapes of the feeds of the batch."""
         return {name: array.shape for name, array in self.joined.items()}
 
 
-#: What a run is fed, and the plan with which it is run.
+#: The feeds of a run, and the plan for this run.
 _Run = tuple[Mapping[str, Any], Plan | None]
 
 
 @dataclass(frozen=True)
 class _Proof:
-    """Runs of a graph, and of what a plan makes of it, side by side.
+    """Runs of a graph, before and after a plan.
 
     Args:
         found: the graph.
         ed: its editor.
         plan: the plan.
         ends: the placeholders that change, by tensor.
-        known: what is fed, as far as it was given.
-        wanted: the tensors that are compared; None: all that nothing reads.
+        known: the feeds that were given.
+        wanted: the tensors to compare; None: all tensors without a consumer.
     """
 
     found: Subject
@@ -425,10 +435,10 @@ class _Proof:
     wanted: list[str] | None
 
     def hold(self) -> None:
-        """Refuses a plan of which the runs differ.
+        """Raises if the runs of the plan differ from those of the graph.
 
         Raises:
-            PlanError: they do, or one of them cannot be made.
+            PlanError: if they differ, or one of the runs fails.
         """
         with proving(self.found):
             whole = self._ran(self._fed(0), None)
@@ -436,7 +446,7 @@ class _Proof:
             proof.compare(whole.results)
 
     def compare(self, whole: Mapping[str, Any]) -> None:
-        """Refuses a plan whose runs differ from those of the graph, in their numbers or in their form."""
+        """Raises if the runs of a plan differ from those of the graph, in their numbers or in their shapes."""
         old = self._fed(0)
         if all(_fits(array, self.ends[name].shape) for name, array in old.items()):
             self._refuse_other(whole, self._ran(old, self.plan).results, "at the old size")
@@ -456,7 +466,7 @@ class _Proof:
     def _parts(self, old: Mapping[str, Any], tried: Mapping[str, Any], before: int, after: int) -> _Parts | None:
         """Runs a larger batch, and each part of it alone; None if a larger batch has no such parts.
 
-        The graph as it is answers the parts if they have the old sizes, else the plan does.
+        The parts run in the current graph if they have the old sizes, otherwise with the plan.
         """
         if not before < after or after % before or self._mixes():
             return None
@@ -471,7 +481,7 @@ class _Proof:
         return None
 
     def _refuse_mixed(self, parts: _Parts) -> None:
-        """Refuses a plan that gives a batch other numbers, or fewer rows, than its parts get alone."""
+        """Raises if the results of a batch have other numbers, or fewer rows, than the results of its parts."""
         for name, other in parts.together.items():
             each, shape = [np.asarray(results[name]) for results in parts.alone], np.shape(other)
             if len({one.shape for one in each}) > 1:
@@ -490,8 +500,11 @@ class _Proof:
                 one, many = (
                     f"{_text(dims)} for {rows} rows" for dims, rows in ((form, parts.before), (shape, parts.after))
                 )
-                wrong = f"{name!r} has the shape {one}, and {many}, which are not the rows one after the other"
-                raise self.found.refused(wrong, "Keep the number of rows, or type verify=False to leave the proof out")
+                wrong = f"{name!r} has the shape {one}, and {many}, which are not the concatenated rows"
+                raise self.found.refused(
+                    wrong,
+                    "Keep the number of rows, or type verify=False to skip the verification",
+                )
 
     def _refuse_fewer(
         self,
@@ -502,7 +515,7 @@ class _Proof:
         before: int,
         after: int,
     ) -> None:
-        """Refuses a result that has as many rows as before, and that some of the rows that are fed do not change."""
+        """Raises if a result has the old number of rows, and some of the fed rows do not change it."""
         graph = self.found.graph
         below = forward(graph, graph.mask([graph.tensor(end)[0] for end in self.ends]), control=False)
         as_before = [
@@ -524,16 +537,21 @@ class _Proof:
                 raise self._fewer(name, np.shape(results[name]), before, after, (old, None), (tried, self.plan))
 
     def _fewer(self, name: str, form: Shape, before: int, after: int, one: _Run, many: _Run) -> PlanError:
-        """The error that a result does not follow the number of rows, with the ops that two runs show as the cause."""
+        """The error that a result does not have the new number of rows, with the ops that two runs show as the
+        cause.
+        """
         named = self._narrow(name, one, many)
-        how = f"Change {few(named, 3)}, which takes no more rows than before, or keep" if named else "Keep"
+        how = f"Change {few(named, 3)}, which accepts no more rows than before, or keep" if named else "Keep"
         return self.found.refused(
-            f"{name!r} has the shape {_text(form)} for {after} rows as for {before}: it does not follow them",
-            f"{how} the number of rows; or type verify=False to leave the proof out",
+            f"{name!r} has the shape {_text(form)} for {after} rows, the same as for {before}: its rows do not follow "
+            "the batch",
+            f"{how} the number of rows; or type verify=False to skip the verification",
         )
 
     def _narrow(self, name: str, one: _Run, many: _Run) -> list[str]:
-        """The ops on the way to a result that give as many rows for a batch as for a part of it, but read more."""
+        """The ops before a result that have the same number of rows for a batch and a part of it, but whose inputs
+        grow.
+        """
         graph = self.found.graph
         starts, end = [graph.tensor(start)[0] for start in self.ends], graph.tensor(name)[0]
         way = forward(graph, graph.mask(starts), control=False) & backward(graph, graph.mask([end]), control=False)
@@ -554,11 +572,11 @@ class _Proof:
         return found
 
     def _fed(self, seed: int, shapes: Mapping[str, Shape | None] | None = None) -> dict[str, Any]:
-        """Numbers for the placeholders that change: those given, turned by the seed, or random ones.
+        """Numbers for the placeholders that change: the given ones, rotated by the seed, or random ones.
 
         Args:
-            seed: others for each.
-            shapes: the shapes to feed; None for those that the graph has.
+            seed: each seed gives other numbers.
+            shapes: the shapes to feed; None for those of the graph.
         """
         out = {}
         for name, wish in self.ends.items():
@@ -572,7 +590,7 @@ class _Proof:
         return out
 
     def _cast_feeds(self, fed: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        """Returns what a run is fed, in the dtypes that the graph has then, with what was given for other inputs."""
+        """Returns the feeds of a run, in the dtypes of the graph for that run, with the feeds of other inputs."""
         held = {name: array for name, array in self.known.items() if name not in self.ends}
         if plan is not None:
             ends = self.ends
@@ -590,7 +608,7 @@ class _Proof:
             raise self.found.refused(f"it does not run with {sizes}: {error.wrong}", how) from error
 
     def _mixes(self) -> bool:
-        """Whether rows of a batch are not computed each by itself, by random numbers or by averages of the batch."""
+        """Whether rows of a batch are not computed each by itself, due to random numbers or averages of the batch."""
         graph = self.found.graph
         ends = graph.mask([graph.tensor(name)[0] for name in self.wanted or ()])
         for op in np.flatnonzero(backward(graph, ends)).tolist():
@@ -602,14 +620,15 @@ class _Proof:
     def _refuse_other(self, some: Mapping[str, Any], others: Mapping[str, Any], when: str) -> None:
         for name, one in some.items():
             if not _same(one, others[name]):
-                wrong = f"{name!r} holds other numbers {when} than the graph gives now"
+                wrong = f"{name!r} has other numbers {when} than in the current graph"
                 raise self.found.refused(
-                    wrong, "It mixes what is fed; say sizes={...}, or verify=False where that is meant"
+                    wrong,
+                    "The result mixes the rows of its input. Type sizes={...}, or verify=False if this is intended",
                 )
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two results hold the same numbers, but for rounding."""
+    """Whether two results have the same numbers, except for rounding."""
     a, b = np.asarray(one), np.asarray(other)
     if a.dtype.kind not in "fc":
         return bool(np.array_equal(a, b))
@@ -628,7 +647,7 @@ def _numbers(wish: _Wish, shape: tuple[int, ...], seed: int) -> Any:
         rng, kinds = np.random.RandomState(seed), {np.dtype(one).kind for one in (wish.old.dtype, wish.dtype)}
     except TypeError as error:
         wrong = f"'{wish.op}:0' ({wish.old.dtype}) needs a feed"
-        raise PlanError("trace()", wrong, f"Give it: feeds={{'{wish.op}:0': array}}") from error
+        raise PlanError("trace()", wrong, f"Type feeds={{'{wish.op}:0': array}}") from error
     if kinds <= {"f", "c"}:
         return rng.standard_normal(shape).astype(wish.old.dtype)
     return rng.randint(0, 2 if "b" in kinds else 5, shape).astype(wish.old.dtype)

@@ -1,4 +1,4 @@
-"""Merge: two models as one: one after the other, side by side, or side by side on the same inputs."""
+"""Merge: two models as one: one after the other, side by side, or side by side with shared inputs."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def merge(
     names: Sequence[str] = ("first", "second"),
     values: Any = None,
 ) -> Editor:
-    """Makes one model of two, with one signature and the values of both; neither of them changes.
+    """Merges two models into one, with one signature and the values of both. Neither model changes.
 
-    `gs.connect` does the work, for any number of graphs. The ops of each are under its name.
+    The work is done by `gs.connect`, which takes any number of graphs. The ops of each model are under its name.
 
     Args:
         ed: the editor of the first.
-        other: the second: an editor, or anything that `gs.open` takes.
-        how: ``"after"``: the second reads what the first gives; ``"beside"``: each has its own inputs; ``"shared"``:
-            side by side, and inputs of the same name are one.
+        other: the second: an editor, or any argument of `gs.open`.
+        how: ``"after"``: the second reads the outputs of the first; ``"beside"``: each has its own inputs;
+            ``"shared"``: side by side, and inputs of the same name become one.
         connections: output of the first -> input of the second, by the names of the signatures or of tensors. Default:
-            those of the same name; where there is one of each, these.
+            those of the same name; if each model has only one, these.
         names: the scopes of both.
-        values: as in `gs.connect`: ``"initial"`` where variables have no others.
+        values: as in `gs.connect`: ``"initial"`` if variables have only their initial values.
 
     Returns:
-        an editor of a new graph. Its `inputs` are those that nothing feeds, its `outputs` those that the other does
-        not read; where both have the same name, the name of the model goes before.
+        an editor of a new graph. Its `inputs` are those without a connection. Its `outputs` are those that the other
+        model does not read. If both have the same name, the name of the model is put before it.
 
     Raises:
-        PlanError: nobody says which output feeds which input, or no inputs have the same name; what `gs.connect`
-            refuses, as dtypes or shapes that do not fit.
-        OpenError: the second cannot be opened.
-        SelectionError: a tensor is not there.
+        PlanError: if the connections are ambiguous, no inputs have the same name, or `gs.connect` refuses the models,
+            for example because of dtypes or shapes that do not fit.
+        OpenError: if the second cannot be opened.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -64,9 +64,9 @@ def merge(
     """
     found = subject(ed, "merge()")
     if how not in _WAYS:
-        raise found.refused(f"how={how!r} is not a way to merge", one_of(how, _WAYS))
+        raise found.refused(f"how={how!r} is not valid", one_of(how, _WAYS))
     if len(names) != 2 or isinstance(names, str):
-        raise found.refused(f"names={names!r} are not two names", "Type names=('first', 'second')")
+        raise found.refused(f"names={names!r} is not a pair of names", "Type names=('first', 'second')")
     models = {name: _model(one) for name, one in zip(names, (ed, other), strict=True)}
     one, two = models.values()
     pairs = dict(connections or {})
@@ -77,15 +77,18 @@ def merge(
         if not pairs:
             wrong = f"no input of {names[0]!r}, {_listed(one.inputs)}, has the name of one of {names[1]!r}"
             more = f"{_listed(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
-            raise found.refused(wrong, f"Say which are one, of {more}")
+            raise found.refused(wrong, f"Give the inputs to share, from {more}")
     elif how == "beside" and pairs:
-        raise found.refused("how='beside' joins nothing, and connections are given", "Type how='after' or how='shared'")
+        raise found.refused(
+            "how='beside' connects nothing, but connections are given",
+            "Type how='after' or how='shared'",
+        )
     ends = {f"{names[0]}/{_end(key)}": f"{names[1]}/{_end(value)}" for key, value in pairs.items()}
     return connect(models, ends, values=values, title=f"{one.title}, {two.title}")
 
 
 def _model(thing: Any) -> Editor:
-    """An editor that says what it takes and gives: of a bare graph its placeholders, and what nothing reads."""
+    """An editor with inputs and outputs: for a plain graph its placeholders, and the tensors without a consumer."""
     ed = thing if isinstance(thing, Editor) else open(thing)
     return ed if ends_now(ed)[1] else set_signature(ed, unread(ed.snapshot))
 
@@ -99,12 +102,12 @@ def _listed(ends: Mapping[str, str]) -> str:
 
 
 def _paired(found: Subject, given: Mapping[str, str], taken: Mapping[str, str]) -> dict[str, str]:
-    """Which output feeds which input, where that is clear."""
+    """The output for each input, if that is unambiguous."""
     same = {given[key]: taken[key] for key in given if key in taken}
     if not same and len(given) == len(taken) == 1:
         return dict(zip(given.values(), taken.values(), strict=True))
     if not same:
-        wrong = f"nobody says which of the outputs {_listed(given)} feeds which of the inputs {_listed(taken)}"
+        wrong = f"the connections are ambiguous between the outputs {_listed(given)} and the inputs {_listed(taken)}"
         how = f"Type connections={{{next(iter(given), '')!r}: {next(iter(taken), '')!r}}}"
         raise found.refused(wrong, how)
     return same

@@ -1,4 +1,4 @@
-"""Moments: the mean and the variance of a batch, as single ops, and which variables keep their averages."""
+"""Moments: the mean and the variance of a batch, as single ops, and the variables that keep their averages."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ..words import few
 from .constants import constant
 from .subject import ASSIGNS, Subject, loosened
 
-#: What an average is made of, from the statistics of a batch to the op that keeps it.
+#: Ops between the statistics of a batch and the op that keeps their average.
 _AVERAGED = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "RealDiv", "Reshape", "Squeeze", "Sub", "Switch"})
-#: Ops that hand on the same numbers, in another shape or dtype.
+#: Ops that forward the same numbers, in another shape or dtype.
 _SAME = frozenset({"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
 _REDUCED = frozenset({"Mean", "Sum"})
-#: What moments are made of, from the batch on.
+#: Ops between a batch and its moments.
 _COMPUTED = _AVERAGED | _SAME | _REDUCED | {"DivNoNan", "Maximum", "Neg", "Select", "SelectV2", "Square",
                                            "SquaredDifference"}  # fmt: skip
-#: What lies between an average and what it is made of.
+#: Ops between an average and the averaged tensor.
 _KEPT = _AVERAGED | {"DivNoNan", "Select", "SelectV2", "StopGradient"}
 _ROOTS = ("Pow", "Rsqrt", "Sqrt")
-#: What lies between a variance and its root.
+#: Ops between a variance and its root.
 _PADDED = _SAME | {"Add", "AddV2", "Maximum"}
-#: What lies between a variance and the squares that it is the mean of.
+#: Ops between a variance and the squares that it is the mean of.
 _SPREAD = _SAME | _REDUCED | {"DivNoNan", "Mul", "RealDiv"}
 
 Tensor = tuple[int, int]
@@ -39,7 +39,7 @@ Tensor = tuple[int, int]
 
 @dataclass(frozen=True)
 class Averages:
-    """What is averaged: tensor -> the variables that keep it, and those that only lead to others."""
+    """The averaged tensors: tensor -> the variables that keep its average, and those that only lead to others."""
 
     kept: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
     between: dict[Tensor, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -49,16 +49,16 @@ class Averages:
 
 
 def settle_moments(found: Subject, plan: Plan, needed: Mask, averages: Averages) -> Plan:
-    """Lets what normalises by a mean and a variance of the batch, as single ops, read the averages of these.
+    """Makes ops that normalize by a mean and a variance of the batch, as single ops, read the averages of these.
 
     Args:
-        found: what the recipe works on.
-        plan: the plan to go on with, by the names of that.
-        needed: mask of the ops that are looked at.
-        averages: what is averaged in it.
+        found: the subject of the recipe.
+        plan: the plan to add to, with the names after its steps.
+        needed: mask of the ops to examine.
+        averages: the averages in the graph.
 
     Raises:
-        PlanError: nothing keeps averages of one.
+        PlanError: if no variable keeps an average of one.
     """
     graph = found.graph
     roots = [op for op in found.typed(*_ROOTS) if needed[op]]
@@ -103,7 +103,7 @@ def averages_read(found: Subject, kept: set[int]) -> list[str]:
 
 
 def averaged(found: Subject) -> Averages:
-    """Returns what is averaged into which variables, as the ops that assign to them say."""
+    """Returns the averages and their variables, found from the ops that assign to the variables."""
     graph, out = found.graph, Averages()
 
     def ahead(tensor: Tensor) -> list[Tensor]:
@@ -124,7 +124,7 @@ def averaged(found: Subject) -> Averages:
 
 
 def _assigned(found: Subject, op: int) -> list[int]:
-    """The ops that have just assigned what an op gives: itself, or those that a read of their variable waits for."""
+    """The ops that assign the output of an op: the op itself, or those that a read of their variable waits for."""
     graph = found.graph
     if graph.types[op] in ASSIGNS:
         return [op]
@@ -133,7 +133,7 @@ def _assigned(found: Subject, op: int) -> list[int]:
 
 
 def _back(found: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tensor]:
-    """A tensor and those it is computed from through some types of ops, the nearest first."""
+    """A tensor and the tensors it is computed from through some types of ops, the nearest first."""
     out, seen = [tensor], {tensor}
     for one in out:
         if found.graph.types[one[0]] in through:
@@ -144,7 +144,7 @@ def _back(found: Subject, tensor: Tensor, through: frozenset[str]) -> list[Tenso
 
 
 def _is_batch(found: Subject, tensor: Tensor, averages: Averages) -> bool:
-    """Whether a tensor is averaged, and made of sums and of no variable that keeps it."""
+    """Whether a tensor is averaged, and computed from sums but not from a variable that keeps its average."""
     kept = averages.of(tensor)
     if not kept:
         return False
@@ -154,9 +154,9 @@ def _is_batch(found: Subject, tensor: Tensor, averages: Averages) -> bool:
 
 
 def _unkept(found: Subject, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
-    wrong = f"{found.graph.names[root]!r} normalises by the statistics of the batch, and {why}"
+    wrong = f"{found.graph.names[root]!r} normalizes by the statistics of the batch, and {why}"
     old = ", ".join(f"{found.graph.name(tensor)!r}: {what}" for what, tensor in ends)
-    instead = "Open the model as it is in inference, gs.open(model, training=False); or say what is to be read, "
+    instead = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
     return found.refused(wrong, f"{instead}plan.reroute({{{old}}})")
 
 
@@ -164,15 +164,15 @@ def _follow(
     found: Subject, tensor: Tensor, average: str, inside: set[int], moved: dict[str, str],
     fitted: list[tuple[str, str, list[str]]],
 ) -> None:  # fmt: skip
-    """Says for what reads a statistic, in whatever shape, how it reads the average.
+    """Collects, for the consumers of a statistic in any shape, how they will read the average.
 
     Args:
-        found: what the recipe works on.
+        found: the subject of the recipe.
         tensor: the statistic.
         average: the tensor that reads the average.
-        inside: the ops that the moments are computed by.
-        moved: statistic -> average, of the same shape; it is added to.
-        fitted: (statistic, average, readers) where the shape is another; it is added to.
+        inside: the ops that compute the moments.
+        moved: statistic -> average, of the same shape; the function adds to it.
+        fitted: (statistic, average, consumers) if the shape differs; the function adds to it.
     """
     graph = found.graph
     while graph.types[tensor[0]] in _SAME:
@@ -192,7 +192,7 @@ def _follow(
 
 
 def _centred(found: Subject, op: int) -> list[tuple[Tensor, Tensor]]:
-    """(data, centre) of what an op squares the distance of, whichever of its inputs is which."""
+    """(data, center) of the difference that an op squares, in either order of the inputs."""
     types, reads = found.graph.types, found.reads(op)
     if types[op] == "SquaredDifference":
         return [(reads[0], reads[1]), (reads[1], reads[0])]
@@ -209,7 +209,7 @@ def _is_square(found: Subject, op: int) -> bool:
 
 
 def _see(found: Subject, root: int, ways: list[Tensor]) -> None:
-    """Refuses a variance of the batch that a root is taken of, and whose average nobody keeps."""
+    """Raises if a root is taken of a variance of the batch and no variable keeps the average of the variance."""
     graph = found.graph
     variances = [way for way in ways if graph.types[way[0]] not in _PADDED]
     spread = [(way, one) for way in variances for one, _ in _back(found, way, _SPREAD)]
@@ -223,7 +223,7 @@ def _see(found: Subject, root: int, ways: list[Tensor]) -> None:
 
 
 def _over_batch(found: Subject, mean: int) -> bool:
-    """Whether a mean is over the first axis, and leaves one: for each channel, not for each example."""
+    """Whether a mean is over the first axis and keeps another axis: for each channel, not for each example."""
     data, axes = found.reads(mean)
     over, info = constant(found, axes), found.graph.info(*data)
     rank = None if info is None or info.shape is None else len(info.shape)
@@ -234,7 +234,7 @@ def _over_batch(found: Subject, mean: int) -> bool:
 
 
 def _is_fed(found: Subject, op: int) -> bool:
-    """Whether what an op gives depends on more than constants and variables."""
+    """Whether the output of an op depends on more than constants and variables."""
     graph = found.graph
     first = backward(graph, graph.mask([op]), control=False) & (graph.data.degrees == 0)
     return bool((first & ~graph.typed(("Const", *VARIABLE_TYPES))).any())

@@ -1,4 +1,4 @@
-"""Parts: a part of a graph as a model of its own, in an editor of its own."""
+"""Parts: a part of a graph as a separate model, in a new editor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .subject import ends_now
 
 @dataclass(frozen=True)
 class Part:
-    """An editor, and tensor of the whole -> tensor of it, of what it takes and of what it gives."""
+    """An editor of a part, and tensor of the whole -> tensor of the part, for the inputs and for the outputs."""
 
     editor: Editor
     taken: Mapping[str, str]
@@ -32,8 +32,8 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
     Args:
         graph: the graph.
         mask: the ops.
-        inputs: tensors that are fed; those that the ops do not read are left out.
-        outputs: the tensors that they are for.
+        inputs: tensors that are fed. Tensors that the ops do not read are left out.
+        outputs: the tensors that the ops compute.
     """
     read = entering(graph, mask, frozenset(inputs))
     ends = tuple(graph.tensor(name) for name in outputs)
@@ -41,12 +41,12 @@ def block(graph: Graph, mask: Mask, inputs: list[tuple[int, int]], outputs: list
 
 
 def placeholders(chosen: Selection) -> list[str]:
-    """Returns the tensors that the placeholders among some ops give."""
+    """Returns the output tensors of the placeholders among some ops."""
     return [f"{chosen.graph.names[op]}:0" for op in chosen.numbers if chosen.graph.types[op] in PLACEHOLDER_TYPES]
 
 
 def keys_of(ed: Editor, tensors: Iterable[str]) -> dict[str, str]:
-    """Returns tensor -> what it is called as an argument or result; those of an opened function keep their names."""
+    """Returns tensor -> its name as an argument or result. Tensors of an opened function keep their names."""
     keys = {tensor: key for ends in ends_now(ed) for key, tensor in ends.items()}
     for tensor in tensors:
         wish = tensor.removesuffix(":0").replace("/", "_").replace(":", "_")
@@ -55,18 +55,18 @@ def keys_of(ed: Editor, tensors: Iterable[str]) -> dict[str, str]:
 
 
 def part(ed: Editor, chosen: Selection, keys: Mapping[str, str], given: list[str], title: str, asked: str) -> Part:
-    """Returns a part of a graph in an editor of its own, its ops under their old names, with their current values.
+    """Returns a part of a graph in a new editor. Its ops keep their names, its variables their current values.
 
     Args:
-        ed: the editor of the graph; it stays as it is.
-        chosen: the ops; a placeholder takes the place of each tensor that enters.
-        keys: tensor -> what it is called as an argument or result.
-        given: the tensors that it is for.
-        title: what to call it.
+        ed: the editor of the graph, which stays unchanged.
+        chosen: the ops; each tensor that enters is replaced by a placeholder.
+        keys: tensor -> its name as an argument or result.
+        given: the output tensors of the part.
+        title: the title of the new editor.
         asked: the request, for messages.
 
     Raises:
-        PlanError: it cannot be copied out.
+        PlanError: if the part cannot be copied.
     """
     from ..tf.elements import graph_with_placeholders
 

@@ -1,4 +1,4 @@
-"""Quantization: ops that stand in for it in training, taken out, or put after each op of a kind."""
+"""Quantization: remove the ops that simulate it in training, or insert them after each op of a type."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _QUANTIZED = (
 
 
 def strip_quantization(thing: Any) -> Plan:
-    """Takes ``FakeQuant`` and ``QuantizeAndDequantize`` out: what reads their results reads what they read.
+    """Removes ``FakeQuant`` and ``QuantizeAndDequantize`` ops. Their consumers read their inputs instead.
 
-    Constants and reads that only gave their ranges go too; variables stay. The name of an output stays. Dtypes and
-    shapes stay; the numbers are those without rounding.
+    Constants and reads that only served their ranges are removed too; variables stay. The name of an output stays.
+    Dtypes and shapes stay. The numbers are those without rounding.
 
     Args:
-        thing: an editor; or a plan, to go on with.
+        thing: an editor; or a plan, to add to.
 
     Raises:
-        PlanError: there are none.
+        PlanError: if the graph has no such op.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -46,8 +46,11 @@ def strip_quantization(thing: Any) -> Plan:
     graph, plan = found.graph, found.plan
     rounds = found.typed(*_QUANTIZED)
     if not rounds:
-        wrong = "it has no FakeQuant and no QuantizeAndDequantize"
-        raise found.refused(wrong, "There is nothing to take out; ed.select(op='Quantize*') lists real quantization")
+        wrong = "the graph has no FakeQuant and no QuantizeAndDequantize"
+        raise found.refused(
+            wrong,
+            "There is nothing to remove; ed.select(op='Quantize*') lists ops of real quantization",
+        )
     ends = [op for op in rounds if graph.names[op] in found.ends or not found.readers(op)]
     for op in ends:  # an identity under its name
         plan = replaced(plan, found, op, graph.name(found.reads(op)[0]), graph.names[op], "rounded")
@@ -58,11 +61,11 @@ def strip_quantization(thing: Any) -> Plan:
 
 
 def settle_ranges(found: Subject, needed: Mask) -> Plan:
-    """Lets FakeQuant read the ranges that are kept, where it reads them as training assigns them.
+    """Makes FakeQuant ops read the stored ranges, if they read the ranges that training assigns.
 
     Args:
-        found: what the recipe works on.
-        needed: mask of the ops that are looked at.
+        found: the subject of the recipe.
+        needed: mask of the ops to examine.
     """
     graph, plan = found.graph, found.plan
     for op in (one for one in found.typed(*_QUANTIZED) if needed[one]):
@@ -78,17 +81,17 @@ def settle_ranges(found: Subject, needed: Mask) -> Plan:
 
 
 def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name: str = "", **attributes: Any) -> Plan:
-    """Puts an op, or a subgraph, after each op of a kind: all that read its result read what the new op gives.
+    """Inserts an op, or a subgraph, after each op of a type. The consumers of each result read the new op instead.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        pattern: an op type, as ``"Conv2D"``, or several; a selection; or matches, as ``ed.match`` gives them.
-        op: what to put there: an op type, or a function of one tensor, as for `Plan.insert`.
-        name: what goes behind the name of each op for the new one; default: the op type, or the name of the function.
+        thing: an editor; or a plan, to add to.
+        pattern: an op type, for example ``"Conv2D"``, or several; a selection; or matches, the result of ``ed.match``.
+        op: the op to insert: an op type, or a function of one tensor, as for `Plan.insert`.
+        name: the suffix of the new name, after the name of each op; default: the op type, or the name of the function.
         attributes: as for `Plan.insert`.
 
     Raises:
-        PlanError: nothing is like the pattern; or nothing reads the result of one: the op is named.
+        PlanError: if nothing matches the pattern, or a result has no consumer. The message names the op.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -107,7 +110,7 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
     unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]
     if unread:
         wrong = f"nothing reads {few(map(repr, unread))}"
-        raise found.refused(wrong, "Leave it out of what you select, or let an Identity read it first")
+        raise found.refused(wrong, "Select without it, or give it a consumer first, for example an Identity")
     ending = name or ("".join(letter for letter in word if letter.isalnum() or letter == "_") or "inserted")
     taken: list[str] = []
     for tensor in tensors:
@@ -117,7 +120,7 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
 
 
 def _results(found: Subject, pattern: Any) -> list[str]:
-    """What the ops give that are meant, by name."""
+    """The outputs of the ops that match, by name."""
     graph, types = found.graph, list[str]()
     if isinstance(pattern, (Match, Matches)):
         matches = [pattern] if isinstance(pattern, Match) else list(pattern)
@@ -129,7 +132,11 @@ def _results(found: Subject, pattern: Any) -> list[str]:
         tensors = [f"{graph.names[op]}:0" for op in found.typed(*types)]
     if not tensors:
         there = sorted(set(graph.types))
-        wrong = f"{graph.title} has no op of type {' or '.join(map(repr, types))}" if types else "nothing is like that"
+        wrong = (
+            f"{graph.title} has no op of type {' or '.join(map(repr, types))}"
+            if types
+            else "nothing matches the pattern"
+        )
         inside = where_inside(graph.names, graph.nodes, graph.functions, types[0]) if types else ""
         raise found.refused(wrong, inside or did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}"))
     for tensor in tensors:

@@ -1,7 +1,7 @@
-"""Recompute: activations computed again for their gradients, so that they need not be held from the forward pass on.
+"""Recompute: activations computed again for their gradients, instead of kept in memory after the forward pass.
 
 Written from "Training Deep Nets with Sublinear Memory Cost" (Chen et al., 2016) and "Memory-Efficient Backpropagation
-Through Time" (Gruslys et al., 2016), for graphs that have their gradients already.
+Through Time" (Gruslys et al., 2016), for graphs that already have their gradients.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ from ..plan.plan import Plan
 from ..words import few
 from .subject import Subject, subject, tensors
 
-#: They read the shape of a tensor, and hold no part of it.
+#: Ops that read the shape of a tensor and keep no part of its memory.
 _SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs", "ConcatOffset")
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", None)
 
 
 def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recomputed") -> Plan:
-    """Lets gradients compute activations again, where they hold them from the forward pass on: less memory, more time.
+    """Recomputes activations for the gradients instead of keeping them in memory: less memory, more time.
 
-    What a block computes for itself is copied under a scope, and its gradients read the copies, which wait until the
-    gradient of what the block gives is there. What other blocks read of it is kept, as are variables, what draws random
-    numbers, what has a state, and what runs in a loop or branch of TF1: the numbers stay the same. Where a graph was
-    differentiated several times, the copies wait for all of its gradients.
+    The ops that a block uses only inside are copied under a scope. The gradients read the copies, which wait for the
+    gradient of the output of the block. Activations that other blocks read are kept. So are variables, random ops, ops
+    with state, and ops in a loop or branch of TF1: the numbers stay the same. If a graph was differentiated several
+    times, the copies wait for all of its gradients.
 
     Args:
-        thing: an editor of a graph that has its gradients; or a plan, to go on with.
-        loss: what is differentiated, by name or object: a tensor, or several. What they need is the forward pass.
-        blocks: name scopes or selections, each recomputed as one; what two of them hold is in the first. Default: the
-            forward pass in about as many parts as the square root of its ops, cut where few tensors cross, all but the
-            last.
+        thing: an editor of a graph that has its gradients; or a plan, to add to.
+        loss: the differentiated tensor, by name or object, or several. The ops that they need are the forward pass.
+        blocks: name scopes or selections, each recomputed as one. An op that two of them contain belongs to the first.
+            Default: the forward pass in parts, cut at few tensors, without the last part. The number of parts is about
+            the square root of the number of ops.
         to: the scope of the copies.
 
     Raises:
-        PlanError: no gradient reads what a block computes, or none that comes from behind it; the block is named.
-        SelectionError: the loss, or a block, is not there.
+        PlanError: if no gradient reads an op of a block, or if no gradient that depends on the output of the block
+            does. The message names the block.
+        SelectionError: if the loss or a block does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -66,17 +67,17 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
     graph = found.graph
     ends = [graph.tensor(name)[0] for name in tensors(graph, loss, found.asked)]
     if not ends:
-        raise found.refused("it names no loss", "Name the tensor that is differentiated, as loss='loss:0'")
+        raise found.refused("no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'")
     backprop = _Backprop(graph, backward(graph, graph.mask(ends), control=False))
     if not backprop.derived.any():
-        wrong = f"nothing reads what {few(map(repr, tensors(graph, loss, found.asked)))} needs: there are no gradients"
-        raise found.refused(wrong, "Differentiate it first, as an optimizer's minimize(loss) does")
+        wrong = f"the ops that {few(map(repr, tensors(graph, loss, found.asked)))} needs have no gradients"
+        raise found.refused(wrong, "Differentiate it first, for example with minimize(loss) of an optimizer")
     copied, moved, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
     for name, block in _named(found, blocks) if blocks is not None else backprop.parts():
         again = backprop.again(block)
         if blocks is not None and isinstance(again, str):
             raise found.refused(
-                f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut in parts"
+                f"{name} cannot be recomputed: {again}", "Leave it out; without blocks= the graph is cut into parts"
             )
         if not isinstance(again, str):
             copied |= again.ops
@@ -84,7 +85,7 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
             waits |= dict.fromkeys(again.first, again.after)
             backprop.made(again)
     if not copied.any():
-        wrong = "no gradient reads anything that could be computed again"
+        wrong = "no gradient reads an op that could be recomputed"
         raise found.refused(wrong, "Name blocks=[...] of ops between the inputs and the loss")
     chosen = listed(graph, copied)
     plan = found.plan.copy(
@@ -104,13 +105,13 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
 
 
 class _Again:
-    """What of a block is computed again.
+    """The ops of a block to compute again.
 
     Args:
         ops: the ops to copy.
         moved: tensor -> the gradient ops that read its copy instead.
         first: the ops whose copies have to wait; all others wait with them.
-        after: what they wait for: what brings the gradient of the block.
+        after: the ops that the copies wait for: those that compute the gradient of the block.
     """
 
     def __init__(self, ops: Mask, moved: dict[Tensor, set[int]], first: list[int], after: list[int]) -> None:
@@ -118,14 +119,14 @@ class _Again:
 
 
 class _Backprop:
-    """A graph with a forward pass and what was derived from it.
+    """A graph with a forward pass and its derivatives.
 
     Args:
         graph: the graph.
         ahead: mask of the forward pass.
 
     Attributes:
-        derived: mask of the ops that compute floats of what the forward pass computes, and are not part of it.
+        derived: mask of the ops that compute floats from the forward pass, and are not part of it.
     """
 
     def __init__(self, graph: Graph, ahead: Mask) -> None:
@@ -133,16 +134,16 @@ class _Backprop:
         self._row, self._col = followed(graph, None, True, None)
         data = graph.data
         self._floats = self._numbers()
-        self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges whose readers read more than a size
+        self._contents: Mask = ~graph.typed(_SIZES)[data.rows]  # edges whose consumers read more than a size
         self._values = self._floats & self._contents
         self.derived: Mask = forward(graph, ahead, control=False, edges=self._values) & ~ahead
-        #: What is not computed again.
+        #: Ops that are not computed again.
         flow = graph.typed(FLOW_TYPES)
         inside = forward(graph, flow, control=False, within=~graph.typed(("Merge", "RefMerge", *EXITS)) | flow)
         self._kept = (loops_of(graph) >= 0) | (inside if flow.any() else flow) | self._lasting()
 
     def _numbers(self) -> Mask:
-        """Which data edges carry floats, or what nobody says."""
+        """The data edges with floats, or with an unknown dtype."""
         graph, data = self.graph, self.graph.data
         known: dict[Tensor, bool] = {}
         out = np.zeros(len(data.node), np.bool_)
@@ -154,7 +155,7 @@ class _Backprop:
         return out
 
     def _lasting(self) -> Mask:
-        """What gives something else the next time, or what a variable holds."""
+        """Ops whose output may differ the next time, and ops that hold the value of a variable."""
         from ..tf.elements import op_definition
 
         graph = self.graph
@@ -169,23 +170,23 @@ class _Backprop:
         return mask
 
     def made(self, again: _Again) -> None:
-        """Notes that the gradients of a block wait from now on for what its copies wait for."""
+        """Notes that the gradients of a block now wait for everything that its copies wait for."""
         readers = sorted(set().union(*again.moved.values()))
         row, col = np.repeat(readers, len(again.after)), np.tile(again.after, len(readers))
         self._row = np.concatenate([self._row, row.astype(self._row.dtype)])
         self._col = np.concatenate([self._col, col.astype(self._col.dtype)])
 
     def again(self, block: Mask) -> _Again | str:
-        """Returns what of a block is computed again; or why nothing is."""
+        """Returns the ops of a block to compute again, or the reason that there are none."""
         graph, data, ahead = self.graph, self.graph.data, self.ahead
         block = block & ahead
         leaves = graph.mask(np.unique(data.node[block[data.node] & ahead[data.rows] & ~block[data.rows]]))
         able = block & ~self._kept & ~leaves
         edges = np.flatnonzero(able[data.node] & self.derived[data.rows] & self._values)
         if not len(edges):
-            return "no gradient reads what it computes for itself"
+            return "no gradient reads an op that only the block itself uses"
         readers = np.unique(data.rows[edges])
-        below = reached(self._col, self._row, graph.mask(readers))  # needs what the block computes
+        below = reached(self._col, self._row, graph.mask(readers))  # ops that need the block
         behind = forward(graph, block, control=False) & ahead & ~backward(graph, block, control=False)
         come = forward(graph, behind, control=False, edges=self._values) & self.derived
         after: set[int] = set()
@@ -195,7 +196,7 @@ class _Backprop:
             after |= {one for one in met if not below[one]}
             moving += [reader] if met else []
         if not after:
-            return "the gradient of what it gives does not wait for anything behind it"
+            return "the gradient of its output does not depend on any op after it"
         taken = edges[np.isin(data.rows[edges], moving)]
         moved: dict[Tensor, set[int]] = {}
         for at in taken.tolist():
@@ -206,7 +207,7 @@ class _Backprop:
         return _Again(ops, moved, first, sorted(after))
 
     def _met(self, reader: int, come: Mask) -> set[int]:
-        """The ops that bring the gradient to one that reads an activation, or to the first behind it."""
+        """The ops that bring the gradient to the consumer of an activation, or to the first op after it."""
         graph, todo, seen = self.graph, [reader], {reader}
         for op in todo:  # grows
             ends = graph.data.row(op).tolist()
@@ -219,7 +220,7 @@ class _Backprop:
         return set()
 
     def parts(self) -> list[tuple[str, Mask]]:
-        """Returns the forward pass in parts, cut where few tensors cross, without the last."""
+        """Returns the forward pass in parts, cut at few tensors, without the last part."""
         graph, data = self.graph, self.graph.data
         read = graph.mask(data.rows[graph.typed(VARIABLE_TYPES)[data.node]])
         trained = forward(graph, read, control=False, edges=self._floats)
@@ -233,7 +234,7 @@ class _Backprop:
         line = line[np.argsort(place[line], kind="stable")]
         at = np.full(graph.size, -1)
         at[line] = np.arange(len(line))
-        last = np.full(graph.size, -1)  # the last of the chain that reads an op
+        last = np.full(graph.size, -1)  # the last consumer of an op in the chain
         np.maximum.at(last, data.node[edges], at[data.rows[edges]])
         crossing = np.zeros(len(line) + 1, int)
         np.add.at(crossing, at[line], 1)
@@ -248,7 +249,7 @@ class _Backprop:
 
 
 def _named(found: Subject, blocks: Any) -> list[tuple[str, Mask]]:
-    """The blocks that are asked for, by what to call them; each without what those before it hold."""
+    """The given blocks, by their names for messages; each without the ops of the blocks before it."""
     graph, held = found.graph, found.graph.mask([])
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
     out = []

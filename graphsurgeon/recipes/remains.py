@@ -1,4 +1,4 @@
-"""Remains: what a graph still does as in training, because no rule takes it out; with the reason, and what to do."""
+"""Remains: ops that still work as in training because no rule removes them, with the reason and a suggestion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .batch_norm import NORMS, why_unfolded
 from .constants import constant
 from .subject import Subject, Tensor
 
-#: How the op types begin that draw random numbers, and those that begin so too and draw none.
+#: Prefixes of op types that draw random numbers, and of op types with such a prefix that draw none.
 _DRAWING = ("Multinomial", "Parameterized", "Random", "SampleDistorted", "Stateful", "Stateless", "TruncatedNormal")
 _NOT_DRAWING = frozenset(
     {
@@ -24,7 +24,7 @@ _NOT_DRAWING = frozenset(
         *("StatelessRandomGetKeyCounterAlg", "StatelessWhile"),
     }
 )
-#: Ops that give the size of a tensor, and none of its numbers.
+#: Ops that compute the size of a tensor and read none of its numbers.
 _SIZES = ("Rank", "Shape", "ShapeN", "Size")
 _ROOTS = frozenset({"Rsqrt", "Sqrt"})
 
@@ -33,8 +33,8 @@ class Remaining(NamedTuple):
     """An op that still works as in training.
 
     Args:
-        text: what it does, as a sentence.
-        instead: what to do about it.
+            text: the behavior, as a sentence.
+            instead: a suggestion.
     """
 
     text: str
@@ -52,12 +52,12 @@ def draws(kind: str) -> bool:
 
 
 def remaining(found: Subject, needed: Mask, folded: bool) -> list[Remaining]:
-    """Returns what some outputs still need of training.
+    """Returns the ops of training that some outputs still need.
 
     Args:
-        found: the graph, after all that is taken out.
+        found: the graph, after all removals.
         needed: mask of the ops that the outputs need.
-        folded: batch normalization was to be folded.
+        folded: whether batch normalization was to be folded.
     """
     return [*_random(found, needed), *_unfolded(found, needed, folded)]
 
@@ -70,21 +70,21 @@ def _random(found: Subject, needed: Mask) -> list[Remaining]:
             out.append(Remaining(f"{name!r} ({kind}) still draws random numbers", _past(found, op, needed)))
         elif kind in CALLS and (inside := sorted(filter(draws, found.inside(op)))):
             text = f"the call {name!r} still draws random numbers, by {few(inside)}"
-            out.append(Remaining(text, f"Open the call, ed = ed.inlined({name!r}), and do it again"))
+            out.append(Remaining(text, f"Open the call, ed = ed.inlined({name!r}), and repeat this"))
     return out
 
 
 def _past(found: Subject, random: int, needed: Mask) -> str:
-    """How to make its consumers read a tensor without the random numbers, if one op joins the two."""
+    """A suggestion to bypass random numbers, if one op combines them with a tensor."""
     graph = found.graph
     fed = forward(graph, graph.typed(FEED_TYPES), control=False, within=~graph.typed(_SIZES))
     below = forward(graph, graph.mask([random]), control=False, within=needed)
     for op in np.flatnonzero(below & fed).tolist():
         plain = [one for one in found.reads(op) if fed[one[0]] and not below[one[0]]]
         if len(plain) == 1 and found.readers(op) and graph.info(*plain[0]) == graph.info(op, 0):
-            return f"Take them out: ed.plan().reroute({graph.name((op, 0))!r}, to={graph.name(plain[0])!r})"
+            return f"Remove them: ed.plan().reroute({graph.name((op, 0))!r}, to={graph.name(plain[0])!r})"
         break
-    return "Keep them if the model needs them; else open the model as in inference, gs.open(model, training=False)"
+    return "Keep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)"
 
 
 def _unfolded(found: Subject, needed: Mask, folded: bool) -> list[Remaining]:
@@ -116,7 +116,7 @@ def _normed(found: Subject, op: int) -> Tensor | None:
 
 
 def _is_scale(found: Subject, tensor: Tensor) -> bool:
-    """Whether a tensor is divided by a deviation, and depends on nothing that is fed."""
+    """Whether a tensor is divided by a deviation and does not depend on the inputs."""
     graph = found.graph
     above = met_from([tensor[0]], lambda op: graph.data.row(op).tolist())
     kinds = {graph.types[op] for op in above}

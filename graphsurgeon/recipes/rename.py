@@ -1,4 +1,4 @@
-"""Rename: inputs, outputs, scopes and variables under other names, by a table of them."""
+"""Rename: inputs, outputs, scopes and variables under new names, from a table."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from .subject import Subject, ends_now, subject, unread
 
 
 def rename(thing: Any, names: Mapping[str, str]) -> Plan:
-    """Gives ops, scopes and variables other names, all at once: what reads them reads them under the new names.
+    """Renames ops, scopes and variables, all at once. Their consumers read them under the new names.
 
-    `Plan.rename` with patterns. `rename_checkpoint` does the same for the names in a checkpoint.
+    Like `Plan.rename`, with patterns. `rename_checkpoint` does the same for the names in a checkpoint.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        names: old name -> new one, of an op, a variable, or a scope with all in it; or with one ``*`` on both sides, as
-            ``{"block*/weights": "stage*/kernel"}``: each op of such a name, with all in its scope.
+        thing: an editor; or a plan, to add to.
+        names: old name -> new one, of an op, a variable, or a scope with all its ops. Or patterns with one ``*`` on
+            both sides, for example ``{"block*/weights": "stage*/kernel"}``: each op of such a name, with all ops in its
+            scope.
 
     Raises:
-        PlanError: no new name is given, or a pattern is for nothing that is there, or has no ``*`` on the other side.
+        PlanError: if no new name is given, a pattern matches nothing, or only one side of a pattern has a ``*``.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -43,17 +44,17 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
         if not fits:
             head, _, tail = old.partition("*")
             raise found.refused(
-                f"no op is like {old!r}", f"ed.find({head.strip('/') or tail.strip('/')!r}) says what is"
+                f"no op matches {old!r}", f"ed.find({head.strip('/') or tail.strip('/')!r}) lists similar names"
             )
         new |= fits
     new = {old: to for old, to in new.items() if old != to}
     if not new:
-        raise found.refused("it gives nothing another name", "Type names={'old': 'new'}")
+        raise found.refused("names= is empty", "Type names={'old': 'new'}")
     return found.plan.rename(new)
 
 
 def rows(editor: Editor) -> list[str]:
-    """Returns the names that people give others: of inputs, outputs, outermost scopes and variables, in this order."""
+    """Returns the names that users usually change: inputs, outputs, outermost scopes and variables, in this order."""
     graph = editor.snapshot
     found = Subject(editor.plan(), graph, frozenset(), (), "rename()")
     inputs, outputs = ends_now(editor)

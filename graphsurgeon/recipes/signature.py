@@ -1,4 +1,4 @@
-"""Signature: what a model takes and gives, under which names."""
+"""Signature: the inputs and outputs of a model, and their names."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .subject import ends_now, results, subject, tensors
 
 
 def add_output(thing: Any, tensor: Any, name: str) -> Plan:
-    """Gives a tensor from within a graph a name of its own, by which it is fetched: ``name:0``.
+    """Gives a tensor inside a graph a name, under which it is fetched: ``name:0``.
 
-    It stays where it is, and so does all that reads it: the new op only hands it on. `set_signature` takes it into what
-    a SavedModel serves.
+    The tensor and its consumers stay: the new op is an identity of the tensor. `set_signature` adds the tensor to the
+    signature of a SavedModel.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        tensor: the tensor, by name or object; the name of an op stands for its output 0.
-        name: what to call it: a name that no op has.
+        thing: an editor; or a plan, to add to.
+        tensor: the tensor, by name or object; the name of an op means its output 0.
+        name: the new name, which no op may have yet.
 
     Raises:
-        PlanError: the name is taken, or is none; or the tensor is a handle, which nobody can fetch.
-        SelectionError: the tensor is not there.
+        PlanError: if the name is taken or not valid, or if the tensor is a handle, which cannot be fetched.
+        SelectionError: if the tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -45,8 +45,8 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
     (source,) = tensors(found.graph, [tensor], found.asked)
     info = found.graph.info(*found.graph.tensor(source))
     if info is not None and info.dtype in ("resource", "variant"):
-        wrong = f"{source!r} is of dtype {info.dtype}, which holds no numbers to fetch"
-        raise found.refused(wrong, "Name a tensor that is read from it")
+        wrong = f"{source!r} is of dtype {info.dtype}, which has no numbers to fetch"
+        raise found.refused(wrong, "Name a tensor that is computed from it")
     plan = found.plan.insert("Identity", on=source, name=name, only=[])
     for fault in plan.effect.faults:
         raise PlanError(found.asked, fault.wrong, fault.instead)
@@ -54,23 +54,23 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
 
 
 def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
-    """Returns an editor of a model that takes and gives what is said here: what `save` writes, and `function` returns.
+    """Returns an editor for a model with these inputs and outputs. `save` writes them, and `function` returns them.
 
-    It is a new graph: what the outputs need, under its old names, with its current values. The editor that is given
-    stays as it is.
+    The model is a new graph: the ops that the outputs need, under their old names, with their current values. The given
+    editor stays unchanged.
 
     Args:
         ed: the editor.
-        outputs: the tensors that the model gives, by name or object; a dict says what to call them. One that the
-            function that was opened gives keeps its name: ``{**ed.outputs, "features": "block/relu:0"}`` adds one.
-        inputs: the tensors that it takes, in the same way; what computes them stays out. Default: the arguments of the
-            function that was opened, and the placeholders, as far as the outputs need them. A placeholder with a
-            default keeps that where it is not named.
+        outputs: the outputs of the model, by name or object; the keys of a dict are their names. An output of the
+            function that was opened keeps its name: ``{**ed.outputs, "features": "block/relu:0"}`` adds one.
+        inputs: the inputs, in the same way. The ops that compute them are left out. Default: the arguments of the
+            function that was opened, and the placeholders, if the outputs need them. A placeholder with a default keeps
+            the default if it is not named.
 
     Raises:
-        PlanError: no output is given; an output needs a placeholder that is not among the inputs, or does not need
-            one that is: the message names them; or what is to be copied cannot be, as a part of a loop.
-        SelectionError: a tensor is not there.
+        PlanError: if no output is given, an output needs a placeholder that is not among the inputs, no output needs
+            one of the inputs, or the ops cannot be copied, for example a part of a loop. The message names them.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -85,7 +85,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     found = subject(ed, "set_signature()")
     graph = found.graph
     if not isinstance(ed, Editor):
-        raise found.refused("a plan is not a model yet", "Give the editor, after ed.apply(plan)")
+        raise found.refused("a plan is not a model", "Give the editor, after ed.apply(plan)")
     wanted = results(ed, outputs, found)
     fed = tensors(graph, inputs, found.asked)
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
@@ -98,8 +98,8 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     lost = [name for name in lost if f"{name}:0" not in [*fed, *own]]
     if inputs is not None and lost:
         more = few([repr(f"{name}:0") for name in lost])
-        wrong = f"what computes {few(map(repr, wanted))} also reads {more}, which nothing would feed"
-        raise found.refused(wrong, f"Take it in: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
+        wrong = f"the ops that compute {few(map(repr, wanted))} also read {more}, which no input feeds"
+        raise found.refused(wrong, f"Add it: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
     read = {*map(graph.name, chosen.inputs), *placeholders(chosen)}
     unread = [name for name in fed if name not in read]
     if unread:
@@ -118,7 +118,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
 
 
 def _named(things: Any, names: list[str], keys: Mapping[str, str]) -> dict[str, str]:
-    """Key -> tensor: the keys that were said, or those that the tensors have."""
+    """Key -> tensor: the given keys, or the keys that the tensors have."""
     if isinstance(things, Mapping):
         return {str(key): name for key, name in zip(things, names, strict=True)}
     return {keys[name]: name for name in names}

@@ -1,4 +1,4 @@
-"""Sizes: what a graph says of the size of an input, elsewhere than in the input itself."""
+"""Sizes: ops that encode the size of an input, other than the input itself."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from ..graph.graph import Graph
 
 Shape = tuple[int, ...]
 
-#: Ops that say in a constant how large what they give is: which input says it.
+#: Ops that read the size of their output from a constant: the index of that input.
 SIZED = {
     "Reshape": 1, "BroadcastTo": 1, "Slice": 2, "StridedSlice": 2, "Conv2DBackpropInput": 0,
     "Conv3DBackpropInputV2": 0,
 }  # fmt: skip
-#: Ops that make something of a size out of nothing.
+#: Ops that create a tensor of a given size.
 MADE = {
     "Fill": 0, "RandomStandardNormal": 0, "RandomUniform": 0, "RandomUniformInt": 0, "TruncatedNormal": 0, "Empty": 0,
 }  # fmt: skip
 
 
 def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> Shape | None:
-    """Returns the shape that a reshape has to give once what it reads has another size; None where that is not sure.
+    """Returns the new shape for a reshape whose input gets another size; None if the new shape is not certain.
 
-    Row by row, a reshape joins neighbouring axes and parts others. Where axes are only joined, or stay, it is sure what
-    becomes of them; where one is parted whose size changes, it is not.
+    In row-major order, a reshape joins neighboring axes and splits others. If axes are only joined, or stay, the new
+    shape is certain. If an axis is split and its size changes, the new shape is not certain.
 
     Args:
-        old, new: the shape of what it reads, before and after.
-        shape: the shape that it gives before.
+        old, new: the shape of the input, before and after.
+        shape: the shape of the output before.
 
     Example:
         >>> regrouped((1, 8, 8, 4), (5, 8, 8, 4), (1, 256)), regrouped((2, 4, 4, 3), (2, 6, 6, 3), (2, 16, 3))
@@ -52,7 +52,7 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
                 j_end += 1
         given = list(shape[j:j_end])
         if tuple(old[i:i_end]) != tuple(new[i:i_end]):
-            if i_end == len(old) or j_end == len(shape):  # what is left are axes of 1
+            if i_end == len(old) or j_end == len(shape):  # the other axes are axes of 1
                 i_end, j_end = _rest(old, i_end, shape, j_end)
                 given = list(shape[j:j_end])
             if len(given) != 1 or _unsure(old, new, shape, range(i, i_end), given):
@@ -64,7 +64,7 @@ def regrouped(old: Sequence[int], new: Sequence[int], shape: Sequence[int]) -> S
 
 
 def _unsure(old: Sequence[int], new: Sequence[int], shape: Sequence[int], axes: range, given: list[int]) -> bool:
-    """Whether an axis of 1 that grows might be another axis of 1 than the one that it meets."""
+    """Whether an axis of 1 that grows might correspond to another axis of 1 than the one at its place."""
     if all(old[axis] != 1 or new[axis] == 1 for axis in axes):
         return False
     ones = [k for k, size in enumerate(shape) if size == 1]
@@ -75,18 +75,18 @@ def _unsure(old: Sequence[int], new: Sequence[int], shape: Sequence[int], axes: 
 
 
 def _rest(old: Sequence[int], i: int, shape: Sequence[int], j: int) -> tuple[int, int]:
-    """Where a group ends that takes in all that follows, which is axes of 1."""
+    """The end of a group that includes all axes of 1 that follow."""
     return (len(old) if j == len(shape) else i), (len(shape) if i == len(old) else j)
 
 
 def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], said: Sequence[int]) -> Shape | None:
-    """Returns the size that a transposed convolution has to say once what it reads has another; None: not sure.
+    """Returns the new size for a transposed convolution whose input gets another size; None: not certain.
 
     Args:
         graph: the graph.
         op: the convolution.
-        old, new: the shape of what it reads, before and after.
-        said: the size that it says before.
+        old, new: the shape of the input, before and after.
+        said: the size that the op specifies before.
     """
     attr = graph.nodes[op].attr
     strides, form = list(attr["strides"].list.i), attr["data_format"].s.decode()
@@ -102,7 +102,7 @@ def upscaled(graph: Graph, op: int, old: Sequence[int], new: Sequence[int], said
 
 
 def kept_axes(old: Sequence[int], new: Sequence[int], said: Sequence[int]) -> Shape | None:
-    """Returns the shape that a broadcast has to give: axes that it leaves as they are follow; None: not sure."""
+    """Returns the new shape for a broadcast: axes that it does not change follow the input; None: not certain."""
     lead = len(said) - len(old)
     if lead < 0:
         return None
@@ -116,7 +116,7 @@ def kept_axes(old: Sequence[int], new: Sequence[int], said: Sequence[int]) -> Sh
 
 
 def combined(some: Mapping[int, Shape], others: Mapping[int, Shape]) -> dict[int, Shape | None]:
-    """Returns one shape of two that were worked out at two sizes: -1 where they differ; None where several do.
+    """Merges two shapes that were computed at two sizes: -1 if one axis differs; None if several do.
 
     Example:
         >>> combined({3: (5, 256), 4: (5, 5)}, {3: (7, 256), 4: (7, 7)})

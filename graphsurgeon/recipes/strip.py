@@ -1,4 +1,4 @@
-"""Strip: what only training needs goes out of a graph, part by part, or all of it."""
+"""Strip: remove the ops that only training needs from a graph, all at once or by kind."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .quantization import settle_ranges
 from .remains import remaining
 from .subject import Subject, loosened, replaced, results, subject, tensors
 
-#: Ops that hand on what they read, and look at it.
+#: Ops that inspect their input and forward it.
 _LOOKING = ("CheckNumerics", "CheckNumericsV2", "Print")
-#: Ops that look, and give nothing.
+#: Ops that inspect their input and have no output.
 _WATCHING = ("Assert", "PrintV2")
 _GUARDS = ("If", "StatelessIf")
-#: Ops that hand on what they read; the last two differ in what a gradient does.
+#: Ops that forward their input; the last two differ in their gradients.
 _SAME = ("Identity", "PreventGradient", "StopGradient")
 _RANDOM = ("RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2")
 _SCALED = ("Add", "AddV2", "Identity", "Mul", "Sub")
@@ -40,28 +40,30 @@ _MASKED = ("Mul", "Select", "SelectV2")
 def for_inference(
     thing: Any, outputs: Any = None, inputs: Any = None, *, training: Any = None, fold_batch_norm: bool | None = None
 ) -> Plan:
-    """Takes out all that only training needs: gradients, optimisers, summaries, savers, queues, dropout, checks,
-    identities; batch normalisation reads its moving averages, and is folded into the weights where these are constants;
-    FakeQuant, which stays, reads the ranges that training has kept.
+    """Prepares a graph for inference: removes everything that only training needs.
 
-    Each part is a recipe of its own; what is not there is passed over. Shapes and dtypes of the outputs stay. The
-    warnings of the plan name what still works as in training: ops that draw random numbers, except dropout, and
-    batch normalization that is not folded, with the reason.
+    Gradients, optimizers, summaries, savers, queues, dropout, checks and identities are removed. Batch normalization
+    reads its moving averages, and is folded into the weights if these are constants. FakeQuant ops stay and read the
+    stored ranges.
+
+    Each part is also a separate recipe; a part without a match is skipped. Shapes and dtypes of the outputs stay. The
+    warnings of the plan list the ops that still work as in training: random ops other than dropout, and batch
+    normalization that is not folded, with the reason.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        outputs: the tensors that are wanted, by name or object; default: those of the function that was opened. Their
-            names stay.
-        inputs: tensors that are fed from then on: a placeholder of the same dtype and shape takes their place.
-        training: a scalar bool that says whether the graph is trained, as ``"is_training:0"``: it is False.
-        fold_batch_norm: whether to fold batch normalisation. Default: where no weight is a variable. A graph with
-            variables is frozen for that, ``gs.recipes.frozen(ed, outputs)``: where it reads the batch, after this has
-            been applied, as what keeps the averages goes with the variables.
+        thing: an editor; or a plan, to add to.
+        outputs: the outputs to keep, by name or object; default: those of the function that was opened. Their names
+            stay.
+        inputs: tensors to feed: each is replaced by a placeholder of the same dtype and shape.
+        training: a scalar bool that switches training on, for example ``"is_training:0"``; it is set to False.
+        fold_batch_norm: whether to fold batch normalization. Default: only if no weight is a variable. To fold in a
+            graph with variables, freeze it first with ``gs.recipes.frozen(ed, outputs)``. If the graph reads the
+            statistics of the batch, apply this plan before: freezing removes the ops that keep the averages.
 
     Raises:
-        PlanError: no outputs are given; no rule takes anything out: it is in inference form already, or the message
-            names what is left; a part is refused: the message names the op and why.
-        SelectionError: a tensor is not there.
+        PlanError: if no outputs are given, no rule applies, or a part is refused. No rule applies to a graph that is in
+            inference form already. The message names the op and the reason.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -95,29 +97,29 @@ def for_inference(
     if made is not start.plan:
         return replace(made, notes=(*made.notes, *(f"{one.text}. {one.instead}" for one in left)))
     if left:
-        raise found.refused(f"no rule takes out more: {few([one.text for one in left], 3)}", left[0].instead)
-    instead = "There is nothing to take out"
+        raise found.refused(f"no other rule applies: {few([one.text for one in left], 3)}", left[0].instead)
+    instead = "There is nothing to remove"
     if variables:
-        instead += f"; gs.recipes.frozen(ed, {wanted!r}) makes its variables constants"
+        instead += f"; gs.recipes.frozen(ed, {wanted!r}) turns its variables into constants"
     raise found.refused("it is in inference form already", instead)
 
 
 def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
-    """Takes out all that the outputs do not need: gradients, optimisers, summaries, savers, queues, losses.
+    """Removes everything that the outputs do not need: gradients, optimizers, summaries, savers, queues, losses.
 
-    Variables that the outputs read keep their initialisers, and tables what fills them, as the init op of a SavedModel.
-    A variable without an initialiser in the graph, as those of a SavedModel of TF2, is set by a saver and nothing else:
-    the call that restores it stays, with all variables that this restores, and what saves them to the same file.
+    Variables that the outputs read keep their initializers. Tables keep the ops that fill them, for example the init op
+    of a SavedModel. A variable of a TF2 SavedModel has no initializer in the graph, only a saver. The call that
+    restores it stays, with all variables that this call restores, and the ops that save them to the same file.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        outputs: the tensors that are wanted; default: those of the function that was opened.
-        inputs: tensors that are fed from then on: a placeholder of the same dtype and shape takes their place, and
-            what computed them goes too, as a queue.
+        thing: an editor; or a plan, to add to.
+        outputs: the outputs to keep; default: those of the function that was opened.
+        inputs: tensors to feed: each is replaced by a placeholder of the same dtype and shape. The ops that computed
+            them are removed too, for example a queue.
 
     Raises:
-        PlanError: nobody says which outputs are wanted, or the outputs need every op.
-        SelectionError: a tensor is not there.
+        PlanError: if no outputs were given, or the outputs need every op.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -133,22 +135,23 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     fed = tensors(found.graph, inputs, found.asked)
     made = _without_training(found, wanted, fed)
     wrong = f"{few(wanted)} need{'s' * (len(wanted) == 1)} every op of the graph"
-    return _some(found, made, wrong, "There is nothing to take out")
+    return _some(found, made, wrong, "There is nothing to remove")
 
 
 def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
-    """Takes dropout out: what reads its result reads what was dropped from, as it is.
+    """Removes dropout: the consumers of its result read its input instead.
 
-    Known by what it does: random numbers against a rate, a mask of these, and a scale that makes up for what is
-    dropped; of TF1, TF2 and Keras. Dtypes and shapes stay; so do the names of outputs.
+    Dropout is recognized by its ops: random numbers compared with a rate, a mask of the comparison, and a scale that
+    compensates for the dropped elements. This covers dropout of TF1, TF2 and Keras. Dtypes, shapes and the names of
+    outputs stay.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        exclude: ops that mask with random numbers and are to stay, by name or object.
+        thing: an editor; or a plan, to add to.
+        exclude: ops that mask with random numbers and must stay, by name or object.
 
     Raises:
-        PlanError: there is no dropout; the scale of one does not make up for what it drops; or its gradient is there:
-            the op is named.
+        PlanError: if the graph has no dropout, the scale does not compensate for the dropped elements, or the gradient
+            of the dropout is in the graph. The message names the op.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -161,18 +164,19 @@ def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
     found = subject(thing, "strip_dropout()")
     left = {str(getattr(one, "name", one)).partition(":")[0] for one in _listed(exclude)}
     made = _without_dropout(found, left)
-    return _some(found, made, "no op masks anything with random numbers", "There is nothing to take out")
+    return _some(found, made, "no op masks a tensor with random numbers", "There is nothing to remove")
 
 
 def strip_checks(thing: Any) -> Plan:
-    """Takes out ``Assert``, ``CheckNumerics`` and ``Print``, with what they alone need; what waited for them waits no
-    longer.
+    """Removes ``Assert``, ``CheckNumerics`` and ``Print``, with all ops that only they need.
+
+    Control edges from the removed ops are removed too.
 
     Args:
-        thing: an editor; or a plan, to go on with.
+        thing: an editor; or a plan, to add to.
 
     Raises:
-        PlanError: there are none.
+        PlanError: if the graph has no such op.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -183,23 +187,24 @@ def strip_checks(thing: Any) -> Plan:
         ['x', 'y']
     """
     found = subject(thing, "strip_checks()")
-    wrong = f"it has no {few([*_WATCHING, *_LOOKING], 5)}"
-    return _some(found, _without_checks(found), wrong, "There is nothing to take out")
+    wrong = f"the graph has no {few([*_WATCHING, *_LOOKING], 5)}"
+    return _some(found, _without_checks(found), wrong, "There is nothing to remove")
 
 
 def strip_identities(thing: Any, outputs: Any = None) -> Plan:
-    """Takes out ``Identity``, ``StopGradient`` and ``PreventGradient``: what reads them reads what they read.
+    """Removes ``Identity``, ``StopGradient`` and ``PreventGradient``: their consumers read their inputs instead.
 
-    Those stay that do more: that order ops, read a reference variable, are part of a variable, or of a loop or cond of
-    TF1, fill a table, are in a collection, or whose name is that of an input or output.
+    An identity with another purpose stays. For example, it orders ops, reads a reference variable, fills a table, is in
+    a collection, is part of a variable or of a TF1 loop or cond, or has the name of an input or output.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        outputs: tensors whose names stay, beside those of the function that was opened and those that nothing reads.
+        thing: an editor; or a plan, to add to.
+        outputs: tensors that keep their names, in addition to those of the function that was opened and those without a
+            consumer.
 
     Raises:
-        PlanError: there are none that could go.
-        SelectionError: a tensor is not there.
+        PlanError: if no identity can be removed.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -210,12 +215,12 @@ def strip_identities(thing: Any, outputs: Any = None) -> Plan:
         ['x', 'y']
     """
     found = subject(thing, "strip_identities()", outputs)
-    wrong = "no identity could go without changing more than a name"
+    wrong = "no identity can be removed without another change than of a name"
     return _some(found, _without_identities(found), wrong, "ed.select(op='Identity') lists all")
 
 
 def _some(found: Subject, made: Plan, wrong: str, instead: str) -> Plan:
-    """A plan that does something; a recipe that found nothing to do is refused."""
+    """Returns a plan with steps; raises if a recipe found nothing to do."""
     if made is found.plan:
         raise found.refused(wrong, instead)
     return made
@@ -225,11 +230,11 @@ def _listed(things: Any) -> list[Any]:
     return [things] if isinstance(things, str) or hasattr(things, "name") else list(things)
 
 
-# -- what the outputs do not need -----------------------------------------------------------------
+# -- ops that the outputs do not need -------------------------------------------------------------
 
 
 def _needed(found: Subject, wanted: Iterable[str], fed: Iterable[str]) -> Mask:
-    """A mask of the ops that some tensors need, from those that are fed on."""
+    """A mask of the ops that some tensors need, starting from the fed tensors."""
     graph = found.graph
     ends = graph.mask(graph.index[name.partition(":")[0]] for name in wanted if name not in fed)
     return required(graph, ends, frozenset(map(graph.tensor, fed)))
@@ -247,7 +252,7 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
         if needed[op]:
             read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed[reader]]
             other = next(one for one in [*read, *wanted] if one.startswith(f"{graph.names[op]}:") and one not in fed)
-            wrong = f"{name!r} is to be fed, and the outputs need {other!r} of the same op"
+            wrong = f"{name!r} is an input, but the outputs need {other!r} of the same op"
             raise found.refused(wrong, f"Feed that too: inputs={[*fed, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
     kept = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
@@ -258,7 +263,7 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
 
 
 def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
-    """Some ops, with what their variables, loops, conds and tables are made of, what fills these, and all it needs."""
+    """Some ops, with the ops that their variables, loops, conds and tables need, including those that fill them."""
     graph, state = found.graph, found.graph.state
     held, savers = needed.copy(), _savers(found)
     fills = graph.mask(graph.index[name] for names in state.init_ops.values() for name in names if name in graph.index)
@@ -274,7 +279,7 @@ def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
         for holder, names in state.init_ops.items():
             if holder in graph.index and held[graph.index[holder]]:
                 held[[graph.index[name] for name in names if name in graph.index]] = True
-        for op, run in starts.items():  # what is run first, where it fills one of these tables
+        for op, run in starts.items():  # ops that run first, if they fill one of these tables
             held[op] |= bool((held & fills & run).any())
         wider = required(graph, held, cuts)
         if (wider == needed).all():
@@ -285,8 +290,8 @@ def _held(found: Subject, needed: Mask, fed: list[str]) -> Mask:
 def _savers(found: Subject) -> dict[int, list[int]]:
     """Variables that no op of the graph sets -> the calls that restore them, and those that save to the same file.
 
-    A call restores what it takes the handle of, where its function reads a checkpoint and assigns. The file is the
-    placeholder that it reads.
+    A call restores the variables whose handles it takes, if its function reads a checkpoint and assigns. The file is
+    the placeholder that it reads.
     """
     graph = found.graph
     variables = graph.state.variables.values()
@@ -305,13 +310,13 @@ def _savers(found: Subject) -> dict[int, list[int]]:
 
 
 def _contexts(found: Subject) -> list[set[int]]:
-    """The loops and conds of TF1 that are still there: the ops that each is made of."""
+    """The loops and conds of TF1 that still exist: the ops of each."""
     graph = found.graph
     wholes = [{graph.index[name] for name in names if name in graph.index} for names in graph.state.contexts]
     return [whole for whole in wholes if any(graph.types[op] in _TURNS for op in whole)]
 
 
-#: Ops without which there is no loop and no cond.
+#: Ops that every loop or cond has.
 _TURNS = frozenset({"Enter", "Exit", "Merge", "NextIteration", "RefEnter", "RefMerge", "RefSwitch", "Switch"})
 
 
@@ -328,7 +333,7 @@ def _without_checks(found: Subject) -> Plan:
         if gone & numbers and not any(r not in numbers for op in numbers for r in graph.consumers.row(op).tolist()):
             gone |= numbers
     gone = {op for op in gone if all(whole <= gone for whole in _contexts(found) if op in whole)}
-    for op in sorted(gone):  # an identity that only hands on that a check is over
+    for op in sorted(gone):  # an identity that only forwards the end of a check
         gone |= {r for r in graph.consumers.row(op).tolist() if not len(graph.consumers.row(r))}
     if looking:
         plan = plan.remove([graph.names[op] for op in looking], stitch=True)
@@ -340,7 +345,7 @@ def _without_checks(found: Subject) -> Plan:
 
 
 def _is_guard(found: Subject, op: int) -> bool:
-    """Whether a cond of TF2 only checks: a branch of it holds an ``Assert``, and nobody reads what it gives."""
+    """Whether a cond of TF2 only checks: one of its branches has an ``Assert``, and its outputs have no consumers."""
     graph = found.graph
     for reader in graph.consumers.row(op).tolist():
         if graph.types[reader] != "Identity" or len(graph.consumers.row(reader)) or graph.names[reader] in found.ends:
@@ -368,7 +373,7 @@ def _without_identities(found: Subject) -> Plan:
         if not found.readers(op) or given is None or made is None or given.dtype != made.dtype:
             continue
         near = [found.reads(op)[0][0], *graph.consumers.row(op).tolist()]
-        if any(graph.types[one] in _TURNS | {"LoopCond"} for one in near):  # it may hold the place of a loop or branch
+        if any(graph.types[one] in _TURNS | {"LoopCond"} for one in near):  # it may mark a loop or branch
             continue
         if given.dtype in ("resource", "variant") or (given.shape != made.shape and made.shape is not None):
             continue
@@ -399,8 +404,8 @@ def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
     for masked, mask, refused in others:
         if mask not in masks:
             raise refused
-        wrong = f"{graph.names[masked]!r} masks with what {graph.names[masks[mask]]!r} drops, as its gradient does"
-        raise found.refused(wrong, "Take the gradients out first: ed.apply(gs.recipes.strip_training(ed, outputs))")
+        wrong = f"{graph.names[masked]!r} is the gradient of the dropout {graph.names[masks[mask]]!r}"
+        raise found.refused(wrong, "Remove the gradients first: ed.apply(gs.recipes.strip_training(ed, outputs))")
     if not pairs:
         return plan
 
@@ -412,7 +417,7 @@ def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
     moved = {graph.name((op, 0)): graph.name(kept(source)) for op, source in pairs.items() if found.readers(op)}
     named = [op for op in pairs if graph.names[op] in found.ends or not found.readers(op)]
     ends = {op: graph.name(kept(pairs[op])) for op in named}
-    for op, end in ends.items():  # an identity under its name
+    for op, end in ends.items():  # an identity with its name
         reader = graph.names[found.readers(*graph.tensor(end))[0][0]]
         plan = replaced(plan, found, op, end, reader, "dropped")
         moved.pop(graph.name((op, 0)), None)
@@ -426,7 +431,7 @@ def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
 
 
 def _masked(found: Subject, random: int) -> list[tuple[int, int]]:
-    """(op that masks, which of its inputs the mask is) for what is made of random numbers."""
+    """(op that masks, index of its mask input) for the masks that are computed from random numbers."""
     graph, out = found.graph, []
     todo, seen = [(random, False)], {(random, False)}
     while todo:
@@ -443,28 +448,30 @@ def _masked(found: Subject, random: int) -> list[tuple[int, int]]:
 
 
 def _source(found: Subject, masked: int, mask: int) -> tuple[int, int] | None:
-    """The tensor that a dropout drops from; None where it is none."""
+    """The tensor that a dropout drops from; None if the op is not a dropout."""
     graph, reads = found.graph, found.reads(masked)
     if graph.types[masked] == "Mul":
         scaled = reads[1 - mask]
     elif mask == 0 and np.all(constant(found, reads[2]) == 0):
         scaled = reads[1]
     else:
-        return None  # it chooses between two things
+        return None  # it selects between two tensors
     factor = scaled[0]
     kind, sides = graph.types[factor], found.reads(factor)
     for at in (1,) if kind == "RealDiv" else (0, 1) if kind == "Mul" else ():
         if _makes_up(found, sides[at], kind, reads[mask]):
             return sides[1 - at]
     name = graph.names[masked]
-    wrong = f"{name!r} masks {graph.name(scaled)!r} with random numbers, and no scale makes up for what it drops"
+    wrong = (
+        f"{name!r} masks {graph.name(scaled)!r} with random numbers, and no scale compensates for the dropped elements"
+    )
     keeps = f", or exclude={name!r}" if found.asked == "strip_dropout()" else ""
     way = f"ed.plan().reroute({f'{name}:0'!r}, to={graph.name(scaled)!r})"
-    raise found.refused(wrong, f"Take the mask out, {way}{keeps}")
+    raise found.refused(wrong, f"Remove the mask, {way}{keeps}")
 
 
 def _makes_up(found: Subject, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:
-    """Whether a scale makes up for what a mask drops, whatever the rate is."""
+    """Whether a scale compensates for the elements that a mask drops, for any rate."""
     share = _share(found, mask)
     if share is None:
         return False
@@ -482,7 +489,7 @@ def _makes_up(found: Subject, scale: tuple[int, int], kind: str, mask: tuple[int
 
 
 def _share(found: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Callable[[float], float]] | None:
-    """The tensor that says how much is dropped or kept, and what share of ones it makes."""
+    """The tensor with the rate that is dropped or kept, and a function from its value to the share of ones."""
     graph = found.graph
     passing = ("Cast", "Identity")
     op = end_of(mask[0], lambda at: next(iter(graph.data.row(at).tolist() * (graph.types[at] in passing)), None))
@@ -491,7 +498,7 @@ def _share(found: Subject, mask: tuple[int, int]) -> tuple[tuple[int, int], Call
     plain = [at for at, side in enumerate(sides) if not _is_random(found, side[0])]
     if len(sides) != 2 or len(plain) != 1:
         return None
-    if floor:  # of the share that is kept, and random numbers
+    if floor:  # the kept share plus random numbers
         return sides[plain[0]], lambda keep: keep
     above = graph.types[op].startswith("Greater") == (plain[0] == 1)
     return sides[plain[0]], (lambda rate: 1 - rate) if above else (lambda rate: rate)

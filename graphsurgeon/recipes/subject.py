@@ -1,4 +1,4 @@
-"""Subject: what a recipe is given, an editor or a plan, as a plan to go on with and the graph as it is after that."""
+"""Subject: the argument of a recipe, an editor or a plan, as a plan to add to and the graph after it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ..plan.plan import Plan
 from ..plan.resolve.remove import protected
 from ..words import few
 
-#: An output of an op: their numbers.
+#: An output of an op: the number of the op and of the output.
 Tensor = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a recipe works on.
+    """The subject of a recipe.
 
     Args:
         plan: the steps so far.
-        graph: the graph as it is after them.
-        ends: ops whose names somebody knows: arguments and results of what was opened, and what was asked for.
-        first: ops that are run once, before all others, as what fills the tables.
+        graph: the graph after these steps.
+        ends: ops whose names must stay: arguments and results of the opened function, and the given tensors.
+        first: ops that run once, before all others, for example those that fill the tables.
         asked: the request, for messages.
     """
 
@@ -44,7 +44,7 @@ class Subject:
     asked: str
 
     def array(self, op: int) -> Any:
-        """Returns the array that a constant holds; None for any other op."""
+        """Returns the array of a constant; None for any other op."""
         return self.plan.backend.array(self.graph.nodes[op]) if self.graph.types[op] == "Const" else None
 
     def reads(self, op: int) -> list[tuple[int, int]]:
@@ -52,11 +52,11 @@ class Subject:
         return self.graph.data.ends(op)
 
     def readers(self, op: int, port: int = 0) -> list[tuple[int, int]]:
-        """Returns (op, input) of all that reads one output of an op."""
+        """Returns (op, input) of all consumers of one output of an op."""
         return self.graph.readers((op, port))
 
     def read(self, variable: int) -> str:
-        """Returns the tensor that reads a variable, whatever else runs; empty where there is none."""
+        """Returns the tensor that reads a variable independently of other ops; empty if there is none."""
         graph = self.graph
         info = graph.state.variables.get(graph.names[variable])
         if info is not None and info.snapshot:
@@ -73,38 +73,38 @@ class Subject:
         return types_inside(self.graph.nodes[op], self.graph.functions)
 
     def refused(self, wrong: str, instead: str) -> PlanError:
-        """Returns the error that a precondition does not hold."""
+        """Returns the error for a precondition that does not hold."""
         return PlanError(self.asked, wrong, instead)
 
     def after(self, plan: Plan) -> Subject:
-        """Returns the same with more steps."""
+        """Returns a copy of this subject with more steps."""
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
 
 
 def answers(ed: Editor, feeds: Any, wanted: Any, plan: Plan | None = None) -> Trace:
-    """Runs a graph for some tensors, on random numbers where it is fed nothing.
+    """Runs a graph for some tensors, with random numbers for the inputs without a feed.
 
     Args:
         ed: the editor of the graph.
         feeds: tensor -> array.
         wanted: the tensors.
-        plan: run the graph as this plan makes it.
+        plan: run the graph after this plan.
 
     Raises:
-        PlanError: it cannot be run to its end.
+        PlanError: if the run stops before its end.
     """
     ran = ed.trace(feeds, wanted, random=0, ops=wanted, plan=plan)
     if ran.stopped:
-        raise PlanError("trace()", ran.stopped, "Give what it can be run with: feeds={...}")
+        raise PlanError("trace()", ran.stopped, "Give inputs for the run: feeds={...}")
     return ran
 
 
 @contextmanager
 def proving(found: Subject) -> Iterator[None]:
-    """Says of a proof that cannot run how to leave it out; what the proof itself has found wrong is said as it is.
+    """Adds to the error of a verification that cannot run how to skip it. An error of its result stays unchanged.
 
     Raises:
-        PlanError: it cannot run, or has found something.
+        PlanError: if the verification cannot run, or finds a difference.
     """
     try:
         yield
@@ -113,24 +113,27 @@ def proving(found: Subject) -> Iterator[None]:
     except PlanError as error:
         if error.asked == found.asked:
             raise
-        raise found.refused(f"the proof cannot run: {error.wrong}", f"{error.instead}; or verify=False") from error
+        raise found.refused(
+            f"the verification cannot run: {error.wrong}",
+            f"{error.instead}; or type verify=False",
+        ) from error
 
 
-#: Ops that give a variable another value; those of reference variables give the variable.
+#: Ops that assign to a variable; for reference variables, their output is the variable.
 ASSIGNS = ("Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp")
 
 
 def subject(thing: Any, asked: str, ends: Any = None) -> Subject:
-    """Returns what a recipe is given as a plan, and the graph after it.
+    """Returns the argument of a recipe as a plan, and the graph after it.
 
     Args:
-        thing: an editor, or a plan to go on with.
+        thing: an editor, or a plan to add to.
         asked: the request, for messages.
-        ends: tensors whose names must stay, beside those that the editor knows.
+        ends: tensors whose names must stay, in addition to those of the editor.
 
     Raises:
-        PlanError: it is neither.
-        SelectionError: one of the tensors is not there.
+        PlanError: if the argument is neither an editor nor a plan.
+        SelectionError: if a tensor does not exist.
     """
     if isinstance(thing, Editor):
         plan, known = thing.plan(), [tensor for ends in ends_now(thing) for tensor in ends.values()]
@@ -145,16 +148,16 @@ def subject(thing: Any, asked: str, ends: Any = None) -> Subject:
     return Subject(plan, graph, ends_there, run_first(thing, graph), asked)
 
 
-#: Collections of ops that are run once, before all others.
+#: Collections of ops that run once, before all others.
 _FIRST = ("table_initializer", "legacy_init_op", "saved_model_main_op")
 
 
 def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
-    """Returns the ops that are run once, before all others: those that the graph lists, and the file it is from.
+    """Returns the ops that run once, before all others: those listed by the graph and by its file.
 
     Args:
-        thing: an editor; or a plan, which knows of no file.
-        graph: the graph as it is now.
+        thing: an editor; or a plan, which has no file.
+        graph: the current graph.
     """
     listed = [entry.name for key in _FIRST for entry in graph.state.collections.get(key, ())]
     if isinstance(thing, Editor):
@@ -164,7 +167,7 @@ def run_first(thing: Any, graph: Graph) -> tuple[str, ...]:
 
 
 def ends_now(ed: Editor) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the arguments and results of the function that was opened: name -> tensor, as it is called by now."""
+    """Returns the arguments and results of the function that was opened: name -> tensor, under its current name."""
     renamed = ed.history.renamed
     inputs, outputs = (
         {key: renamed_end(tensor, renamed) for key, tensor in ends.items()} for ends in (ed.inputs, ed.outputs)
@@ -173,10 +176,10 @@ def ends_now(ed: Editor) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
-    """Returns the names of tensors given as one, several, or a dict with them as values; none for None.
+    """Returns the names of tensors given as one, several, or the values of a dict; empty for None.
 
     Raises:
-        SelectionError: one of them is not there.
+        SelectionError: if a tensor does not exist.
     """
     if things is None:
         return []
@@ -186,7 +189,7 @@ def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
         name = tensor_name(one)
         op = graph.index.get(name.partition(":")[0], -1)
         if op >= 0 and ":" not in str(getattr(one, "name", one)) and graph.outputs(op) == []:
-            name = graph.names[op]  # it is there to run, and gives nothing
+            name = graph.names[op]  # an op to run, without outputs
         else:
             graph.tensor(name, asked)
         names.append(name)
@@ -194,47 +197,47 @@ def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
 
 
 def results(thing: Any, outputs: Any, found: Subject) -> list[str]:
-    """Returns the tensors that a graph is for: those asked for, or those of the function that was opened.
+    """Returns the output tensors of a graph: the given ones, or those of the function that was opened.
 
     Raises:
-        PlanError: nobody says which they are; the message lists those that nothing reads.
+        PlanError: if no outputs are known. The message lists the tensors without a consumer.
     """
     named = tensors(found.graph, outputs, found.asked)
     if not named and isinstance(thing, Editor):
         named = [name for name in ends_now(thing)[1].values() if name.partition(":")[0] in found.graph.index]
     if not named:
         raise found.refused(
-            "nobody says which outputs are wanted",
+            "no outputs were given",
             f"Type outputs=[...]; nothing reads {few(unread(found.graph)) or 'no tensor'}",
         )
     return named
 
 
 def unread(graph: Graph) -> list[str]:
-    """Returns the tensors that nothing reads, and that somebody may want."""
+    """Returns the tensors without a consumer that may be outputs."""
     last = np.flatnonzero((graph.consumers.degrees == 0) & ~graph.typed(_NO_RESULTS) & ~orphan_mask(graph)).tolist()
     return [f"{graph.names[i]}:0" for i in last if graph.outputs(i)]
 
 
-#: Nobody wants these for what they give, though nothing reads them.
+#: Ops that are not wanted as outputs, even without a consumer.
 _NO_RESULTS = ("Assert", "Const", "NoOp", "Placeholder", "RestoreV2", "SaveV2", "VarIsInitializedOp")
 
 
 def below(graph: Graph, name: str) -> dict[str, str]:
-    """Returns the ops in the scope that an op gives its name to, each with its own name: they do not move with it."""
+    """Returns the ops in the scope with the name of an op, each with its own name: they do not move with the op."""
     return {one: one for one in select(graph, scope=name).names} if name in graph.scopes.index else {}
 
 
 def replaced(plan: Plan, found: Subject, op: int, tensor: str, only: str, word: str) -> Plan:
-    """Returns the plan that puts an identity in the place of an op, under its name.
+    """Returns the plan that replaces an op by an identity with its name.
 
     Args:
         plan: the steps so far.
-        found: what the recipe works on.
-        op: the op, which goes.
-        tensor: what the identity reads.
-        only: the op that reads the identity, of those that read the tensor.
-        word: what the op is called behind its name until it goes.
+        found: the subject of the recipe.
+        op: the op, which is removed.
+        tensor: the input of the identity.
+        only: the consumer of the tensor that reads the identity.
+        word: the suffix of the name of the op until it is removed.
     """
     name = found.graph.names[op]
     new, old = (free_name(f"{name}_{ending}", plan.after().taken) for ending in ("kept", word))
@@ -244,12 +247,12 @@ def replaced(plan: Plan, found: Subject, op: int, tensor: str, only: str, word: 
 
 
 def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Container[str] = ()) -> Plan:
-    """Returns the plan that also takes out ops that had readers at the start, and now lead to nothing.
+    """Returns the plan that also removes ops that had consumers at the start, and now lead to nothing.
 
     Args:
-        plan: what was done.
-        start: the graph before that.
-        candidates: the ops that it changed the readers of; what only served them goes too.
+        plan: the steps so far.
+        start: the graph before them.
+        candidates: the ops whose consumers changed; ops that only served them are removed too.
         ends: ops that stay.
     """
     graph = plan.after()
@@ -272,5 +275,5 @@ def loosened(plan: Plan, start: Graph, candidates: Iterable[str], ends: Containe
     return plan.remove([graph.names[i] for i in np.flatnonzero(mask).tolist()]) if mask.any() else plan
 
 
-#: What feeds a graph or holds its state is not taken out because nothing reads it for the moment.
+#: Ops that feed a graph or have its state are not removed even if no op reads them at the moment.
 _STAYS = frozenset({"Placeholder", "PlaceholderWithDefault", "Variable", "VariableV2", "VarHandleOp", "_Arg"})
