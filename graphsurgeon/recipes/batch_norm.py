@@ -76,7 +76,7 @@ def settle(found: Subject, needed: Mask) -> Plan:
         return settle_moments(found, plan, needed, averages)
     names, empty = [graph.names[op] for op in norms], {one: None for op in norms for one in found.reads(op)[3:5]}
     ends = [(_average(found, averages, op, port), graph.names[op], port + 2) for op in norms for port in (1, 2)]
-    # In training this input has no elements. It stands for an input of any size until the average is read.
+    # In training this input has no elements. It accepts an input of any size until the average is read.
     plan = plan.insert(lambda c: c[c > 0], on=[graph.name(one) for one in empty], name="any_size", only=names)
     made = [name for name in plan.after().names if name not in graph.index]
     read = {}

@@ -122,7 +122,7 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
                         plan, none = plan.connect(graph.name((other, 0)), to=graph.names[op], input=at), False
     if none:
         some = few(map(repr, pairs))
-        raise found.refused(f"{few(map(repr, wanted))} do not read {some}", "Name the outputs of the network")
+        raise found.refused(f"{few(map(repr, wanted))}: not computed from {some}", "Name the outputs of the network")
     return plan
 
 

@@ -52,7 +52,7 @@ _REPEATING = (
 #: How a loop or an array gives what was made in it.
 _GIVING = ("Exit", "TensorArrayGather*", "TensorArrayConcat*", "TensorArrayRead*", "TensorArraySize*")
 _ARRAYS = ("TensorArray*", "TensorList*")
-#: What says how large a tensor is, whatever it holds.
+#: Ops that return the size of a tensor, whatever it holds.
 _SIZES = ("Rank", "Shape", "ShapeN", "Size")
 _LABELS = ("AsString", "LookupTableFind*", "StringJoin", "HashTable*")
 _PREPARING = (
@@ -67,20 +67,20 @@ _CHANNELS = 4
 
 
 def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
-    """Cuts off what is made of an input before the model sees it: placeholders take the place of what that gave.
+    """Cuts the preprocessing off a model, and makes its results the new inputs, as placeholders.
 
-    Known by its ops: bytes, files and examples are decoded; pictures are resized; sound becomes a spectrogram; numbers
-    of three axes and more are shifted and scaled by at most four constants, one for each channel. Loops and called
-    functions that do nothing else belong to it. What follows the last of these ops, as a reshape, stays. A placeholder
-    has the name, the dtype and the shape of the tensor in whose place it is; one that something else still reads stays
+    Preprocessing is found by its ops: decoding of bytes, files and examples; resizing of pictures; spectrograms of
+    sound; shifting and scaling of tensors with three or more axes by at most four constants, one for each channel.
+    Loops and called functions that only do this belong to it. Ops after the last of these ops, such as a reshape, stay.
+    A placeholder has the name, dtype and shape of the tensor it replaces. An old input that still has consumers stays
     too.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        patterns: which to cut off, of ``"decode"``, ``"resize"``, ``"scale"``, ``"sound"``. Default: all.
+        thing: an editor; or a plan, to continue.
+        patterns: the kinds to cut off: ``"decode"``, ``"resize"``, ``"scale"``, ``"sound"``. Default: all.
 
     Raises:
-        PlanError: there is none; or nothing is left of the graph behind it. The message says which.
+        PlanError: if there is no preprocessing, or no model would remain after it.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -105,7 +105,7 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
     core = _scaling(found, core)
     if not core.any():
         wrong = f"nothing that a placeholder feeds matches {few(map(repr, _names(patterns, _BEFORE)))}"
-        raise found.refused(wrong, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts where you say")
+        raise found.refused(wrong, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor")
     made = forward(graph, core, control=False, within=allowed)
     core |= made & (_typed(found, _GIVING) | ~backward(graph, ~allowed))  # what leads nowhere else goes too
     core |= _whole(found, core)
@@ -113,10 +113,10 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
     edges = [tensor for tensor in _leaving(found, before) if made[tensor[0]]]
     if not edges:
         first = graph.names[int(np.flatnonzero(core)[0])]
-        wrong = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and nothing else reads what that gives"
-        raise found.refused(wrong, "There is no model behind it")
+        wrong = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and its output has no other consumer"
+        raise found.refused(wrong, "Nothing would remain after this cut")
     above = backward(graph, before)
-    gone = above & ~backward(graph, ~above, frozenset(edges))  # others may need some of it, as the size of a picture
+    gone = above & ~backward(graph, ~above, frozenset(edges))  # other ops may need a part, such as a size
     names = [graph.names[op] for op in np.flatnonzero(gone).tolist()]
     known = [name for name in names if name in found.ends and not sources[graph.index[name]]]
     if known:
@@ -149,18 +149,20 @@ def named_anew(plan: Plan, found: Subject, fed: Iterable[str]) -> tuple[Plan, di
 
 
 def cut_postprocessing(thing: Any, patterns: Any = None) -> Plan:
-    """Cuts off what is made of the results of a model: what it gives from then on is what that read.
+    """Cuts the postprocessing off a model. Its inputs become the new outputs.
 
-    Known by its ops: the best of several classes, non-maximum suppression with all that arranges its boxes, and
-    probabilities, as of a softmax; only where the model itself reads nothing of it. Loops that hold it go as a whole.
-    The names of what stays do not change; nothing reads the tensors at the edge, which are the outputs to save with.
+    Postprocessing is found by its ops: the choice of the best class, non-maximum suppression with the ops that arrange
+    its boxes, and probabilities such as those of a softmax. It is only cut off if the model itself does not use it.
+    Loops that contain it are removed as a whole. The names of the other ops do not change. The new outputs have no
+    consumers; save the model with them.
 
     Args:
-        thing: an editor; or a plan, to go on with.
-        patterns: which to cut off, of ``"best"``, ``"nms"``, ``"probabilities"``. Default: all.
+        thing: an editor; or a plan, to continue.
+        patterns: the kinds to cut off: ``"best"``, ``"nms"``, ``"probabilities"``. Default: all.
 
     Raises:
-        PlanError: there is none; or the model goes on behind it: the message names the op that reads on.
+        PlanError: if there is no postprocessing, or the model continues after it; the message names the op that uses
+            it.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -170,19 +172,20 @@ def cut_postprocessing(thing: Any, patterns: Any = None) -> Plan:
         >>> gs.recipes.cut_postprocessing(gs.open(graph)).after().names
         ['x', 'ones', 'scores']
     """
-    return _cut_behind(thing, "cut_postprocessing()", patterns)
+    return _cut_after(thing, "cut_postprocessing()", patterns)
 
 
 def cut_nms(thing: Any) -> Plan:
-    """Cuts off non-maximum suppression with all that follows: the model gives boxes and scores from then on.
+    """Cuts non-maximum suppression and everything after it off a model, which then returns boxes and scores.
 
     The same as ``cut_postprocessing(thing, "nms")``.
 
     Args:
-        thing: an editor; or a plan, to go on with.
+        thing: an editor; or a plan, to continue.
 
     Raises:
-        PlanError: there is none; or the model goes on behind it, as in a detector of two stages.
+        PlanError: if there is no non-maximum suppression, or the model continues after it, for example in a two-stage
+            detector.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -193,10 +196,10 @@ def cut_nms(thing: Any) -> Plan:
         >>> gs.recipes.cut_nms(gs.open(graph)).after().names
         ['Placeholder', 'boxes', 'Placeholder_1', 'scores']
     """
-    return _cut_behind(thing, "cut_nms()", "nms")
+    return _cut_after(thing, "cut_nms()", "nms")
 
 
-def _cut_behind(thing: Any, asked: str, patterns: Any) -> Plan:
+def _cut_after(thing: Any, asked: str, patterns: Any) -> Plan:
     found = subject(thing, asked)
     graph = found.graph
     _chosen(found, patterns, _AFTER)
@@ -207,17 +210,17 @@ def _cut_behind(thing: Any, asked: str, patterns: Any) -> Plan:
         core = _typed(found, _AFTER[name]) & (finishing | ~graph.typed(_CALLING))  # a call may hold the model too
         for op in np.flatnonzero(core).tolist() if name in chosen else ():
             this = graph.mask([op])
-            behind = forward(graph, _whole(found, this), control=False)
-            on = behind & ~allowed & ~this
+            later = forward(graph, _whole(found, this), control=False)
+            on = later & ~allowed & ~this
             if not on.any():
-                region |= behind
+                region |= later
             elif not why:
                 reader = int(np.flatnonzero(on)[0])
                 one, other = (f"{graph.names[i]!r} ({graph.types[i]})" for i in (op, reader))
                 why = f"{one} leads to {other}"
     if not region.any():
         nothing = f"nothing at its end matches {few(map(repr, chosen))}"
-        how = "gs.recipes.split_at(ed, tensor) cuts where you say"
+        how = "gs.recipes.split_at(ed, tensor) cuts at any tensor"
         raise found.refused(
             f"{why}, which is not post-processing" if why else nothing,
             f"Strip what only training needs first, or {how}" if why else f"There is nothing to cut off; {how}",

@@ -198,7 +198,7 @@ def _repaired(found: Subject, wishes: list[_Wish], said: Mapping[str, list[int]]
             wrong = f"{name!r} ({found.graph.types[op]}) has its size as a constant, which would be {shown}"
             raise found.refused(
                 wrong,
-                f"Give numbers for the sizes that are None, or give the size of the op: sizes={{{name!r}: [...]}}",
+                f"Replace each None by a number, or give the size of the op: sizes={{{name!r}: [...]}}",
             )
         out[op] = numbers
     return out

@@ -33,7 +33,7 @@ class Remaining(NamedTuple):
     """An op that still works as in training.
 
     Args:
-            text: the behavior, as a sentence.
+            text: a sentence about the behavior.
             instead: a suggestion.
     """
 

@@ -20,11 +20,11 @@ from .subject import Subject, answers, proving, results, subject, tensors
 
 
 class Halves(NamedTuple):
-    """Two models that, one after the other, are one.
+    """Two models that compute the original model one after the other.
 
     Args:
-        first: from the inputs to the tensors where it is cut, which are among its `outputs`.
-        second: from there, with these tensors as its `inputs`, to the outputs.
+        first: from the inputs to the tensors of the cut, which are among its `outputs`.
+        second: from these tensors, which are its `inputs`, to the outputs.
     """
 
     first: Editor
@@ -40,28 +40,28 @@ def split_at(
     feeds: Mapping[Any, Any] | None = None,
     verify: bool = True,
 ) -> Halves:
-    """Splits a model in two at some tensors, and proves by running that both together give what it gives.
+    """Splits a model in two at some tensors, and compares both halves together with the model.
 
-    Each half is a new graph, its ops under their old names, with the current values; the editor that is given stays as
-    it is. A tensor where it is cut is an output of the first half and, under the same key, an input of the second. A
-    constant, a variable or a placeholder that both need is in both, and these variables are independent from then on.
+    Each half is a new graph with the old names of the ops and the current values. The given editor stays as it is. A
+    tensor of the cut is an output of the first half and, under the same key, an input of the second. Constants,
+    variables and placeholders that both halves need are in both; these variables are then independent.
 
     Args:
         ed: the editor.
         at: the tensors, by name or object.
-        outputs: the tensors that the model is for; default: those of the function that was opened. One that is computed
-            before the cut is an output of the first half.
-        inputs: tensors that are fed, where they are not placeholders.
-        feeds: tensor -> array, for the proof; others get random numbers where their dtype and shape allow it.
-        verify: False leaves the proof out.
+        outputs: the outputs of the model. Default: those of the opened function. An output computed before the cut is
+            an output of the first half.
+        inputs: tensors that are fed, if they are not placeholders.
+        feeds: tensor -> array, for the comparison. Other tensors get random numbers if their dtype and shape allow it.
+        verify: False skips the comparison.
 
     Returns:
-        the two editors; `gs.connect` makes one graph of them again.
+        The two editors. `gs.connect` joins them again.
 
     Raises:
-        PlanError: a half would not run alone: the second reads what only the first computes (the message says where to
-            cut too); no output needs one of the tensors; the cut goes through a loop; or the numbers differ.
-        SelectionError: a tensor is not there.
+        PlanError: if the second half needs another tensor of the first (the message suggests where to cut too), no
+            output needs one of the tensors, the cut goes through a loop, or the results differ.
+        SelectionError: if a tensor does not exist.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -75,7 +75,7 @@ def split_at(
     found = subject(ed, "split_at()")
     cuts = list(dict.fromkeys(tensors(found.graph, at, found.asked)))
     if not cuts:
-        raise found.refused("it names no tensor to split at", "Name one or several, as at='features:0'")
+        raise found.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
     wanted = list(dict.fromkeys(results(ed, outputs, found)))
     fed = tensors(found.graph, inputs, found.asked)
     before, after, early, late = _sides(found, cuts, wanted, fed)
@@ -96,9 +96,9 @@ def _sides(
     """The ops of both halves, and the outputs that each of them gives."""
     graph = found.graph
     at, ends = ([graph.tensor(name) for name in names] for names in (cuts, fed))
-    behind = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
+    later = forward(graph, graph.mask([op for one in at for op, _ in graph.readers(one)]), control=False)
     first = required(graph, graph.mask([op for op, _ in at]), frozenset(ends))
-    late = [name for name in wanted if behind[op := graph.tensor(name)[0]] and not first[op]]
+    late = [name for name in wanted if later[op := graph.tensor(name)[0]] and not first[op]]
     if not late:
         wrong = f"none of the outputs {few(map(repr, wanted))} is computed from {few(map(repr, cuts))}"
         raise found.refused(wrong, "Name a tensor between the inputs and the outputs")

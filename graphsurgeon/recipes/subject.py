@@ -1,4 +1,4 @@
-"""Subject: the argument of a recipe, an editor or a plan, as a plan to add to and the graph after it."""
+"""Subject: the argument of a recipe, an editor or a plan. It has a plan to add to, and the graph after it."""
 
 from __future__ import annotations
 

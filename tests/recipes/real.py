@@ -342,7 +342,7 @@ def another_batch(corpus: Any, id: str) -> str:
     try:
         plan = gs.recipes.set_input(ed, wishes, outputs=list(fetches), feeds=feeds)
     except gs.PlanError as error:
-        if "the proof cannot run" in error.wrong:
+        if "the verification cannot run" in error.wrong:
             raise
         return f"refused: {error.wrong[:120]}"
     ed.apply(plan)

@@ -64,10 +64,10 @@ def test_an_inner_result_that_is_wanted_stays():
     ("how", "why"),
     [
         ("variables", "'bn' needs 'gamma/read:0' (Identity), which is not a constant"),
-        ("training", "'bn' normalises by the statistics of the batch"),
+        ("training", "'bn' normalizes by the statistics of the batch"),
         ("first", "'bn' reads 'x' (Placeholder), which has no weights"),
-        ("read twice", "others read 'conv' too, or an inner result of 'bn'"),
-        ("none", "nothing multiplies a weighted result by one constant per channel"),
+        ("read twice", "other ops read 'conv' too, or an inner result of 'bn'"),
+        ("none", "no weighted result is multiplied by one constant per channel"),
     ],
 )
 def test_what_cannot_be_folded_says_why(how, why):
@@ -91,12 +91,12 @@ def test_what_cannot_be_folded_says_why(how, why):
     [
         (
             "normed",
-            "what follows 'conv' could be folded, but 'w', 'mean', 'variance' and 2 more are variables, not con",
+            "the ops after 'conv' could be folded, but 'w', 'mean', 'variance' and 2 more are variables, not con",
         ),
-        ("scaled", "what follows 'conv' could be folded, but 'w' is a variable, not constant"),
-        ("biased", "nothing multiplies a weighted result by one constant per channel"),
-        ("halved", "nothing multiplies a weighted result by one constant per channel"),
-        ("gated", "nothing multiplies a weighted result by one constant per channel"),
+        ("scaled", "the ops after 'conv' could be folded, but 'w' is a variable, not constant"),
+        ("biased", "no weighted result is multiplied by one constant per channel"),
+        ("halved", "no weighted result is multiplied by one constant per channel"),
+        ("gated", "no weighted result is multiplied by one constant per channel"),
     ],
 )
 def test_variables_are_to_be_frozen_first(how, why, resource):
@@ -121,8 +121,8 @@ def test_averages_that_nobody_keeps_are_named():
         tf1.nn.fused_batch_norm(x, [1.0], [0.0], name="bn")
     said = refusal(gs.PlanError, gs.recipes.settle_batch_norm, gs.open(graph))
     assert said.startswith(
-        "settle_batch_norm(): 'bn' normalises by the statistics of the batch, and its mean is averaged into no "
-        "variable.\nConnect what it is to read, plan.connect(mean, to='bn', input=3)"
+        "settle_batch_norm(): 'bn' normalizes by the statistics of the batch, and its mean is averaged into no "
+        "variable.\nConnect the averages yourself: plan.connect(mean, to='bn', input=3)"
     )
     said = refusal(gs.PlanError, gs.recipes.settle_batch_norm, gs.open(normed("fused")))
-    assert "no batch normalisation in it reads the statistics of the batch" in said
+    assert "no batch normalization reads the statistics of the batch" in said

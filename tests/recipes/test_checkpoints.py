@@ -93,7 +93,7 @@ def test_a_checkpoint_of_objects_is_written_for_a_saver(tmp_path):
     [
         ({"net/v": "x"}, "the checkpoint has nothing called 'net/v'"),
         ({"net/w": "net/b"}, "'net/b', 'net/w' would both be called 'net/b'.\nGive them different names."),
-        ({}, "it says no name.\nType names={'old': 'new'}"),
+        ({}, "names= is empty.\nType names={'old': 'new'}"),
         ("net", "'net' is not a mapping.\nType names="),
     ],
 )
@@ -142,8 +142,8 @@ def test_where_there_are_no_averages_it_is_said(tmp_path):
     session = trained(average=False, steps=0)
     ed = gs.open(session)
     said = refusal(gs.PlanError, gs.recipes.use_averages, ed, "y:0")
-    assert said.startswith("use_averages(): no variable has an average, called like it and then 'ExponentialMovingAv")
+    assert said.startswith("use_averages(): no variable has an average, a variable with its name and the suffix")
     said = refusal(gs.PlanError, gs.recipes.restore_averages, ed, saved(session, tmp_path / "old.ckpt"))
     assert "it has no average of 2 variables" in said
     said = refusal(gs.PlanError, gs.recipes.use_averages, gs.open(trained(steps=0)), "x:0")
-    assert said.startswith("use_averages(): 'x:0' read none of 'net/w', 'net/b'"), said
+    assert said.startswith("use_averages(): 'x:0': not computed from 'net/w', 'net/b'"), said

@@ -140,7 +140,7 @@ def plain(*, weights: bool):
     ("recipe", "weights", "why"),
     [
         (gs.recipes.cut_preprocessing, True, "nothing that a placeholder feeds matches 'decode'"),
-        (gs.recipes.cut_preprocessing, False, "'mul' (Mul) belongs to it, and nothing else reads what that gives"),
+        (gs.recipes.cut_preprocessing, False, "'mul' (Mul) belongs to it, and its output has no other consumer"),
         (gs.recipes.cut_nms, False, "nothing at its end matches 'nms'"),
         (gs.recipes.cut_postprocessing, True, "'attention' (Softmax) leads to 'mixed' (MatMul), which is not"),
     ],

@@ -65,15 +65,15 @@ def test_both_and_a_transposed_convolution():
 
 def test_a_transposed_convolution_says_numbers():
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(image_net(head="up"), "x:0", [None, 8, 8, 3]))
-    assert said.startswith("set_input('x:0'): 'up' (Conv2DBackpropInput) says its size as a constant, which would be")
+    assert said.startswith("set_input('x:0'): 'up' (Conv2DBackpropInput) has its size as a constant, which would be")
     assert "Give numbers for the sizes that are None" in said
 
 
 def test_weights_for_the_old_size_are_named():
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(image_net(), "x:0", [1, 16, 16, 3]))
-    assert said.startswith("set_input('x:0'): what is computed from it does not fit: ")
+    assert said.startswith("set_input('x:0'): its consumers do not accept the new size: ")
     assert "'logits'" in said
-    assert said.endswith("train it anew, or keep the size."), said
+    assert said.endswith("retrain it, or keep the size."), said
 
 
 def test_pixels_as_bytes():
@@ -114,14 +114,12 @@ def test_what_is_not_sure_is_asked_for():
     ed = gs.open(graph)
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "x:0", [3, 20, 10]))
     assert said == (
-        "set_input('x:0'): 'time_first' (Reshape) says (20, 1, 10) of what was (1, 20, 10) and would be (3, 20, 10): "
-        "it is not sure what it is to say then.\nSay it, with other numbers: sizes={'time_first': [20, 1, 10]}."
+        "set_input('x:0'): cannot infer the new size of 'time_first' (Reshape), which has (20, 1, 10): its input was "
+        "(1, 20, 10) and would be (3, 20, 10).\nGive the size, with your numbers: sizes={'time_first': [20, 1, 10]}."
     )
     answer = {"time_first": [20, 3, 10]}
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "x:0", [3, 20, 10], sizes=answer))
-    assert (
-        "'y:0' holds other numbers in a batch of 3 than the graph gives now" in said
-    )  # rows are mixed: a reshape does
+    assert "'y:0' has other numbers in a batch of 3 than in the current graph" in said  # rows are mixed: a reshape does
     plan = gs.recipes.set_input(ed, "x:0", [3, 20, 10], sizes=answer, verify=False)
     assert plan.check() == ()
 
@@ -132,7 +130,7 @@ def test_a_slice_that_ends_where_the_axis_did_is_asked_for():
         tf.identity(tf.strided_slice(x, [0, 2], [4, 16], name="part"), name="y")
     ed = gs.open(graph)
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "x:0", [4, 32]))
-    assert "'part' (StridedSlice) says (4, 16) of what was (4, 16)" in said
+    assert "'part' (StridedSlice), which has (4, 16): its input was (4, 16)" in said
     ed.apply(gs.recipes.set_input(ed, "x:0", [4, 32], sizes={"part": [4, 32]}))
     assert ran(ed, x=numbers(4, 32)).shape == (4, 30)
 
@@ -143,7 +141,7 @@ def test_zeros_of_the_old_size_are_proposed():
         tf.concat([x, tf.fill([2, 4], 0.5, name="state")], 1, name="y")
     ed = gs.open(graph)
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "x:0", [6, 6]))
-    assert said.endswith("give them other numbers: sizes={'state': [2, 4]}."), said
+    assert said.endswith("give them other sizes: sizes={'state': [2, 4]}."), said
     ed.apply(gs.recipes.set_input(ed, "x:0", [6, 6], sizes={"state": [6, 4]}))
     assert ran(ed, x=numbers(6, 6)).shape == (6, 10)
 
@@ -153,7 +151,7 @@ def test_two_inputs_change_together():
         a, b = (tf1.placeholder(tf.float32, [1, 4], name=name) for name in "ab")
         tf.reshape(tf.concat([a, b], 1), [1, 2, 4], name="y")
     ed = gs.open(graph)
-    assert "does not fit" in refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "a:0", [3, 4]))
+    assert "not accept the new size" in refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "a:0", [3, 4]))
     ed.apply(gs.recipes.set_input(ed, {"a:0": [None, 4], "b:0": [None, 4]}))
     assert ran(ed, a=numbers(5, 4), b=numbers(5, 4)).shape == (5, 2, 4)
 
@@ -163,7 +161,7 @@ def test_rows_that_are_mixed_are_found_by_running():
         x = tf1.placeholder(tf.float32, [2, 4], name="x")
         tf.subtract(x, tf.reduce_mean(x, 0, keepdims=True), name="y")
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(gs.open(graph), "x:0", [None, 4]))
-    assert said.startswith("set_input('x:0'): 'y:0' holds other numbers in a batch of 4 than the graph gives now.")
+    assert said.startswith("set_input('x:0'): 'y:0' has other numbers in a batch of 4 than in the current graph.")
 
 
 @pytest.mark.parametrize(
@@ -173,12 +171,22 @@ def test_rows_that_are_mixed_are_found_by_running():
             "h:0",
             [None, 4, 4, 4],
             None,
-            "'h:0' is given by an op of type Relu, and is not a placeholder.\nLet it be fed first: ",
+            "'h:0' is an output of an op of type Relu, not a placeholder.\nMake it an input first: ",
         ),
-        ("x:0", [None, 8, 8], None, "'x:0' has 4 axes, (1, 8, 8, 3), and (?, 8, 8) has 3.\nGive a shape with as many"),
-        ("x:0", [0, 8, 8, 3], None, "[0, 8, 8, 3] is not a shape for 'x:0'.\nType one as [None, 224, 224, 3]"),
+        (
+            "x:0",
+            [None, 8, 8],
+            None,
+            "'x:0' has 4 axes, (1, 8, 8, 3), and (?, 8, 8) has 3.\nGive a shape",
+        ),
+        (
+            "x:0",
+            [0, 8, 8, 3],
+            None,
+            "[0, 8, 8, 3] is not a shape for 'x:0'.\nType a shape, for example",
+        ),
         ("x:0", [1, 8, 8, 3], None, "nothing would change.\nGive another shape, or another dtype."),
-        ("x:0", None, "image", "'image' is not a dtype.\nType one such as 'uint8'."),
+        ("x:0", None, "image", "'image' is not a dtype.\nType a dtype, for example 'uint8'."),
     ],
 )
 def test_what_it_cannot_be_is_refused(tensor, shape, dtype, why):
@@ -188,7 +196,7 @@ def test_what_it_cannot_be_is_refused(tensor, shape, dtype, why):
 
 def test_a_size_is_said_to_an_op_that_says_one():
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(image_net(), "x:0", [2, 8, 8, 3], sizes={"h": [1]}))
-    assert said.startswith("set_input('x:0'): 'h' is of type Relu, which says no size.\nsizes= is for"), said
+    assert said.startswith("set_input('x:0'): 'h' is of type Relu, which does not specify a size.\nsizes= is for"), said
 
 
 def test_a_proof_that_needs_a_feed_says_so():
@@ -197,8 +205,8 @@ def test_a_proof_that_needs_a_feed_says_so():
         tf.identity(x, name="y")
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(gs.open(graph), "x:0", [None]))
     assert said == (
-        "set_input('x:0'): the proof cannot run: 'x:0' (string) needs a feed.\n"
-        "Give it: feeds={'x:0': array}; or verify=False."
+        "set_input('x:0'): the verification cannot run: 'x:0' (string) needs a feed.\n"
+        "Type feeds={'x:0': array}; or type verify=False."
     )
 
 
@@ -235,7 +243,7 @@ def one_row(kind):
 def test_a_result_that_leaves_out_rows_is_refused_and_the_op_named(kind, shape):
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(one_row(kind), "x:0", shape, outputs="y:0"))
     rows = shape[0] or 2
-    assert said.startswith(f"set_input('x:0'): 'y:0' has the shape (1, 3) for {rows} rows as for 1: it does"), said
+    assert said.startswith(f"set_input('x:0'): 'y:0' has the shape (1, 3) for {rows} rows, the same as for 1"), said
     cause = {"index": "strided_slice", "crop": "CropAndResize", "gather": "GatherV2", "range": "GatherV2"}
     assert f"\nChange '{cause.get(kind, '')}" in said
 
@@ -261,8 +269,8 @@ def test_what_is_suggested_about_rows_that_are_left_out_solves_it():
     ed = one_row("gather")
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(ed, "x:0", [3, 4, 4, 3], outputs="y:0"))
     assert said.endswith(
-        "\nChange 'GatherV2' (GatherV2), which takes no more rows than before, or keep the number of rows; "
-        "or type verify=False to leave the proof out."
+        "\nChange 'GatherV2' (GatherV2), which accepts no more rows than before, or keep the number of rows; "
+        "or type verify=False to skip the verification."
     )
     assert len(gs.recipes.set_input(ed, "x:0", [3, 4, 4, 3], outputs="y:0", verify=False).steps) == 1
     ed.apply(ed.plan().bypass("GatherV2"))

@@ -71,9 +71,9 @@ def test_side_by_side_on_one_input():
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"how": "behind"}, "how='behind' is not a way to merge"),
-        ({"names": "ab"}, "names='ab' are not two names"),
-        ({"how": "beside", "connections": {"y": "other"}}, "how='beside' joins nothing, and connections are given"),
+        ({"how": "behind"}, "how='behind' is not valid"),
+        ({"names": "ab"}, "names='ab' is not a pair of names"),
+        ({"how": "beside", "connections": {"y": "other"}}, "how='beside' connects nothing, but connections are given"),
         ({"how": "shared"}, "no input of 'first', 'x', has the name of one of 'second'"),
     ],
     ids=["no way", "no names", "joined and not", "nothing shared"],
@@ -90,7 +90,7 @@ def test_which_output_feeds_which_input_is_asked():
         tf.exp(x, name="b")
     said = refusal(gs.PlanError, gs.recipes.merge, gs.open(graph), bare(4, 2, taken="into"))
     assert said == (
-        "merge(): nobody says which of the outputs 'a', 'b' feeds which of the inputs 'into'.\n"
+        "merge(): the connections are ambiguous between the outputs 'a', 'b' and the inputs 'into'.\n"
         "Type connections={'a': 'into'}."
     )
     whole = gs.recipes.merge(gs.open(graph), bare(4, 2, taken="into"), connections={"b": "into"})

@@ -76,7 +76,7 @@ def test_averages_are_read_however_they_are_kept(how, resource):
     plan = gs.recipes.settle_batch_norm(ed)
     assert plan.check() == ()
     assert "'kept_variance" in plan.to_code()
-    assert "no batch normalisation in it reads the statistics of the batch" in refusal(
+    assert "no batch normalization reads the statistics of the batch" in refusal(
         gs.PlanError, gs.recipes.settle_batch_norm, plan
     )
     ed.apply(plan)
@@ -103,16 +103,16 @@ def test_what_waits_for_the_averages_keeps_none():
 @pytest.mark.parametrize("how", ["squares", "weighted", "kept dimensions"])
 def test_averages_that_nobody_keeps_are_seen_however_the_moments_are_written(how):
     said = refusal(gs.PlanError, gs.recipes.settle_batch_norm, gs.open(averaged(how, kept=False)))
-    assert "'batchnorm/Rsqrt' normalises by the statistics of the batch, and no variable keeps an average" in said
+    assert "'batchnorm/Rsqrt' normalizes by the statistics of the batch, and no variable keeps an average" in said
 
 
 def test_averages_that_nobody_keeps_are_said():
     ed = gs.open(averaged("flat", kept=False))
     said = refusal(gs.PlanError, gs.recipes.for_inference, ed, "y:0")
     assert said == (
-        "for_inference(): 'batchnorm/Rsqrt' normalises by the statistics of the batch, and no variable keeps an "
-        "average of them.\nOpen the model as it is in inference, gs.open(model, training=False); or say what is to be "
-        "read, plan.reroute({'now/mean:0': mean, 'now/variance:0': variance})."
+        "for_inference(): 'batchnorm/Rsqrt' normalizes by the statistics of the batch, and no variable keeps an "
+        "average of them.\nOpen the model for inference, gs.open(model, training=False); or connect the "
+        "averages yourself, plan.reroute({'now/mean:0': mean, 'now/variance:0': variance})."
     )
     graph = averaged("squares")
     with graph.as_default():
@@ -134,7 +134,7 @@ def test_other_norms_stay_as_they_are():
         seen = tf1.get_variable("seen", [], use_resource=False)  # the average of a loss
         seen.assign_sub((seen - tf.sqrt(tf.reduce_mean(y))) * 0.1)
     ed = gs.open(graph)
-    assert "no batch normalisation in it reads" in refusal(gs.PlanError, gs.recipes.settle_batch_norm, ed)
+    assert "no batch normalization reads" in refusal(gs.PlanError, gs.recipes.settle_batch_norm, ed)
     x = numbers(2, 4, 4, 3)
     session = ed.session()
     session.run("w/Assign")

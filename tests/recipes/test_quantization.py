@@ -36,8 +36,8 @@ def test_it_goes_with_its_ranges_and_the_output_keeps_its_name():
     x = numbers(3, 4)
     np.testing.assert_allclose(ran(ed, x=x), np.maximum(x @ numbers(4, 2), 0), rtol=1e-5)
     assert refusal(gs.PlanError, gs.recipes.strip_quantization, ed) == (
-        "strip_quantization(): it has no FakeQuant and no QuantizeAndDequantize.\n"
-        "There is nothing to take out; ed.select(op='Quantize*') lists real quantization."
+        "strip_quantization(): the graph has no FakeQuant and no QuantizeAndDequantize.\n"
+        "There is nothing to remove; ed.select(op='Quantize*') lists ops of real quantization."
     )
 
 
@@ -87,7 +87,7 @@ def test_what_cannot_be_done_says_why():
     said = refusal(gs.PlanError, gs.recipes.insert_after, ed, ["Conv2d", "Conv3D"], "Relu")
     assert said.endswith(": graph has no op of type 'Conv2d' or 'Conv3D'.\nDid you mean 'Conv2D'?"), said
     said = refusal(gs.PlanError, gs.recipes.insert_after, ed, [], "Relu")
-    assert said.startswith("insert_after([], 'Relu'): nothing is like that.\nIt has Const, Conv2D"), said
+    assert said.startswith("insert_after([], 'Relu'): nothing matches the pattern.\nIt has Const, Conv2D"), said
     said = refusal(gs.PlanError, gs.recipes.insert_after, ed, ed.select(name="y"), "Relu")
     assert said.startswith("insert_after(..., 'Relu'): nothing reads 'y:0'.\n"), said
 

@@ -45,8 +45,8 @@ def test_random_numbers_that_no_rule_takes_out_are_named_and_taken_out_as_sugges
     ed = noisy()
     said = refused(ed)
     assert said == (
-        "for_inference(): no rule takes out more: 'noise/RandomStandardNormal' (RandomStandardNormal) still draws "
-        "random numbers.\nTake them out: ed.plan().reroute('sum:0', to='x:0')."
+        "for_inference(): no other rule applies: 'noise/RandomStandardNormal' (RandomStandardNormal) still draws "
+        "random numbers.\nRemove them: ed.plan().reroute('sum:0', to='x:0')."
     )
     ed = carried_out(ed, said)
     ed.apply(gs.recipes.for_inference(ed, "y:0"))
@@ -59,7 +59,7 @@ def test_a_plan_that_takes_something_out_warns_of_what_stays():
     ed = noisy(dropped=True)
     plan = gs.recipes.for_inference(ed, "y:0")
     (warned,) = plan.effect.warnings
-    assert warned.startswith("'noise/RandomStandardNormal' (RandomStandardNormal) still draws random numbers. Take")
+    assert warned.startswith("'noise/RandomStandardNormal' (RandomStandardNormal) still draws random numbers. Remove")
     assert warned in str(plan.preview())
     assert ed.apply(plan).warnings == [warned]
     ed = carried_out(ed, warned)
@@ -73,7 +73,7 @@ def test_a_call_that_draws_random_numbers_is_opened_as_suggested():
     assert "still draws random numbers, by RandomStandardNormal" in said
     ed = carried_out(ed, said)
     (warned,) = gs.recipes.for_inference(ed, "y:0").effect.warnings
-    assert "(RandomStandardNormal) still draws random numbers. Take them out: ed.plan().reroute(" in warned
+    assert "(RandomStandardNormal) still draws random numbers. Remove them: ed.plan().reroute(" in warned
     ed = carried_out(ed, warned)
     assert not gs.recipes.for_inference(ed, "y:0").effect.warnings
 
@@ -83,7 +83,7 @@ def test_random_numbers_that_may_be_wanted_are_left_to_the_reader():
         mean = tf1.placeholder(tf.float32, [2], name="mean")
         tf.identity(tf.concat([mean, tf.random.normal([2], name="noise")], 0), name="y")
     assert refused(gs.open(graph)).endswith(
-        "\nKeep them if the model needs them; else open the model as in inference, gs.open(model, training=False)."
+        "\nKeep them if the model needs them; otherwise open the model for inference, gs.open(model, training=False)."
     )
 
 

@@ -43,9 +43,9 @@ def test_the_table_has_ends_scopes_and_variables():
     ("names", "why"),
     [
         ({"block*": "stage"}, "'block*' and 'stage' do not have one * each"),
-        ({"part*/w": "*/w"}, "no op is like 'part*/w'"),
-        ({"x": "x"}, "it gives nothing another name"),
-        ({}, "it gives nothing another name"),
+        ({"part*/w": "*/w"}, "no op matches 'part*/w'"),
+        ({"x": "x"}, "names= is empty"),
+        ({}, "names= is empty"),
     ],
     ids=["one star", "nothing there", "the same", "empty"],
 )

@@ -97,11 +97,10 @@ def test_a_result_that_a_plan_has_renamed_keeps_its_key(tmp_path):
         (
             "y:0",
             ["x:0"],
-            "what computes 'y:0' also reads 'scale:0', which nothing would feed.\n"
-            "Take it in: inputs=['x:0', 'scale:0'].",
+            "the ops that compute 'y:0' also read 'scale:0', which no input feeds.\nAdd it: inputs=['x:0', 'scale:0'].",
         ),
         ("block/a:0", ["x:0", "scale:0"], "no output needs 'scale:0'.\nLeave it out: inputs=['x:0']."),
-        (None, None, "nobody says which outputs are wanted.\nType outputs=[...]; nothing reads"),
+        (None, None, "no outputs were given.\nType outputs=[...]; nothing reads"),
     ],
     ids=["more is needed", "not needed", "no outputs"],
 )
@@ -114,7 +113,7 @@ def test_a_plan_has_no_signature():
     ed = network()
     plan = gs.recipes.add_output(ed, "block/a:0", "features")
     said = refusal(gs.PlanError, gs.recipes.set_signature, plan, "features:0")
-    assert said == "set_signature(): a plan is not a model yet.\nGive the editor, after ed.apply(plan)."
+    assert said == "set_signature(): a plan is not a model.\nGive the editor, after ed.apply(plan)."
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_a_handle_is_no_output():
     with tf.Graph().as_default() as graph:
         tf1.get_variable("w", initializer=1.0, use_resource=True)
     said = refusal(gs.PlanError, gs.recipes.add_output, gs.open(graph), "w:0", "out")
-    assert said.startswith("add_output('w:0', 'out'): 'w:0' is of dtype resource, which holds no numbers to fetch.")
+    assert said.startswith("add_output('w:0', 'out'): 'w:0' is of dtype resource, which has no numbers to fetch.")
 
 
 def test_a_tensor_that_is_not_there_is_refused():

@@ -69,10 +69,10 @@ def test_what_the_second_half_reads_too_is_named():
 @pytest.mark.parametrize(
     ("at", "outputs", "why"),
     [
-        ([], "y:0", "it names no tensor to split at"),
+        ([], "y:0", "at= is empty"),
         ("how_much:0", "y:0", "none of the outputs 'y:0' is computed from 'how_much:0'"),
         (["a:0", "how_much:0"], "y:0", "the second half does not read 'how_much:0'"),
-        ("x:0", None, "nobody says which outputs are wanted"),
+        ("x:0", None, "no outputs were given"),
     ],
 )
 def test_what_cannot_be_split_says_why(at, outputs, why):
@@ -85,9 +85,9 @@ def test_a_proof_that_needs_a_feed_says_so():
         tf.add(tf.strings.to_number(text, name="number"), 1.0, name="y")
     ed = gs.open(graph)
     assert refusal(gs.PlanError, gs.recipes.split_at, ed, "number:0", "y:0") == (
-        "split_at(): the proof cannot run: 'text:0' (string ()) needs a feed: "
+        "split_at(): the verification cannot run: 'text:0' (string ()) needs a feed: "
         "only numbers of a known rank are made up.\n"
-        "Give feeds={'text:0': array}; or verify=False."
+        "Give feeds={'text:0': array}; or type verify=False."
     )
     assert gs.recipes.split_at(ed, "number:0", "y:0", feeds={"text:0": "3"}).first.outputs == {"number": "number:0"}
     assert gs.recipes.split_at(ed, "number:0", "y:0", verify=False).second.inputs == {"number": "number:0"}
@@ -99,8 +99,8 @@ def test_a_proof_that_stops_says_where():
         tf.add(tf.reshape(x, tf1.placeholder(tf.int32, [2], name="to"), name="wide"), 1.0, name="y")
     ed = gs.open(graph)
     said = refusal(gs.PlanError, lambda: gs.recipes.split_at(ed, "wide:0", "y:0", feeds={"to:0": [3, 3]}))
-    assert said.startswith("split_at(): the proof cannot run: 'wide' (Reshape):"), said
-    assert said.endswith("Give what it can be run with: feeds={...}; or verify=False.")
+    assert said.startswith("split_at(): the verification cannot run: 'wide' (Reshape):"), said
+    assert said.endswith("Give inputs for the run: feeds={...}; or type verify=False.")
 
 
 def test_what_changes_in_one_half_and_is_read_in_the_other_is_named():

@@ -48,7 +48,7 @@ def test_what_does_not_apply_says_why(ed):
     off = {one["name"]: one["off"] for one in ed.screen.recipes()}
     assert list(off) == [name for name in off if name in gs.recipes.__all__]
     assert off["strip_dropout"] == off["for_inference"] == off["split_at"] == ""
-    assert off["strip_quantization"] == "it has no FakeQuant and no QuantizeAndDequantize"
+    assert off["strip_quantization"] == "the graph has no FakeQuant and no QuantizeAndDequantize"
     assert off["restore_averages"] == "the graph has no variable"
     assert not ed.draft.steps  # what is tried is not kept
     assert entry(ed.screen, "for_inference")["form"][0] == {
@@ -128,7 +128,7 @@ def test_a_table_of_names_is_a_rename(ed):
     assert ed.draft.to_code() == gs.recipes.rename(ed, {"dropout/*": "noise/*", "x": "image"}).to_code()
     ed.screen.apply()
     assert {"image", "y", "noise/Mul"} <= set(ed.snapshot.names)
-    with refuses(gs.PlanError, "rename()", "it gives nothing another name", "Type names="):
+    with refuses(gs.PlanError, "rename()", "names= is empty", "Type names="):
         ed.screen.recipe("rename", {"row:y": "y"})
     for typed in ("block*", "['a']", "{'a': 1}", "a="):
         with refuses(gs.PlanError, f"{typed!r} is not valid", "Type pairs of names such as old=new"):
