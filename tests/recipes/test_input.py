@@ -66,7 +66,7 @@ def test_both_and_a_transposed_convolution():
 def test_a_transposed_convolution_says_numbers():
     said = refusal(gs.PlanError, lambda: gs.recipes.set_input(image_net(head="up"), "x:0", [None, 8, 8, 3]))
     assert said.startswith("set_input('x:0'): 'up' (Conv2DBackpropInput) has its size as a constant, which would be")
-    assert "Give numbers for the sizes that are None" in said
+    assert "Replace each None by a number" in said
 
 
 def test_weights_for_the_old_size_are_named():

@@ -65,7 +65,7 @@ def test_the_one_input_is_filled_in(ed):
 
 def test_an_entry_says_what_it_does_and_whether_it_adds_steps(ed):
     one, other = entry(ed.screen, "strip_dropout"), entry(ed.screen, "split_at")
-    assert one["about"] == "Takes dropout out: what reads its result reads what was dropped from, as it is."
+    assert one["about"] == "Removes dropout: the consumers of its result read its input instead."
     assert (one["plans"], other["plans"]) == (True, False)
     assert all("`" not in each["about"] and each["about"].endswith(".") for each in ed.screen.recipes())
 
