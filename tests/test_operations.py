@@ -45,7 +45,8 @@ def drawn() -> dict[str, str]:
 def test_each_operation_that_changes_the_graph_has_a_picture():
     wanted = {
         "copy", "insert", "adapt", "connect", "reroute", "swap", "bypass", "detach", "remove", "replace", "on_copies",
-        "collapse", "inline", "unroll", "resolve_condition", "rename", "add_control",
+        "collapse", "inline", "unroll", "resolve_condition", "rename", "set_attr", "set_device",
+        "add_control", "remove_control", "reroute_control",
     }  # fmt: skip
     assert set(CODE) == wanted
     assert {path.stem for path in PICTURES.iterdir()} == wanted
