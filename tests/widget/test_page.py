@@ -433,7 +433,7 @@ def test_apply_asks_when_there_are_warnings(widget_page):
     shown = widget_page(marked())
     shown.page.get_by_role("button", name="Apply").click()
     dialog = shown.page.get_by_role("alertdialog")
-    assert "1 variable will start from initial values" in dialog.inner_text()
+    assert "1 new variable will start from initial values" in dialog.inner_text()
     assert shown.sent == []
     dialog.get_by_role("button", name="Apply").click()
     shown.settle("apply")

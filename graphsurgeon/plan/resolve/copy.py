@@ -394,6 +394,6 @@ def _warnings(copied: Copied, mask: Mask) -> list[str]:
     ]
     out += _attribute_warnings(copied, mask) + copied.emptied
     if mute:
-        out.append(f"no values given: {counted(len(mute), 'variables')} will start from initial values; "
-                   "values= carries others over: a session, an editor, or {name: array}")  # fmt: skip
+        out.append(f"{counted(len(mute), 'new variables')} will start from initial values. "
+                   "To keep other values, pass values=: a session, an editor, or {name: array}")  # fmt: skip
     return out

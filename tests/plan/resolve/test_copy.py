@@ -206,8 +206,8 @@ def test_warnings():
     ]
     plan = clean(Plan(G).copy(select(G), to="t"))
     assert list(plan.effect.warnings) == [
-        "no values given: 1 variable will start from initial values; "
-        "values= carries others over: a session, an editor, or {name: array}"
+        "1 new variable will start from initial values. "
+        "To keep other values, pass values=: a session, an editor, or {name: array}"
     ]
     assert clean(Plan(G).copy(select(G), to="t", variables="initial")).effect.warnings == ()
 
