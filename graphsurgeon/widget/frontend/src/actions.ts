@@ -1,4 +1,4 @@
-// Actions: what a gesture means: which verb it sends, and what the page shows before the answer is there.
+// Actions: the verb that a gesture sends, and the state of the page before the answer.
 import type { Api, Result } from "./api";
 import { Refused } from "./api";
 import type { CameraHistory } from "./cameras";
@@ -129,7 +129,7 @@ export class Actions {
     this.p.store.select("source", now);
     if (first || (old.size === now.size && [...now].every(n => old.has(n)))) return;
     void this.inspect(this.p.panes.source, true);
-    // what Python selects is shown; its scene may come with the same message
+    // the view goes to a selection of Python; its scene may come with the same message
     if (now.size && !this.p.cameras.returning) queueMicrotask(() => this.p.panes.source.lookAt([...now]));
   }
 

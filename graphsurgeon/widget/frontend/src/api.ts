@@ -17,7 +17,7 @@ const NOBODY = {
   instead: "Rerun the cell",
 };
 
-/** What a person reads of it. */
+/** The message for the person. */
 export const GONE_TEXT = `${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`;
 
 /** A verb that Python refused; the message has all three parts. */
@@ -113,7 +113,7 @@ export class Api {
     this.#waiting.delete(message.id);
     this.changed();
     if (message.ok)
-      waiting.done(message.result ?? undefined); // null is for what was refused: `Actions.send`
+      waiting.done(message.result ?? undefined); // null is for refused verbs: `Actions.send`
     else waiting.failed(new Refused(message.error));
   };
 }

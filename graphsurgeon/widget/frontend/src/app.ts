@@ -35,7 +35,7 @@ const STAGE_NAMES = { before: "Before", after: "After", both: "Both" },
     both: "the current graph, and the graph with the plan applied; they pan and zoom together.",
   };
 
-/** Shows `model` in `host`; returns what takes everything away again. */
+/** Shows `model` in `host`; returns a function that removes everything again. */
 export function mount(model: Model, host: HTMLElement): () => void {
   // ids are page-global: two views must not share one
   const id = "gs" + Math.random().toString(36).slice(2, 9);
@@ -46,7 +46,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   /** how each pane looked last, and whether it is being placed and not moved by hand */
   const looks = new Map<PaneName, Look>();
   let placing = false,
-    /** whether what is new lies elsewhere than what was, so that before and after look at different places */ apart = false,
+    /** whether the new boxes are far from the old ones, so that before and after look at different places */ apart = false,
     /** the camera of the one picture before the plan, unless the person has moved since */ unstaged: Camera | undefined,
     sidesChosen = false,
     width = 0,
@@ -301,7 +301,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return !width || width >= NARROW;
   }
 
-  /** What there is room for. */
+  /** Chooses the panes and panels that have room. */
   function stages(): StageName[] {
     return wide() ? ["before", "after", "both"] : ["before", "after"];
   }
@@ -319,7 +319,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     else activate(name);
   }
 
-  /** Shows the graph before the plan, after it, or both; without a stage the next one. What is seen stays in its place. */
+  /** Shows the graph before the plan, after it, or both; without a stage the next one. Visible boxes keep their places. */
   function stage(to?: StageName): void {
     if (!acts.staged) return status.say("There is no plan: before and after are the same.", "warn");
     const known = stages();
@@ -362,7 +362,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     return panes[pane.name === "source" ? "destination" : "source"];
   }
 
-  /** Before and after look at the same place: at that of the pane in use, and from there at what is new. */
+  /** Before and after look at the same place: at that of the pane in use, and from there at the new boxes. */
   function lineUp(): void {
     if (!acts.staged) return;
     const now = panes[store.now.active];
@@ -451,7 +451,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (model.get("inferred") === false) soon = window.setTimeout(() => api.tell("infer", {}), LEISURE);
   }
 
-  /** What is not applied outlives the kernel and the page; what a kernel has left, until it is put back or there is another plan. */
+  /** A plan that is not applied outlives the kernel and the page, until it is restored or there is another plan. */
   function remember(): void {
     const { of, by, code, made, steps } = model.get("plan"),
       { left } = plan;
@@ -469,7 +469,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     if (root.querySelector(":disabled:focus")) focusPane();
   }
 
-  /** What the inspector shows has other values or numbers now. */
+  /** The op in the inspector has other values or numbers now. */
   function ran(): void {
     planned();
     void acts.inspect(acts.pane, true);
@@ -524,7 +524,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
     const target = e.target as HTMLElement,
       typing = types(target);
     const action = actionOf(e);
-    if (e.defaultPrevented) e.stopPropagation(); // what means something here means nothing to the notebook around it
+    if (e.defaultPrevented) e.stopPropagation(); // a handled event must not reach the notebook around the widget
     if (!action || (typing && action !== "escape" && action !== "apply")) return;
     // buttons and links keep their own Enter, Space and arrows
     const inDrawing = target === root || !!target.closest(".gs-canvas");

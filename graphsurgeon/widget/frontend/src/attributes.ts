@@ -1,4 +1,4 @@
-// What can be changed of ops: their attributes and their device, in the inspector and by the keyboard.
+// Editable properties of ops: their attributes and their device, in the inspector and by the keyboard.
 import type { Actions } from "./actions";
 import { Refused } from "./api";
 import type { Pane } from "./pane";

@@ -1,4 +1,4 @@
-// Changes: going through what a plan does to the graph, one place after another.
+// Changes: steps through the effects of a plan, one place after another.
 import type { Actions } from "./actions";
 import { button, fill, h } from "./dom";
 import { icon } from "./icons";
@@ -23,7 +23,7 @@ export interface Change {
   state: Exclude<Mark, "">;
 }
 
-/** What is changed in a picture; a frame of which all is new, or goes, counts once. */
+/** The changed items of a picture; a frame whose contents are all new, or all removed, counts once. */
 function changed(scene: Scene): (Box | Group)[] {
   const whole = scene.groups.filter(g => g.state === "new" || g.state === "removed"),
     all = [...whole, ...scene.boxes.filter(b => b.state && b.state !== "orphan")];
@@ -33,7 +33,7 @@ function changed(scene: Scene): (Box | Group)[] {
   return first.length ? first : own;
 }
 
-/** What is changed in these pictures, along the flow; what several show counts once, in the first of them. */
+/** The changed items of these pictures, along the flow; an item of several pictures counts once, in the first of them. */
 export function changes(shown: { pane: PaneName; scene: Scene }[]): Change[] {
   const known = new Set<string>();
   return shown
@@ -68,7 +68,7 @@ export class Changes {
     );
   }
 
-  /** What the plan changes, in all pictures: what it makes first. */
+  /** The changed items of all pictures: new ones first. */
   get #all(): Change[] {
     const { destination, source } = this.acts.p.panes;
     return changes([destination, source].flatMap(({ name: pane, scene }) => (scene ? [{ pane, scene }] : [])));

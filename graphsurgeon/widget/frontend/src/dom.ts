@@ -6,7 +6,7 @@ const FOCUSABLE = new Set(["button", "input", "select", "textarea", "summary"]);
 const UNPRINTABLE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Most characters of what is shown when something is pointed at, or read aloud. */
+/** The largest number of characters in a tooltip or a text for screen readers. */
 const MOST = 300;
 
 type Child = Node | string | null | undefined | false;
@@ -41,7 +41,7 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, props: Props = {
   return element;
 }
 
-/** Puts `children` in the place of what `element` holds. */
+/** Replaces the contents of `element` by `children`. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => !!c).map(c => (typeof c === "string" ? clean(c) : c)));
 }
@@ -50,7 +50,7 @@ function set(element: Element, props: Props): void {
   for (const [name, value] of Object.entries(props)) {
     if (name === "on") for (const [event, call] of Object.entries(value as object)) element.addEventListener(event, call as EventListener);
     else if (value !== undefined && value !== null && value !== false) {
-      // a name can be as long as a file: what is only shown or read aloud is cut
+      // a name can be as long as a file: tooltips and texts for screen readers are cut
       const text = value === true ? "" : clean(String(value));
       element.setAttribute(name, name === "title" || name === "aria-label" ? text.slice(0, MOST) : text);
     }
@@ -93,7 +93,7 @@ export function small(text: string, press: () => void, name?: string, more: Butt
   return button({ text, kind: "small", "aria-label": name, label: name, press, ...more });
 }
 
-/** A name that leads to what it names. */
+/** A name that is a link to its op or tensor. */
 export function link(name: string, go: (name: string) => void, text = name): HTMLElement {
   return h("button", { class: "gs-link", title: name, on: { click: () => go(name) } }, text);
 }

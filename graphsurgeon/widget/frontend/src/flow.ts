@@ -1,4 +1,4 @@
-// What is upstream and downstream in a picture: walks along its edges, without the kernel.
+// The boxes upstream and downstream in a picture: walks along its edges, without the kernel.
 import type { Box, Scene } from "./types";
 
 export type FlowWay = "up" | "down";
@@ -21,7 +21,7 @@ function edgesOf(scene: Scene) {
   return found;
 }
 
-/** Whether a box only hands on what it reads: it is not a step. */
+/** Whether a box only passes its input on: it is not a step. */
 function isFree(b: Box): boolean {
   return b.kind === "op" && FREE.test(b.sub.split(" \u00b7 ")[0]!);
 }
@@ -34,7 +34,7 @@ export function reach(scene: Scene, from: Iterable<string>, way: FlowWay, most =
     steps = 0;
   while (now.length && steps <= most) {
     const later: string[] = [];
-    // what is not a step is walked in the same round: the list grows
+    // a box that is not a step is walked in the same round: the list grows
     for (const id of now) {
       if (far.has(id)) continue;
       far.set(id, steps);

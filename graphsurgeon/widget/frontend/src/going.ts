@@ -36,7 +36,7 @@ export class Going {
     this.acts.ask(way, {});
   }
 
-  /** Saves what is seen. */
+  /** Saves the current view. */
   async save(pane: Pane, name: string | null = null): Promise<void> {
     await this.acts.send("save_view", { name, at: [pane.view.x, pane.view.y, pane.view.k] });
   }

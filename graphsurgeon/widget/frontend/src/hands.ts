@@ -131,7 +131,7 @@ export class Hands {
     else this.#does[action](pane, item, key);
   }
 
-  /** What each action does. */
+  /** The effects of the actions. */
   #table(): Record<Action, Deed> {
     const { acts } = this,
       { p } = acts;

@@ -38,7 +38,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** The icon, hidden from screen readers: what it means is in the label of its button. */
+/** The icon, hidden from screen readers: its meaning is in the label of its button. */
 export function icon(name: IconName): SVGSVGElement {
   const svg = s("svg", {
     class: `gs-icon gs-icon-${name}`,

@@ -1,4 +1,4 @@
-// The inspector at the right: what is selected, its tensors, and their mark buttons.
+// The inspector on the right: the selection, its tensors, and their mark buttons.
 import { button, copyButton, count, figure, fill, focus, h, hasFocus, link, muted, s, small } from "./dom";
 import type { Ask } from "./api";
 import { icon } from "./icons";
@@ -7,7 +7,7 @@ import type { Attribute, Attributes, Boundary, Details, Held, Histogram, TensorT
 import { SIGN } from "./signs";
 
 export interface InspectorEvents {
-  /** whether what is shown can be changed */ editable(): boolean;
+  /** whether the shown ops can be changed */ editable(): boolean;
   set(names: string[], a: Attribute, at: { x: number; y: number }): void;
   placed(names: string[], device: string): void;
   typed(): void;
@@ -28,7 +28,7 @@ export class Inspector {
   #shown = "";
   #again: (() => void) | null = null;
   #boundary: Boundary | null = null;
-  /** Whether tensors of what is shown can be marked. */
+  /** Whether the shown tensors can be marked. */
   marks = true;
 
   constructor(
@@ -246,7 +246,7 @@ export class Inspector {
     );
   }
 
-  /** A name without the scopes that it shares with what is shown. */
+  /** A name without the scopes that it shares with the shown op. */
   #short(name: string): string {
     const at = this.#scope.length;
     return at && name.startsWith(this.#scope) && name.length > at ? `\u2026/${name.slice(at)}` : name;
@@ -328,7 +328,7 @@ function facts(rows: [string, string][], shown: (key: string, text: string) => N
   return rows.length ? h("dl", { class: "gs-facts" }, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, shown(k, v))])) : null;
 }
 
-/** What a tensor held in the run. */
+/** The values of a tensor in the run. */
 function held(of: Held, title = `:${/\d+$/.exec(of.tensor)?.[0] ?? 0}`): HTMLElement {
   const { picture } = of;
   return h(

@@ -1,11 +1,11 @@
-// What was made and not applied, kept in the browser: neither a kernel that ends nor a page that closes takes it away.
+// Plans that were not applied, kept in the browser: they outlive the kernel and the page.
 const LEAD = "graphsurgeon.plan ";
 
 export interface Kept {
   /** the graphs: their titles, and a fingerprint that distinguishes them from others with these titles */ of: string;
   /** the kernel that has made it */ by?: string | undefined;
   /** of the plan */ code: string;
-  /** what the kernel makes the plan and the marks of again */ made: string;
+  /** the text from which the kernel restores the plan and the marks */ made: string;
 }
 
 /** Keeps the plan and the marks for a graph; nothing lets go of them. */
@@ -18,7 +18,7 @@ export function keep(of: string, made?: Kept): void {
   }
 }
 
-/** What is kept for a graph; else for another of its title. */
+/** The plan that is kept for a graph; else for another of its title. */
 export function kept(of: string): Kept | undefined {
   try {
     const key = LEAD + of,

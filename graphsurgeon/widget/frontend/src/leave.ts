@@ -1,11 +1,11 @@
-// Leave: the graph as a file, a picture or a page; what is asked for it.
+// Leave: the form for saving the graph as a file, a picture or a page.
 import type { Actions } from "./actions";
 import type { Verbs } from "./verbs";
 
 export class Leave {
   constructor(private readonly acts: Actions) {}
 
-  /** Asks how to save, and shows what was written, left out and proved. */
+  /** Opens the form, saves, and shows the report of the save. */
   async ask(): Promise<void> {
     const { acts } = this,
       form = await acts.send("save_form", {});

@@ -1,4 +1,4 @@
-// The lens: only what is near what is selected, or the region alone, or the way from one box to another.
+// The lens: shows only neighbors of the selection, or only the region, or only the path from one box to another.
 import type { Actions } from "./actions";
 import { button, h } from "./dom";
 import { reach } from "./flow";
@@ -39,14 +39,14 @@ export class Lens {
     this.acts.p.store.set({ lens: null });
   }
 
-  /** Only what is near what is selected, or where the keyboard is; once more: all again. */
+  /** Shows only neighbors of the selection, or of the box with the focus; a second call shows all again. */
   toggle(pane: Pane): void {
     const item = pane.current;
     if (this.#lens) this.close();
     else if (item) this.#open(pane, { kind: "near", names: [item.of.name], near: 1, text: "" });
   }
 
-  /** The region with its ports alone, or without one what is selected. */
+  /** Shows only the region with its ports, or without a region only the selection. */
   isolate(pane: Pane): void {
     const { boxes, inputs, outputs, ops } = this.acts.p.model.get("boundary"),
       { scene } = pane,

@@ -10,12 +10,12 @@ export function follow(pane: Pane, was: Look, now: Look): void {
   const { x, y, k } = pane.view,
     by = now.k / was.k;
   if (by === 1) pane.view.pan(now.x - was.x, now.y - was.y);
-  // a zoom keeps a point where it is: x' = p - (p - x) by, so that what is left of the two is the same for both
+  // a zoom keeps a point where it is: x' = p - (p - x) by, so that the rest is the same for both
   else pane.view.put(x * by + (now.x - was.x * by), y * by + (now.y - was.y * by), k * by);
 }
 
 /** Moves a pane so that the box in the middle of another pane has the same place and size, if both panes have it.
- * A pane that is put away has no size: then it is the one that it had. */
+ * A hidden pane has no size: then its last size counts. */
 export function align(pane: Pane, to: Pane, [w, h] = to.size): void {
   if (!w || !pane.scene || !to.scene) return;
   const [x, y] = to.view.toScene(w / 2, h / 2),

@@ -62,13 +62,13 @@ const WORDS: Record<Mark, string> = {
   shape: "with another shape",
 };
 
-/** The second line of a box: what it is, and how much is hidden. */
+/** The second line of a box: its type, and the number of hidden ops. */
 export function subOf(box: Box): string {
   const hidden = Object.values(box.hidden).reduce((n, m) => n + m, 0);
   return box.sub + (hidden && box.sub ? ` \u00b7 ${figure(hidden)} hidden` : "");
 }
 
-/** What a screen reader says of a box or group: first what is seen on it, then what the drawing shows by shape. */
+/** The text of a box or group for screen readers: first its visible text, then the meaning of its shape. */
 export function labelOf(item: Box | Group, marks: BoxMarks | undefined, chips: Chip[], neighbours: [number, number]): string {
   const words = [item.label, marks && isPart(marks, item) ? share(marks.region, item) : "kind" in item ? subOf(item) : count(item)];
   words.push(...chips.map(c => c.text));

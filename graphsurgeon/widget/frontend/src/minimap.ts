@@ -135,7 +135,7 @@ export class Minimap {
     this.look();
   }
 
-  /** Frames what is seen; the map is there only while a part of the picture is out of sight. */
+  /** Frames the visible part; the map is there only while a part of the picture is out of sight. */
   look(): void {
     const [w, hh] = this.size(),
       scene = this.#scene,

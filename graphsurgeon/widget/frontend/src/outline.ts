@@ -38,7 +38,7 @@ export class Outline {
       element.classList.toggle("gs-selected", selected.has(row.name));
       element.setAttribute("aria-selected", String(selected.has(row.name)));
     }
-    // what is selected in the picture is in sight here, too
+    // the selection of the picture is in sight here, too
     const first = this.#rows.find(r => selected.has(r.row.name))?.element;
     if (first && !hasFocus(this.#tree)) bring(first, this.element);
   }

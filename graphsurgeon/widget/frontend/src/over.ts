@@ -1,4 +1,4 @@
-// What is drawn over the whole widget while something is dragged: a line, a frame, and words at the pointer.
+// The overlay of the whole widget during a drag: a line, a frame, and words at the pointer.
 import { fill, h, s } from "./dom";
 
 export type Point = { clientX: number; clientY: number };

@@ -51,13 +51,13 @@ export class Pane {
   #active: string | null = null;
   #anchor: string | null = null;
   #goal: { name: string; focus: boolean; read: boolean } | null = null;
-  /** What should come to the middle as soon as the pane has a size. */
+  /** The boxes that should come to the middle as soon as the pane has a size. */
   #framed: Rect | null = null;
-  /** What is new, and should come into sight. */
+  /** The new boxes that should come into sight. */
   #brought: Rect | null = null;
   /** The camera before the pane changed its size, and where the view stood after: another size starts from there again. */
   #base: { camera: Camera; at: string } | null = null;
-  /** What was framed last, and where the view stood then: a person who has not moved since still sees it at another size. */
+  /** The last framed boxes, and the camera then: a person who has not moved since still sees it at another size. */
   #still: { framed: Rect; at: string } | null = null;
   #sought: string[] = [];
   /** Names that stay in sight when the pane changes its width. */
@@ -124,7 +124,7 @@ export class Pane {
     this.#height = high;
   }
 
-  /** Shows a scene: with the camera `back`, or so that what was clicked, or is in the middle, stays in its place.
+  /** Shows a scene: with the camera `back`, or so that the clicked box, or the box in the middle, keeps its place.
    * A pane goes to new boxes; by `bring` if it follows the camera of another pane. */
   update(scene: Scene | null, title: string, follows = false, back?: Camera): void {
     fill(this.#title, title);
@@ -160,7 +160,7 @@ export class Pane {
       const to = this.drawing.named(still.name)!.of;
       this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
     }
-    // a picture that has shrunk out of sight is looked at anew; what was folded by hand stays in its place
+    // for a picture that has shrunk out of sight the view is chosen again; a box that was folded by hand keeps its place
     if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
       this.#shown = false;
     const opened = anew && this.#anchor ? this.drawing.named(this.#anchor)?.of : undefined;
@@ -170,7 +170,7 @@ export class Pane {
     const next = [this.#active, other, this.drawing.items.keys().next().value].find(k => k && this.drawing.items.has(k));
     this.#rove(next ?? null, had);
     this.resized();
-    // what was opened is in sight with all that is in it, as far as there is room
+    // an opened box is in sight with all its contents, as far as there is room
     if (opened && this.#width) this.view.show(opened, this.#width, this.#height);
     this.arrive();
     this.#seek();
@@ -193,7 +193,7 @@ export class Pane {
   arrive(): void {
     const item = this.#goal && this.drawing.named(this.#goal.name);
     if (!this.#goal || !item) return;
-    // what one goes to can be read there
+    // the target must be large enough to read
     if (this.#goal.read && this.view.k < 0.5) this.zoom(0.75 / this.view.k);
     this.focus(item, false, this.#goal.focus);
     this.view.centre(headOf(item.of), ...this.size);
@@ -370,7 +370,7 @@ export class Pane {
   }
 }
 
-/** What must be seen of an item: all of a box, the upper part of a frame. */
+/** The part of an item that must be visible: all of a box, the upper part of a frame. */
 function headOf(of: Box | Group): Rect {
   return "kind" in of ? of : { ...of, h: Math.min(of.h, 60) };
 }

@@ -28,7 +28,7 @@ export function holds(key: string, op: string): boolean {
   return fold ? /^[a-z]?[/_.-]/.test(op.slice(start.length)) : op === start;
 }
 
-/** What people call it: the key of a series or block without its signs, any other name as it is. */
+/** The name for people: the key of a series or block without its signs, any other name unchanged. */
 export function called(key: string): string {
   return key.startsWith("~") ? key.replace(/^~|\/$/g, "") : key;
 }
@@ -111,7 +111,7 @@ export function around(all: Rect[]): Rect | null {
   return { x, y, w: Math.max(...all.map(r => r.x + r.w)) - x, h: Math.max(...all.map(r => r.y + r.h)) - y };
 }
 
-/** What a plan brings: boxes and frames that are new in `next` (not those that came out of a fold, or went into one), and the ends of what it connects. */
+/** The additions of a plan: boxes and frames that are new in `next` (not those that came out of a fold, or went into one), and the ends of its connections. */
 export function fresh(before: Scene | null, next: Scene): Rect[] {
   const old = [...(before?.boxes ?? []), ...(before?.groups ?? [])].filter(b => b.state === "new").map(b => b.name);
   const known = new Set(old),

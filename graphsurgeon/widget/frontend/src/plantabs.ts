@@ -1,4 +1,4 @@
-// The details below the plan bar: tables of the boundary and of what the plan does.
+// The details below the plan bar: tables of the boundary and of the plan's effects.
 import { button, count, field, figure, h, link, muted, small } from "./dom";
 import { kindsOf } from "./places";
 import type { Ask } from "./api";

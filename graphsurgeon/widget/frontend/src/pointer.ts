@@ -1,4 +1,4 @@
-// The mouse on one pane: what a press, a drag and a click mean, by the tool in hand.
+// The mouse on one pane: the effects of a press, a drag and a click, by the current tool.
 import { focus, handled } from "./dom";
 import type { Over, Point } from "./over";
 import { centre, opens, overlap } from "./places";
@@ -9,7 +9,7 @@ import type { View } from "./view";
 
 export type Tool = "select" | "lasso" | "pan";
 
-/** Something that goes on while a button is held; each of them shows what would come of it. */
+/** An action during a drag; it shows the effect of a drop. */
 export interface Drag {
   move(e: PointerEvent): void;
   /** The button was let go here. */
@@ -18,7 +18,7 @@ export interface Drag {
   end(): void;
 }
 
-/** What it needs of the pane that it is on. */
+/** The parts of its pane that it needs. */
 export interface Ground {
   readonly canvas: HTMLElement;
   readonly drawing: Drawing;
@@ -43,7 +43,7 @@ export interface PointerEvents {
 const STILL = 4;
 
 export class Pointer {
-  /** What a plain drag on the canvas does. */
+  /** The tool: the effect of a plain drag on the canvas. */
   tool: Tool = "select";
   #drag: Drag | null = null;
   /** Space is held; whether it has panned. */
@@ -58,7 +58,7 @@ export class Pointer {
     this.#listen();
   }
 
-  /** Gives up what goes on; returns whether something did. */
+  /** Cancels the current drag; returns whether there was one. */
   stop(): boolean {
     const drag = this.#drag;
     this.#drag = null;
@@ -114,7 +114,7 @@ export class Pointer {
     };
   }
 
-  /** Selects what a frame touches, or what a loop drawn by hand has inside. */
+  /** Selects the boxes that a frame touches, or that are inside of a drawn loop. */
   #frame(first: PointerEvent, mode: Mode, loop: boolean): Drag {
     const { pane, over } = this,
       points: [number, number][] = [[first.clientX, first.clientY]];

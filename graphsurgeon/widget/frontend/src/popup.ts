@@ -10,13 +10,13 @@ export interface Field {
   label: string;
   value?: string;
   hint?: string | undefined;
-  /** what can be chosen, and the words for it */ options?: [string, string][] | undefined;
-  /** what is offered while something is typed */ list?: string[];
-  /** finds what fits what was typed, the best first: one of these is meant */ find?:
+  /** the choices, and their texts */ options?: [string, string][] | undefined;
+  /** suggestions while the person types */ list?: string[];
+  /** finds the entries that fit the typed text, the best first: the value is one of these */ find?:
     ((query: string) => Promise<Entry[] | null>) | undefined;
 }
 
-/** One of a list that is searched: what is taken, and what it is. */
+/** An entry of a searched list: its value and its description. */
 export interface Entry {
   name: string;
   doc: string;
@@ -30,7 +30,7 @@ export interface Choice {
   /** ticked or not, if the item can be ticked */ on?: boolean;
   /** its heading */ group?: string;
   /** the verb that it sends: it is offered only if the verb is answered */ verb?: keyof Verbs;
-  /** shows what it would do, while it is pointed at */ shows?: () => void;
+  /** shows its effect while the pointer is on it */ shows?: () => void;
 }
 
 /** Shows one floating thing at a time; Esc or a click elsewhere closes it. */
@@ -67,8 +67,8 @@ export class Popup {
     shut?.();
   }
 
-  /** A list of choices at a point of the window, or in the middle; `shut` is called when it is gone, before what was chosen.
-   * A saved page leaves out what it cannot do; without a kernel it is grey. */
+  /** A list of choices at a point of the window, or in the middle; `shut` is called when it closes, before the action of the choice.
+   * A saved page leaves out choices that it cannot do; without a kernel they are grey. */
   choose(title: string, all: Choice[], at?: { x: number; y: number }, shut: (() => void) | null = null): void {
     const unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
       choices = all.filter(c => this.api.gone || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));
@@ -118,7 +118,7 @@ export class Popup {
     this.#dialog("alertdialog", text, [list], yes, run);
   }
 
-  /** A question with fields to fill in; Enter answers it. `alert` is what must be read before that.
+  /** A question with fields to fill in; Enter answers it. `alert` is a warning above the fields.
    * If `run` is refused, the form opens again, with the typed texts and the reason. */
   ask(title: string, fields: Field[], yes: string, run: (values: Record<string, string>) => unknown, note = "", alert = ""): void {
     // in a form without other text fields, a click on an entry is the answer

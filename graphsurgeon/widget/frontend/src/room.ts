@@ -57,7 +57,7 @@ export class Room {
     return this.root.matches(".gs-full");
   }
 
-  /** Takes the whole window, or gives it back; in the top layer, since what is around a cell may clip it. */
+  /** Takes the whole window, or gives it back; in the top layer, because the surroundings of a cell may clip it. */
   fill(on = !this.full): void {
     const { root } = this,
       held = document.activeElement as HTMLElement | null;

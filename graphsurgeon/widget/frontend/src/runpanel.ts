@@ -4,7 +4,7 @@ import type { Ask } from "./api";
 import type { ColourBy } from "./verbs";
 import type { RunShown } from "./types";
 
-/** What the boxes can be coloured by once the graph has run. */
+/** The measures of a run for the colours of the boxes. */
 const MEASURES: [ColourBy, string][] = [
   ["ms", "Time"],
   ["bytes", "Memory"],

@@ -14,7 +14,7 @@ const TITLES: Record<RunForm["of"], [string, string]> = {
 export class Runs {
   constructor(private readonly acts: Actions) {}
 
-  /** Asks what to feed, and runs the graph, or the graph as the plan makes it. */
+  /** Opens the form for feeds, and runs the graph, or the graph after the plan. */
   async ask(of: RunForm["of"] = "graph"): Promise<void> {
     const { acts } = this,
       alone = of === "graph" && acts.selected.source.size;

@@ -103,7 +103,7 @@ export class Drawing {
         if (opens(of)) item.g.setAttribute("aria-expanded", String(!("kind" in of)));
       }
       item.g.setAttribute("transform", `translate(${of.x},${of.y})`);
-      // re-appending a focused element would blur it: only what is out of place moves
+      // re-appending a focused element would blur it: only misplaced elements move
       if (item.g.parentNode !== layer) layer.append(item.g);
     };
     for (const group of [...scene.groups].sort((a, b) => a.depth - b.depth)) put("g:" + group.name, group, this.#layers.groups);
@@ -244,7 +244,7 @@ export class Drawing {
     this.#layers.far.replaceChildren(...texts);
   }
 
-  /** Marks what a frame touches while it is drawn. */
+  /** Marks the boxes that a frame touches while it is drawn. */
   touch(boxes: readonly Box[]): void {
     const names = new Set(boxes.map(b => b.name));
     for (const item of this.items.values()) item.g.classList.toggle("gs-touched", "kind" in item.of && names.has(item.of.name));
@@ -267,7 +267,7 @@ export class Drawing {
     );
   }
 
-  /** Lights what leads to a box, and what comes from it: drawn over the picture, so that hundreds of elements stay as they are. */
+  /** Highlights the edges of a box: drawn over the picture, so that hundreds of elements do not change. */
   #flow(item: Item | null): void {
     const { scene } = this,
       from = item && "kind" in item.of ? item.of : null;
@@ -296,7 +296,7 @@ export class Drawing {
     }
   }
 
-  /** Lights what could take a tensor, with its inputs; the others fade. Nothing is offered if `takers` is null. */
+  /** Highlights the possible consumers of a tensor, with their inputs; the others fade. Nothing is offered if `takers` is null. */
   offer(takers: Record<string, Taker[]> | null): void {
     if (takers === this.#offered && !takers) return;
     this.#offered = takers;
@@ -327,7 +327,7 @@ export class Drawing {
     return (g && this.#outs.get(g)) ?? null;
   }
 
-  /** The input of what is offered that an event happened on, and its box. */
+  /** The highlighted input at an event, and its box. */
   takerAt(target: EventTarget | null): { box: string; taker: Taker } | null {
     const g = (target as Element | null)?.closest(".gs-port");
     return (g && this.#ins.get(g)) ?? null;
@@ -353,7 +353,7 @@ export class Drawing {
     return below.sort((a, b) => a.of.name.length - b.of.name.length)[0];
   }
 
-  /** Marks the boxes that show or hold what was searched, with how many are inside. */
+  /** Marks the boxes that show or hold hits of a search, with the number of hits inside. */
   found(boxes: Record<string, number>): void {
     const chips: SVGGElement[] = [];
     for (const item of this.items.values()) {
@@ -368,7 +368,7 @@ export class Drawing {
     for (const { g, of } of this.#edges) g.classList.toggle("gs-chosen", of === edge);
   }
 
-  /** Marks what a stroke has crossed. */
+  /** Marks the edges that a stroke has crossed. */
   strike(edges: ReadonlySet<Edge>): void {
     const d = [...edges].map(e => e.d).join("");
     this.#layers.flow.replaceChildren(...(d ? [s("path", { class: "gs-line gs-flow gs-struck", d })] : []));
@@ -412,7 +412,7 @@ export class Drawing {
       if (hasFocus(layer)) continue;
       const sorted = [...list].sort((a, b) => ("depth" in a && "depth" in b ? a.depth - b.depth : 0) || a.y - b.y || a.x - b.x);
       const wanted = sorted.map(b => this.items.get(("kind" in b ? "b:" : "g:") + b.name)!.g);
-      // only what is out of place moves: whatever is put in again is styled and laid out anew
+      // only misplaced elements move: the browser styles and lays out each moved element again
       let at = layer.firstElementChild;
       for (const g of wanted) {
         if (g === at) at = g.nextElementSibling;

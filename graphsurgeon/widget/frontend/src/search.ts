@@ -1,4 +1,4 @@
-// The search box with its list of hits, of both panes; it stays until it is put away, above the inspector, which it does not cover.
+// The search box with its list of hits of both panes; the list stays until it is hidden, above the inspector, which it does not cover.
 import { Refused } from "./api";
 import { bring, button, count, field, figure, fill, h, handled } from "./dom";
 import { icon } from "./icons";
@@ -8,11 +8,11 @@ import type { Found } from "./types";
 
 const WAIT = 160;
 
-/** What was found in one pane. */
+/** The hits of one pane. */
 export interface FoundIn {
   pane: PaneName;
   title: string;
-  /** Whether it is what the source becomes: it has most of its ops. */
+  /** Whether it is the source after the plan: it has most of its ops. */
   becomes: boolean;
   found: Found;
 }
@@ -62,7 +62,7 @@ export class Search {
   #at = 0;
   #timer = 0;
   #asked = "";
-  #answered = ""; // what the hits are of
+  #answered = ""; // the query of the hits
   #marked: PaneName[] = [];
   #docked = false;
 
@@ -141,7 +141,7 @@ export class Search {
     if (!query) return this.#close();
     try {
       const all = await this.find(query);
-      // an answer to what is no longer asked is of no use
+      // the answer to an old query is of no use
       if (query !== this.#asked) return;
       this.#mark(all);
       this.#show(all);
@@ -241,7 +241,7 @@ export class Search {
     if (keyboard) this.leave();
   }
 
-  /** Shows the list, or hides it; what was found stays. */
+  /** Shows or hides the list; the hits stay. */
   #unroll(on: boolean): void {
     const some = on && this.#hits.length > 0;
     this.#list.hidden = !some;
@@ -284,7 +284,7 @@ const LONGEST = 84,
   /** From so many characters on, the scopes that all names of a list begin with are left out. */ LONG = 34,
   TAIL = 58;
 
-/** The names of a list as it shows them: what they share at the beginning and what is long in the middle is left out. */
+/** The names of a list in short: without their common beginning, and with long middles left out. */
 export function distinct(names: string[]): string[] {
   const scope = names.length > 1 && names.some(name => name.length > LONG) ? sharedScope(names) : "",
     ends = names.map(name => (scope ? "\u2026/" : "") + name.slice(scope.length)),
@@ -299,7 +299,7 @@ function sought(query: string): [string[], string[]] {
   return [words.filter(word => /^[^-/][^:]*$/.test(word)).flatMap(parts), types.flatMap(parts)];
 }
 
-/** What a pattern spells out. */
+/** The literal parts of a pattern. */
 function parts(pattern: string): string[] {
   return pattern.split(/[*?]+/).filter(Boolean);
 }

@@ -39,7 +39,7 @@ export function drawBox(g: SVGGElement, b: Box): void {
   });
   const sub = subOf(b);
   if (sub) parts.push(space(), s("text", { class: "gs-sub", x: b.w / 2, y: b.h - 9, ...fitted(sub, SUB) }, sub));
-  // a stub keeps the link to what is hidden
+  // a stub keeps the link to hidden ops
   if (hidden)
     parts.push(s("path", { class: "gs-stub", d: `M0,${middle}h-7` }), s("circle", { class: "gs-stub", cx: -9, cy: middle, r: 2.2 }));
   // as view/svg.py draws it
@@ -73,7 +73,7 @@ export function safeColour(colour: string): string {
   return /^#[0-9a-f]{6}$/i.test(colour) ? colour : "#8a93a0";
 }
 
-/** Keeps the words of neighbouring texts apart for those who read the text and do not see it. */
+/** Separates the words of neighboring texts for people who hear the text. */
 function space(): Text {
   return document.createTextNode(" ");
 }
@@ -108,7 +108,7 @@ function badge(x: number, y: number, state: Mark): SVGGElement {
   return g;
 }
 
-/** How many of what was searched are inside a folded box. */
+/** The number of hits inside a folded box. */
 export function drawFound(n: number, b: Box): SVGGElement {
   const text = `${figure(n)} inside`,
     w = (measure(text, SUB, true) ?? 60) + 12;
@@ -153,7 +153,7 @@ export function drawShare(inside: number, item: Box | Group): SVGElement {
 
 const PORTS = 12;
 
-/** How many outputs of a box are drawn as ports: a fold has one, for what leaves it. */
+/** How many outputs of a box are drawn as ports: a fold has one, for all its outputs. */
 export function outputsOf(b: Box): number {
   return b.kind === "scope" || b.kind === "series" ? 1 : Math.min(PORTS, b.outputs);
 }

@@ -24,7 +24,7 @@ export class StatusBar {
     private readonly faded: (keys: string[]) => void,
   ) {}
 
-  /** What Python says replaces what the page said. */
+  /** A message of Python replaces the message of the page. */
   update(status: Status): void {
     this.#said = status;
     this.#own = null;

@@ -3,10 +3,10 @@ import type { PaneName, Verbs } from "./verbs";
 import type { Tool } from "./pointer";
 import type { Boundary, Edge, Takers } from "./types";
 
-/** What takes two ends: the first is armed, the second says the other end. */
+/** An edit with two ends: the first arms it, the second completes it. */
 export type TwoEnds = Extract<keyof Verbs, "connect" | "reroute" | "swap" | "add_control" | "reroute_control">;
 
-/** What is shown alone in a pane: boxes of some names, or what is so many steps from them. */
+/** The only boxes that a pane shows: boxes of some names, or all up to a number of steps from them. */
 export interface LensOf {
   kind: "near" | "alone";
   pane: PaneName;
@@ -16,9 +16,9 @@ export interface LensOf {
 }
 
 export interface ViewState {
-  /** What is highlighted, by pane; the source's is Python's `selected`, ahead of it by the answers that are on their way. */
+  /** The selection, by pane; that of the source is Python's `selected` with the changes that Python has not answered yet. */
   selected: Record<PaneName, ReadonlySet<string>>;
-  /** What the first of two ends has taken: the tensor a connection starts from, or what an edit begins with. */
+  /** The first of two ends: the tensor of a connection, or the op or tensor of an edit. */
   armed: {
     verb: TwoEnds;
     tensor: string;
@@ -26,15 +26,15 @@ export interface ViewState {
     box: string;
     /** boxes of the consumers that are meant */ only?: string[] | undefined;
   } | null;
-  /** What could read the tensor that a connection starts from, once the kernel has said so. */
+  /** The possible consumers of the tensor of a connection, after the answer of the kernel. */
   takers: Takers | null;
-  /** What is shown alone; the rest steps back. */
+  /** The boxes that are shown alone; the others fade. */
   lens: LensOf | null;
   /** A boundary that is looked at before it is chosen. */
   tried: Boundary | null;
-  /** What a plain drag on the canvas does. */
+  /** The tool: the effect of a plain drag on the canvas. */
   tool: Tool;
-  /** A tensor is asked for: what it is for, and who takes the next one that is clicked. */
+  /** A request for a tensor: its purpose, and the function that takes the next clicked one. */
   picking: { ask: string; take(tensor: string): void } | null;
   /** The edge that the inspector shows. */
   edge: Edge | null;
@@ -42,7 +42,7 @@ export interface ViewState {
   change: { pane: PaneName; name: string } | null;
   /** Entries of the legend that fade, ahead of Python's answer; null when Python's is right. */
   faded: string[] | null;
-  /** What all that is selected now looks like: what was selected before it was looked for. */
+  /** The pattern of the current selection: the boxes that were selected before the search. */
   alike: string[] | null;
   /** The pane that keys mean. */
   active: PaneName;
@@ -75,13 +75,13 @@ export class Store {
     return this.#state;
   }
 
-  /** Changes parts of the state; those who listen are called once. */
+  /** Changes parts of the state; each listener is called once. */
   set(changes: Partial<ViewState>): void {
     this.#state = { ...this.#state, ...changes };
     for (const call of this.#heard) call();
   }
 
-  /** Changes what is selected in one pane. */
+  /** Changes the selection of one pane. */
   select(pane: PaneName, names: Iterable<string>, more: Partial<ViewState> = {}): void {
     this.set({ ...more, selected: { ...this.#state.selected, [pane]: new Set(names) } });
   }

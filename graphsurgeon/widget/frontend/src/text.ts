@@ -21,7 +21,7 @@ export const SUB = 11;
 /** From one line of a label to the next, px. */
 export const LEADING = 14;
 
-/** The width of `text` in px; what the table does not know counts one em. */
+/** The width of `text` in px; a character that is not in the table counts one em. */
 export function width(text: string, size: number, bold = false): number {
   let units = 0;
   for (const c of text) units += WIDTHS.get(c) ?? 1000;

@@ -26,7 +26,7 @@ export function followTheme(host: HTMLElement, wanted: () => "auto" | "light" | 
   };
 }
 
-/** Whether the page is dark: by what the notebook says, then by its ground, then by the system. */
+/** Whether the page is dark: by the notebook's theme, then by its background, then by the system. */
 export function isDark(): boolean {
   const said = document.body.dataset.jpThemeLight;
   if (said) return said === "false";
@@ -38,7 +38,7 @@ export function isDark(): boolean {
   return shade !== null ? shade < 0.5 : !!window.matchMedia?.("(prefers-color-scheme: dark)").matches;
 }
 
-/** 0 (black) to 1 (white) of "#rgb", "#rrggbb" or "rgb(...)"; null of anything else and of what is see-through. */
+/** 0 (black) to 1 (white) of "#rgb", "#rrggbb" or "rgb(...)"; null for anything else and for transparent colours. */
 export function brightness(colour: string): number | null {
   const hex = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(colour.trim())?.[1];
   let rgb: number[] | null = null;

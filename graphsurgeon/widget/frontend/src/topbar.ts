@@ -13,7 +13,7 @@ const RECIPES = "Recipes (Shift+R)",
   SIGNATURES = "Signatures and functions of the file";
 
 export interface TopEvents {
-  /** What a key does, too. */
+  /** Runs the action of a key. */
   does(action: Action): void;
   views(at: Point): void;
   outline(): void;

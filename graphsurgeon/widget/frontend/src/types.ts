@@ -1,4 +1,4 @@
-// What Python sends: the traits of the widget and the results of verbs. verbs.ts has the verbs.
+// The data from Python: the traits of the widget and the results of verbs. verbs.ts has the verbs.
 import type { PaneName, StageName, Training, Verbs } from "./verbs";
 
 /** How a picture is drawn, once it is. */
@@ -32,7 +32,7 @@ export interface Box extends Rect {
   paint?: Paint;
 }
 
-/** What a box is coloured by: the entry of the legend, its colour ("" for none), shares of colours, and words. */
+/** The colour of a box: the entry of the legend, its colour ("" for none), shares of colours, and words. */
 export interface Paint {
   key: string;
   colour: string;
@@ -56,7 +56,7 @@ export interface Look {
   name: string;
   faded: string[];
   budget: number;
-  /** What is seen of a plan in one graph. */
+  /** The visible effects of a plan in one graph. */
   stage?: StageName;
 }
 
@@ -118,7 +118,7 @@ export interface Boundary {
   included?: string[];
 }
 
-/** Why one box needs another: what is needed first, what needs it last. */
+/** Why one box needs another: the path between them, from the needed box to the other. */
 export interface Way {
   text: string;
   steps: { op: string; text: string }[];
@@ -137,11 +137,11 @@ export interface ErrorParts {
   argument?: string;
 }
 
-/** What enters a copy and what will feed it, or what leaves it. */
+/** A tensor that enters a copy and its source, or a tensor that leaves it. */
 export interface Fed extends TensorText {
   step: number;
   end: "in" | "out";
-  /** `keep`: what it reads today; of a copy that cannot be made, what was asked for */ kind: string;
+  /** `keep`: the original tensor; for a copy that cannot be made, the requested kind */ kind: string;
   by: string;
   /** whether the copy is made in its own graph */ same: boolean;
   dtype: string;
@@ -156,12 +156,12 @@ export interface SaveForm {
   note: string;
 }
 
-/** What was written: what is in it, what was left out and proved; and the call that does the same. */
+/** The report of a save: the contents, the parts left out, the proof; and the call that does the same. */
 export interface Wrote {
-  /** what the panel is called */ title: string;
+  /** the title of the panel */ title: string;
   lines: string[];
   code: string;
-  /** What is there already: nothing was written, and it is asked whether to replace it. */
+  /** The existing file at the path: nothing was written, and the person is asked whether to replace it. */
   there?: string;
 }
 
@@ -177,13 +177,13 @@ export interface RecipeEntry {
 }
 
 export interface Fault extends ErrorParts {
-  /** What would make it go, the most sensible first. */
+  /** The fixes, the most sensible first. */
   cures?: Adapter[];
   /** The number of the step that has it; null if it belongs to all steps. */
   step?: number | null;
 }
 
-/** What makes a tensor fit: the kinds, and what it does. */
+/** Adapters that make a tensor fit: the kinds, and their effect. */
 export interface Adapter {
   by: string[];
   text: string;
@@ -193,7 +193,7 @@ export interface Plan {
   /** Which kernel has made it. */
   by?: string;
   saved?: Wrote | Record<string, never>;
-  /** The plans that were applied; those that were taken back and can be done again are ahead. */
+  /** The plans that were applied; those that were undone and can be redone are ahead. */
   history?: { step: number; text: string; ahead: boolean }[];
   inputs?: Fed[];
   /** Step -> the scope of the copy that it makes. */
@@ -201,7 +201,7 @@ export interface Plan {
   steps: { text: string; muted?: boolean }[];
   faults: Fault[];
   warnings: string[];
-  /** Of these and of the texts of faults those with names, in parts: words, or a name, what it leads to, and in which pane. */
+  /** The texts of errors and warnings with names in them, in parts: words, or a name, its target and its pane. */
   links?: Record<string, [part: string, name?: string, pane?: PaneName][]>;
   counts: { ops: number; variables: number; placeholders: number; connections: number; changed?: number; removed?: number };
   /** How many variables there are in truth: the list may end before. */
@@ -214,7 +214,7 @@ export interface Plan {
   code: string;
   ready: boolean;
   applied: string;
-  /** What it is made for, and it and the marks as a text for `put_back`. */
+  /** The graphs of the plan, and the plan and the marks in a text for `put_back`. */
   of?: string;
   made?: string;
   /** Whether source and destination are one graph. */
@@ -312,7 +312,7 @@ export interface Found {
 export interface Views {
   back: number;
   forward: number;
-  /** How many things can be taken back, and done again. */
+  /** The number of actions that can be undone, and redone. */
   undo?: number;
   redo?: number;
   /** How often an earlier state was restored: by undo, redo, back, forward, or a step of the history. */
@@ -344,7 +344,7 @@ export interface Alike {
   near: string;
 }
 
-/** What a run has to be fed: each placeholder, what would be made up for it, and what of the notebook fits. */
+/** The feeds of a run: each placeholder, its random values, and the variables of the notebook that fit. */
 export interface RunForm {
   feeds: { tensor: string; text: string; made: string; names: string[] }[];
   selected: number;
@@ -385,7 +385,7 @@ export interface RunShown {
   code: string;
 }
 
-/** What a tensor held in a run, and what it looks like. */
+/** The values of a tensor in a run, and their picture. */
 export interface Held extends Numbers {
   tensor: string;
   picture: string;
@@ -393,13 +393,13 @@ export interface Held extends Numbers {
   more?: boolean;
 }
 
-/** What a tensor holds. */
+/** The values of a tensor. */
 export interface Numbers {
   rows: [string, string][];
   histogram: Histogram | null;
 }
 
-/** What anywidget gives us, as far as we use it. */
+/** The part of anywidget's model that the front end uses. */
 export interface Model {
   get<K extends keyof State>(name: K): State[K];
   on(event: string, callback: (...args: any[]) => void): void;

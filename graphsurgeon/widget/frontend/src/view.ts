@@ -17,7 +17,7 @@ export class View {
 
   constructor(private readonly changed: () => void) {}
 
-  /** The first look: in the middle, so large that it fits across, between 65 % and full size. What would be smaller is seen
+  /** The first look: in the middle, so large that it fits across, between 65 % and full size. A picture that would be smaller is shown
    * at full size, from its edge, or that of the largest scope, from which its beginning is in sight. */
   first(scene: Scene, width: number, height: number): void {
     const edges = whole(scene),
@@ -46,7 +46,7 @@ export class View {
     this.show(from ?? start, width, height);
   }
 
-  /** Puts `r` in the middle, between 75 % (or `least`) and full size; of what is too large, the beginning. */
+  /** Puts `r` in the middle, between 75 % (or `least`) and full size; for a picture that is too large, its beginning. */
   frame(r: Rect, width: number, height: number, least = FRAMED_LEAST): void {
     const k = (this.k = Math.max(least, Math.min(1, fitting(r, width, height))));
     const w = r.w * k,

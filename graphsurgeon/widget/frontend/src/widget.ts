@@ -1,4 +1,4 @@
-// What anywidget loads.
+// The module that anywidget loads.
 import { mount } from "./app";
 import type { Model } from "./types";
 

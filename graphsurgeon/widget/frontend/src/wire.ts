@@ -42,7 +42,7 @@ export class Wires {
     }
   }
 
-  /** Asks what could read a tensor; what fits is lit when the answer is there. */
+  /** Requests the possible consumers of a tensor, and highlights them after the answer. */
   async offer(pane: Pane, tensor: string): Promise<Takers | null> {
     const { store, status, api } = this.acts.p;
     this.#refused = "";

@@ -2,7 +2,7 @@
 
 type Reply = { id: number; text?: string; error?: string };
 
-/** What the module asks of its surroundings: no files, no streams, no environment. */
+/** The imports of the module: no files, no streams, no environment. */
 function surroundings(memory: () => WebAssembly.Memory): WebAssembly.ModuleImports {
   const view = () => new DataView(memory().buffer),
     BAD = 8,
@@ -55,7 +55,7 @@ export function render(module: WebAssembly.Module, dot: string): string {
   return new TextDecoder().decode(new Uint8Array(memory.buffer.slice(found, found + long)));
 }
 
-/** What the worker runs: layouts, one after the other. */
+/** The code of the worker: layouts, one after another. */
 export function serve(scope: { onmessage: ((e: MessageEvent) => void) | null; postMessage(message: Reply): void }): void {
   let module: WebAssembly.Module;
   scope.onmessage = e => {
@@ -111,7 +111,7 @@ export class Engine {
     });
   }
 
-  /** Ends what runs. */
+  /** Ends the running layout. */
   stop(why: string): void {
     if (!this.#running) return;
     const { failed, timer } = this.#running;

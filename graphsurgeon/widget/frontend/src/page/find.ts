@@ -1,4 +1,4 @@
-// The search of a page without a kernel: the words of graph/search.py, over what the page holds.
+// The search of a page without a kernel: the words of graph/search.py, over the data of the page.
 import type { Found } from "../types";
 import type { PageGraph } from "./graph";
 

@@ -1,4 +1,4 @@
-// The graph in a page: which boxes and edges a picture shows, given what is open. It follows view/scene.py and view/wires.py.
+// The graph in a page: the boxes and edges of a picture for a set of open folds. It follows view/scene.py and view/wires.py.
 import { counted } from "../dom";
 import { broken } from "../text";
 import type { Box, Edge, Scene } from "../types";
@@ -114,7 +114,7 @@ export class PageGraph {
         });
       }
     }
-    // parents come before their children: what a folded box holds is where the box is
+    // parents come before their children: the contents of a folded box have the place of the box
     this.packed.rows.forEach((row, i) => {
       if (at[i]! < 0 && row[0] >= 0 && !(open.has(row[0]) && this.opens(row[0]))) at[i] = at[row[0]]!;
     });
@@ -211,7 +211,7 @@ export class PageGraph {
   }
 }
 
-/** One entry for each pair of boxes: what goes from one to the other, each once. */
+/** One entry for each pair of boxes: the tensors from one to the other, each once. */
 function grouped(
   pairs: [number, number][],
   from: (i: number) => number,

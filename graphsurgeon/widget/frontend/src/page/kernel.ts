@@ -1,4 +1,4 @@
-// What Python does for a widget, as far as a page can: it folds, finds, shows; it changes nothing.
+// The part of Python's work for a widget that a page can do: it folds, finds and shows, but changes nothing.
 import type { Details, Direction, ErrorParts, Row, Scene, State, TensorText } from "../types";
 import type { Verbs } from "../verbs";
 import { figure } from "../dom";
@@ -31,7 +31,7 @@ class No extends Error {
 
 const SHOWN = 200;
 
-/** What a page answers: it looks around, and changes nothing. */
+/** The verbs that a page answers: they only look. */
 const ANSWERS: readonly (keyof Verbs)[] = [
   "select",
   "unfold",
@@ -235,7 +235,7 @@ export class PageModel extends LocalModel {
     if (!this.graph.opens(i)) {
       throw new No(
         `unfold('${name.slice(0, 200)}')`,
-        "what is inside was left out to keep this page small",
+        "the ops inside were left out to keep this page small",
         "Open the graph in a notebook, or export a part of it: ed.to_html(unfolded=...)",
       );
     }
@@ -258,7 +258,7 @@ export class PageModel extends LocalModel {
     this.#select([name], "set");
   }
 
-  /** Lays out what is open; on failure everything stays as it was. */
+  /** Lays out the open folds; after a failure nothing has changed. */
   async #refold(open: Set<number>, also: () => Partial<State> = () => ({})): Promise<void> {
     const before = this.#open,
       asked = ++this.#asked;
