@@ -1,4 +1,4 @@
-"""Attributes: what can be changed of one op or of several, with the values it may take; and the op types there are."""
+"""Attributes: the editable attributes of ops, with their possible values; and the known op types."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def attributes_of(
     """Returns the attributes that all of some ops have and that can be typed.
 
     Args:
-        facts: what there is to know of ops.
+        facts: facts on ops.
         graph: a snapshot that has them.
         ops: their numbers.
-        changes: what the plan makes of ops, by name.
+        changes: the effects of the plan on ops, by name.
 
     Returns:
-        for each its ``name``, its ``value`` as it is typed (empty: it is not the same in all), what it ``was`` before
+        for each its ``name``, its ``value`` in typed form (empty: the ops differ), what it ``was`` before
         the plan if the plan changes it, and all its ``choices`` if these are few.
     """
     held: dict[str, list[tuple[str, str, list[str]]]] = {}
@@ -50,7 +50,7 @@ def attributes_of(
 
 
 def attributes(stage: Stage, state: State, names: Sequence[str], pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Says what can be changed of all ops of boxes together.
+    """Returns the attributes that all ops of boxes have in common.
 
     Args:
         names: names of boxes.
@@ -84,10 +84,10 @@ def device_of(graph: Graph, op: int, changes: Mapping[str, Change]) -> str:
 def op_types(
     stage: Stage, state: State, query: str = "", names: Sequence[str] = (), inputs: int = 0
 ) -> tuple[State, list[dict[str, str]]]:
-    """Returns op types and what they do, best first.
+    """Returns op types and their descriptions, best first.
 
     Args:
-        query: part of a name, or of what the documentation says.
+        query: part of a name, or of the documentation.
         names: boxes in whose place one should stand; of one op, types of as many inputs and outputs.
         inputs: the number of inputs; 0: any.
     """

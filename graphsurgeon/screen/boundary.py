@@ -120,7 +120,7 @@ def add_leak(stage: Stage, state: State, tensor: str) -> State:
 
 
 def include(stage: Stage, state: State, tensor: str) -> State:
-    """Takes what computes a leak into the region, up to the boundary inputs.
+    """Takes the producers of a leak into the region, up to the boundary inputs.
 
     Args:
         tensor: the name of the tensor that leaks; or ``^op``, for an op that the region waits for.

@@ -12,7 +12,7 @@ from ..plan.plan import Plan
 
 
 class Facts(Protocol):
-    """What there is to know of ops beyond the snapshot."""
+    """Facts on ops beyond the snapshot."""
 
     def attribute_text(self, value: Any) -> str:
         """An attribute in words."""
@@ -21,7 +21,7 @@ class Facts(Protocol):
         """The description of an op type; empty if it is not known."""
 
     def op_types(self, query: str = ..., like: str = ..., inputs: int | None = ...) -> list[tuple[str, str]]:
-        """Op types that fit, best first, and what each does."""
+        """Op types that fit, best first, with their descriptions."""
 
     def attributes(self, node: TFNodeDef) -> Iterable[tuple[str, str, list[str]]]:
         """The editable attributes of an op: name, value, and all possible values if these are few."""
@@ -36,7 +36,7 @@ class Facts(Protocol):
         """Floating-point operations of ops, 0 if not known, and whether they are those for one example."""
 
     def pattern(self, selection: Selection) -> Any:
-        """What looks like a selection."""
+        """The pattern of a selection."""
 
     def check_inserted(self, op_type: str, name: str) -> None:
         """Refuses an op that cannot stand on an edge."""
@@ -50,7 +50,7 @@ class Kept(Protocol):
 
     @property
     def of(self) -> str:
-        """What it is made for, in one line that differs for other graphs."""
+        """The graphs of the plan, in one line that differs for other graphs."""
 
     @property
     def by(self) -> str:

@@ -1,4 +1,4 @@
-"""Folds: what is selected, what is open, and how far: the verbs that move about in a picture."""
+"""Folds: the selection and the open folds: the verbs that navigate in a picture."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def fold_all(stage: Stage, state: State, pane: str = "source") -> State:
 
 
 def reveal(stage: Stage, state: State, name: str, pane: str = "source") -> State:
-    """Unfolds what hides an op or scope, and selects it.
+    """Unfolds the folds around an op or scope, and selects it.
 
     Args:
         name: the name of the op or scope.
@@ -126,7 +126,7 @@ def show_signature(stage: Stage, state: State, name: str) -> State:
         name: the name of the signature or function.
 
     Raises:
-        PlanError: a plan is being made, or was applied, for what is shown.
+        PlanError: if a plan is being made, or was applied, for the graph on screen.
     """
     plan = stage.draft(state)
     if plan.steps:
@@ -186,7 +186,7 @@ def details(stage: Stage, state: State, name: str, pane: str = "source") -> tupl
 
 
 def value(stage: Stage, state: State, name: str) -> tuple[State, dict[str, Any]]:
-    """Returns what a constant or variable holds, as rows and a histogram; only fetched when asked for.
+    """Returns the value of a constant or variable, in rows and a histogram; only fetched on request.
 
     Args:
         name: the name of the constant or variable.

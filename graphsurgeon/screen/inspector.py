@@ -1,4 +1,4 @@
-"""Inspector: what there is to know of one op, scope or series, as rows for people."""
+"""Inspector: facts on one op, scope or series, in rows for people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
     Args:
         tree: the graph, with its hidden helpers.
         name: an op, a scope with a slash at the end, or a series key.
-        facts: what there is to know of ops.
+        facts: facts on ops.
         calls: the calls of the graph, at any depth; None: those that the tree shows are left out.
 
     Returns:
@@ -47,7 +47,7 @@ def details_of(tree: Tree, name: str, facts: Facts, calls: Calls | None = None) 
         a value to ask for, ``totals`` the full lengths of the lists.
 
     Raises:
-        SelectionError: there is nothing of that name.
+        SelectionError: if nothing has that name.
     """
     graph = tree.graph
     op = graph.index.get(name)
@@ -96,7 +96,7 @@ def ops_inside(tree: Tree, name: str, calls: Calls) -> list[str]:
         calls: the calls of the graph.
 
     Raises:
-        SelectionError: there is nothing of that name.
+        SelectionError: if nothing has that name.
     """
     op = tree.graph.index.get(name)
     mask = ops_of(tree, [name], "details") if op is None else tree.graph.mask([op])
@@ -134,7 +134,7 @@ def _panel(
 
 
 def _python(inside: Selection, name: str) -> str:
-    """Returns the call that selects what a box holds."""
+    """Returns the call that selects the ops of a box."""
     if name.endswith("/") and not name.startswith("~"):
         return f"ed.select(scope={name.rstrip('/')!r})"
     names = inside.names
@@ -301,7 +301,7 @@ def _flops_text(found: tuple[int, bool]) -> str:
 
 
 def _flops(facts: Facts, tree: Tree, ops: list[int], calls: Calls | None) -> tuple[int, bool]:
-    """Returns the floating-point operations of ops, and of what they call, once each; 0 for too many to ask."""
+    """Returns the floating-point operations of ops, and of their functions, once each; 0 if there are too many."""
     if calls is None or tree.calls is None or len(tree.calls.parts) + len(tree.folded) == 1:
         return _flops_of(facts, tree.graph, ops)
     deep = calls.listed

@@ -1,4 +1,4 @@
-"""Keys: what each key does on the page: the verb that it sends, or what `hands.ts` of the front end does alone."""
+"""Keys: the effect of each key on the page: the verb that it sends, or an action of `hands.ts` alone."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "picture": ("SVG picture", ".svg"),
     "page": ("HTML page, works without a kernel", ".html"),
 }
-"""What a graph can be written as: format -> what people call it, and its suffix."""
+"""The formats of a save: format -> its label, and its suffix."""
 _SUFFIXES = (".pb", ".pbtxt", ".gz", ".meta", ".ckpt", ".tflite", ".svg", ".html")
 _SIGNED = ("saved_model", "saved_model_tf2")
 
@@ -79,7 +79,7 @@ def save(
         there: the effect of an existing file at the path: ``ask``, or ``replace`` it.
 
     Returns:
-        ``lines``, what was written, left out and proved; and ``code``, the call that does the same. If the person must
+        ``lines``, the report of the save; and ``code``, the call that does the same. If the person must
         be asked, nothing was written, and ``there`` has the reason.
 
     Raises:
@@ -186,7 +186,7 @@ def written(ends: Mapping[str, str]) -> str:
 
 
 def known_ends(editor: Subject) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the inputs and outputs of what was opened, as they are called now; or those that the picture shows."""
+    """Returns the inputs and outputs of the opened graph, by their current names; or those that the picture shows."""
     now = editor.opened.ends_as(editor.history.renamed)
     return (now["inputs"], now["outputs"]) if now["outputs"] else _ends(editor.snapshot)
 

@@ -1,4 +1,4 @@
-"""Links: the names of ops and tensors in what is said of a plan, each with the pane that shows it."""
+"""Links: the names of ops and tensors in the messages about a plan, each with the pane that shows it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def links(texts: Iterable[str], graphs: Mapping[str, Graph]) -> dict[str, list[l
     """Returns those of some texts that name ops, tensors or scopes, in parts.
 
     Args:
-        texts: what is said.
-        graphs: pane -> what it shows; a name leads to the first that has it.
+        texts: the messages.
+        graphs: pane -> its graph; a name is a link to the first that has it.
 
     Returns:
-        for each such text what it consists of, in order: words alone, or a name, what it leads to, and in which pane.
+        for each such text its parts, in order: words alone, or a name, its target and its pane.
 
     Example:
         >>> g = Graph.of([("a/x", "Placeholder", []), ("reader", "Neg", ["a/x"])])

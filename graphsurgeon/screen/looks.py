@@ -1,4 +1,4 @@
-"""Looks: what is put away, and in which colours: the verbs that change how a picture looks."""
+"""Looks: hidden ops and colours: the verbs that change how a picture looks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def paint(
             or ``difference``.
         values: a number for ops, by name or object: a time, a size, a norm of a gradient. The numbers of ops inside
             a folded call count for the call.
-        name: what the numbers or the words are, with the unit of numbers.
+        name: the name of the numbers or the words, with the unit of numbers.
         reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
             ``max`` if sums of many small numbers would hide the op with the largest one.
         scale: ``linear`` or ``log``; ``auto``: ``log`` if numbers differ a thousand times or more. Zero has a

@@ -1,4 +1,4 @@
-"""Marks: what is selected and which boundary tensors are marked on screen, as values."""
+"""Marks: the selection and the marked boundary tensors, as values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Marks:
 
     Args:
         inputs, outputs: the boundary.
-        included: tensors that enter it, and what computes them is part of the region; ``^op``: what it waits for.
+        included: leaks whose producers are part of the region; ``^op``: an op that the region waits for.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -64,7 +64,7 @@ class Marks:
 
     @classmethod
     def around(cls, selection: Selection) -> Marks:
-        """Returns the tensors that enter and leave a selection; constants and what serves variables do not count."""
+        """Returns the tensors that enter and leave a selection; constants and the helpers of variables do not count."""
         graph = selection.graph
 
         def given(tensor: str) -> bool:
@@ -79,7 +79,7 @@ class Marks:
 
 
 def selected_after(old: Sequence[str], names: Sequence[str], mode: str) -> tuple[str, ...]:
-    """Returns what is selected after a selection; `mode` is ``set``, ``add`` or ``toggle``.
+    """Returns the new selection; `mode` is ``set``, ``add`` or ``toggle``.
 
     Example:
         >>> selected_after(("a", "b"), ["b", "c"], "toggle")

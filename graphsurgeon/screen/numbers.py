@@ -1,4 +1,4 @@
-"""Numbers: what a constant or a variable holds, as numbers and a small histogram, for people to look at."""
+"""Numbers: the value of a constant or a variable, in numbers and a small histogram, for people to look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pane: one picture on the screen: a graph, what is unfolded in it, and its layout."""
+"""Pane: one picture on the screen: a graph, its open folds, and its layout."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from .ran import Ran
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """What a pane is to show.
+    """The subject of a picture in a pane.
 
     Args:
         tree: the graph, as filtered.
         unfolded: fold keys that are open.
         marks: op number -> state.
         pins: ops that have a separate box.
-        step: what a plan makes of the edges; None: the graph is shown without a plan.
+        step: the effect of a plan on the edges; None: the graph is shown without a plan.
     """
 
     tree: Tree
@@ -51,7 +51,7 @@ class Sight:
         return (self.tree, self.unfolded, tuple(sorted(self.marks.items())), self.pins, self.step)
 
     def scene(self) -> Scene:
-        """Returns what is drawn."""
+        """Returns the drawn scene."""
         kinds = None if self.step is None else self.step.kinds(self.tree.graph)
         return build(self.tree, self.unfolded, self.marks, pins=self.pins, kinds=kinds)
 
@@ -61,7 +61,7 @@ class EdgeStep:
     """The graph before or after a plan that the edges of a picture are compared with.
 
     Args:
-        effect: what the plan does.
+        effect: the effect of the plan.
         other: the graph on the other side of the plan, with the same calls unfolded as in the picture.
         later: whether the picture shows the graph after the plan.
     """
@@ -80,7 +80,7 @@ class EdgeStep:
 
 
 class Pane:
-    """One picture: what was laid out last, and how it was coloured."""
+    """One picture: the last layout, and its colours."""
 
     def __init__(self) -> None:
         self.scene: Scene | None = None
@@ -101,12 +101,12 @@ class Pane:
         """Lays a scene out, `scene` and `placed` from then on; only where something has changed.
 
         Args:
-            sight: what is to be seen.
+            sight: the subject of the picture.
             direction: TB, LR or auto.
             budget: the limit in the message.
             most: more than these are refused.
             cancelled: asked now and then during the layout.
-            like: what a first picture looks like; a later one looks like the one before, unless the direction was set.
+            like: the model of a first picture; a later one is like the one before, unless the direction was set.
 
         Raises:
             LayoutError: there would be too many boxes, or no layout ends in time; the last one stays.
@@ -120,7 +120,7 @@ class Pane:
         self.put(scene, placed, key)
 
     def has(self, key: Any) -> bool:
-        """Whether this is what was laid out last."""
+        """Whether this was laid out last."""
         return key == self._key and self.placed is not None
 
     def put(self, scene: Scene, placed: PlacedScene, key: Any) -> None:
@@ -128,12 +128,12 @@ class Pane:
 
         Args:
             scene, placed: the scene, and as it is laid out.
-            key: what it shows, the direction, and what it is laid out with.
+            key: its subject, the direction, and its partner in the layout.
         """
         self.scene, self.placed, self._key = scene, placed.to_dict(), key
 
     def before(self, direction: str, like: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Returns what the next picture looks like: a first one like another, later ones as the one before."""
+        """Returns the model of the next picture: of a first one another picture, of a later one the one before."""
         if self._key is None:
             return like
         return self.placed if self._key[1] == direction else None
@@ -184,8 +184,8 @@ def draw_both(
 
     Args:
         panes: before and after.
-        sights: what is to be seen in them.
-        same: gives the numbers of ops before, and of what they are after.
+        sights: the subjects of the pictures.
+        same: returns the numbers of ops before the plan, and their numbers after it.
         direction: TB, LR or auto.
         budget: the limit in the message.
         most: more than these are refused, before and after.
@@ -226,11 +226,11 @@ def draw_both(
 def opening_of_copies(
     tree: Tree, effect: Effect, unfolded: frozenset[str], same: bool, budget: int = MOST
 ) -> frozenset[str]:
-    """Returns what to unfold in a first picture of a destination: the copies, as far as the source shows them.
+    """Returns the folds to open in a first picture of a destination: the copies, as far as the source shows them.
 
     Args:
         tree: the destination after the plan.
-        effect: what the plan makes.
+        effect: the effect of the plan.
         unfolded: fold keys open in the source pane.
         same: the copies go into the source itself: the rest of it is open as in the source, and the copies as far as
             there is room.
@@ -281,7 +281,7 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
     """Returns a plan drawn over its destination, as mime type -> text; nothing if it cannot be drawn.
 
     Args:
-        effect: what the plan does.
+        effect: the effect of the plan.
         marks: op number -> how it is marked.
         text: the alternative text of the picture.
     """
@@ -302,7 +302,7 @@ def plan_picture(effect: Effect, marks: Mapping[int, str], text: str) -> dict[st
 
 
 def _before_and_after(effect: Effect, after: Sight) -> list[dict[str, Any]]:
-    """Returns the scenes before and after a plan, laid out as one, with what it removes as ghosts in the first."""
+    """Returns the scenes before and after a plan, laid out as one, with removed ops as ghosts in the first."""
     tree, both = Tree(effect.base), (Pane(), Pane())
     step = EdgeStep(effect, effect.after, later=False)
     before = Sight(tree, first_unfolded(tree), dict.fromkeys(effect.removed, "removed"), step=step)
@@ -311,10 +311,10 @@ def _before_and_after(effect: Effect, after: Sight) -> list[dict[str, Any]]:
 
 
 def kept(effect: Effect, before: Graph, after: Graph) -> tuple[Ints, Ints]:
-    """Returns the numbers of the ops that a plan keeps, and what they are after it.
+    """Returns the numbers of the ops that a plan keeps, before and after it.
 
     Args:
-        effect: what the plan does.
+        effect: the effect of the plan.
         before, after: the graph before and after it, with whatever calls unfolded.
     """
     if begins_with(after.names, before.names) and not effect.renamed:

@@ -37,7 +37,7 @@ def select_between(stage: Stage, state: State, a: str, b: str) -> State:
 
 
 def why(stage: Stage, state: State, a: str, b: str, pane: str = "source") -> tuple[State, dict[str, Any]]:
-    """Says why one box needs another: the shortest way along which what one gives reaches the other.
+    """Returns the shortest path from one box to another: the reason why one needs the other.
 
     Args:
         a, b: the boxes, in any order.

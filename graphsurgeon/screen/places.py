@@ -24,7 +24,7 @@ def leaving(state: State, pane: str = "source") -> State:
 
 
 def back(stage: Stage, state: State) -> State:
-    """Goes to where the source picture was before: what was unfolded, and what was selected."""
+    """Goes back to the previous place of the source picture: its open folds and its selection."""
     return _stepped(stage, state, "back", "forward", "there is no earlier view", "Unfold or reveal something")
 
 
@@ -34,10 +34,10 @@ def forward(stage: Stage, state: State) -> State:
 
 
 def save_view(stage: Stage, state: State, name: str | None = None, at: Sequence[float] = ()) -> tuple[State, str]:
-    """Keeps what is unfolded and selected under a name, and returns the name.
+    """Saves the open folds and the selection under a name, and returns the name.
 
     Args:
-        name: what to call it; a view of that name is replaced. By default ``view 1`` and so on.
+        name: the name of the view; a view of that name is replaced. By default ``view 1`` and so on.
         at: the camera of the page: x, y and scale.
     """
     saved = dict(state.views)

@@ -22,7 +22,7 @@ from .image import image
 from .numbers import FEW
 
 MEASURES = (*NUMBERS, "difference")
-"""What boxes can be coloured by once the graph has run."""
+"""The measures of a run for the colours of boxes."""
 _TOP = 8
 """The number of the most expensive ops in the list."""
 _ALL = ("ms", "bytes")
@@ -180,7 +180,7 @@ class Ran:
         return {op: sorted(tensors, key=lambda one: int(one.partition(":")[2])) for op, tensors in found.items()}
 
     def tensors(self, op: str) -> list[dict[str, Any]]:
-        """Returns for each output of an op its numbers as rows, its histogram, and what it looks like."""
+        """Returns for each output of an op its numbers in rows, its histogram, and its picture."""
         return [one for name in self._by_op.get(op, ()) for one in self.tensor(name)]
 
     def tensor(self, name: str, whole: Any = None) -> list[dict[str, Any]]:

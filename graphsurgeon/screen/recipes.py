@@ -1,4 +1,4 @@
-"""Recipes: what people come for as one menu, each with its preview; and what keeps the graph from a target."""
+"""Recipes: common tasks in one menu, each with its preview; and the check for a target."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def recipes(stage: Stage, state: State) -> tuple[State, list[dict[str, Any]]]:
     """Returns the recipes, in the order of the menu.
 
     Returns:
-        for each its ``name``, what it ``does``, more ``about`` that, its ``group``, why it does not apply (``off``,
+        for each its ``name``, its label in ``does``, more ``about`` it, its ``group``, why it does not apply (``off``,
         else empty), whether it ``plans`` or acts at once, and its ``form``: ``name``, ``label``, ``value``, ``hint`` of
         each argument, and ``options``, with a text for each, if there are few choices.
     """
@@ -183,16 +183,16 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
 def check(
     stage: Stage, state: State, target: str, outputs: str = "", inputs: str = "", prove: bool = False
 ) -> tuple[State, dict[str, Any]]:
-    """Says what keeps the graph from a target, as its own converter does, and colours the ops that are in the way.
+    """Checks whether the graph converts to a target, with the target's converter, and colours the ops that prevent it.
 
     Args:
         target: ``tflite`` or ``tfjs``.
-        outputs: the tensors that are wanted, with commas between them; empty: those of what was opened, or all.
+        outputs: the tensors to convert, with commas between them; empty: those of the opened graph, or all.
         inputs: tensors that are fed; empty: the placeholders.
         prove: if the graph converts, run the model and compare it with the graph.
 
     Returns:
-        ``lines``, what was found; and ``code``, the call that does the same.
+        ``lines``, the report; and ``code``, the call that does the same.
     """
     ends = {key: read_ends(text) for key, text in (("outputs", outputs), ("inputs", inputs)) if text.strip()}
     given = {key: list(one.values()) if isinstance(one, dict) else one for key, one in ends.items()}
@@ -225,7 +225,7 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
 
 
 def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str) -> dict[str, Any]:
-    """What was typed, as values.
+    """The values of the typed texts.
 
     Raises:
         PlanError: there is no such argument, one that is needed is not given, or a text does not fit its argument.

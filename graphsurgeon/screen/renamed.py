@@ -1,4 +1,4 @@
-"""Renamed: what names of ops, tensors, boxes and fold keys are once ops are called otherwise."""
+"""Renamed: the names of ops, tensors, boxes and fold keys after ops were renamed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names_changed(was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, s
 
 
 def following(renamed: Mapping[str, str], graph: Graph) -> Callable[[str], str]:
-    """Returns what gives the name that an op, a tensor, a box or a fold key has once ops are called otherwise.
+    """Returns a function that returns the new name of an op, a tensor, a box or a fold key.
 
     A scope is renamed with its ops, unless some of them keep their names.
 

@@ -1,4 +1,4 @@
-"""Runs: the graph is run on a feed, and the picture shows what came of it."""
+"""Runs: the graph runs on a feed, and the picture shows the results."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _NAMES = 8
 
 
 def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict[str, Any]]:
-    """Returns what a run asks for: the placeholders that it needs, each with what would be made up for it.
+    """Returns the form of a run: the placeholders that it needs, each with its random values.
 
     Args:
-        of: ``graph``; ``selection``: what is selected, and what that needs; or ``plan``: the graph as it would be then;
+        of: ``graph``; ``selection``: the selection and its inputs; or ``plan``: the graph after the plan;
             ``applied``: the graph before and after the last applied plan.
 
     If it came from a file that you have not trusted yet, ``risk`` describes its risks.
@@ -198,7 +198,7 @@ def feed_of(tensor: str, text: str) -> Any:
 
     Args:
         tensor: the placeholder.
-        text: what was typed.
+        text: the typed text.
 
     Raises:
         PlanError: if the text is not a file, a variable or numbers.

@@ -42,16 +42,16 @@ class Screen:
     Args:
         destination: the editor that the plan changes.
         source: the editor whose graph is at the left; the destination itself by default.
-        facts: what there is to know of ops beyond the snapshot.
-        recipes: what the menu of recipes offers.
-        kept: makes what is planned and marked a text that the page keeps; None: it keeps none.
+        facts: facts on ops beyond the snapshot.
+        recipes: the recipes of the menu.
+        kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
 
     Attributes:
         state: all that is shown, as one value.
 
     Example:
         ``screen.mark_input("x:0")``, ``screen.mark_output("y:0")``, ``screen.copy("copy")``, ``screen.apply()`` do
-        what the keys i, o, c and Ctrl+Enter do.
+        the same as the keys i, o, c and Ctrl+Enter.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Screen:
 
         def __getattr__(self, verb: str) -> Callable[..., Any]: ...
 
-    # -- what there is ------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------
 
     @property
     def same(self) -> bool:
@@ -136,7 +136,7 @@ class Screen:
                 self._stage.stop.clear()
 
     def cancel(self) -> None:
-        """Stops the layout or the run that is going on; pictures stay as they are, and of a run what ran by then."""
+        """Stops the current layout or run; pictures do not change, and the finished part of a run stays."""
         if self.lock.acquire(blocking=False):
             try:
                 self._become(self.state.saying(""))
@@ -166,7 +166,7 @@ class Screen:
         """Goes on from another state, as one that was left when a kernel died.
 
         Args:
-            state: what is to be shown, by the names that ops have now.
+            state: the state to show, by the current names of ops.
         """
         with self.lock:
             self._become(state.but(called=self._stage.called(State()).called))
@@ -177,7 +177,7 @@ class Screen:
             self.graph_changed()
 
     def _settled(self) -> State:
-        """The state with what follows from it and the graphs as they are now."""
+        """The state with its consequences for the current graphs."""
         with self.lock, gc_paused():  # the scopes of a large graph would set off a search through all of TensorFlow
             self.state = self._stage.settled(self.state)
             return self.state
@@ -188,7 +188,7 @@ class Screen:
         """Calls `callback` after each change.
 
         Args:
-            callback: takes nothing; what it returns is not used.
+            callback: a function without arguments; its result is not used.
         """
         self._callbacks.append(callback)
 
@@ -322,7 +322,7 @@ class Screen:
         """Returns a static picture with just these scopes, series and calls open; the screen stays as it is.
 
         Args:
-            unfolded: fold keys of what is open, scopes with their ``/``.
+            unfolded: keys of the open folds, scopes with their ``/``.
         """
         tree = self.tree_of(unfolded)
         return static_picture(tree, unfolded, self.direction, pinned(tree, self.source.opened.ends))
@@ -344,7 +344,7 @@ class Screen:
         """Returns the graph of the source with the calls unfolded that are among these fold keys.
 
         Args:
-            unfolded: fold keys of what is open.
+            unfolded: keys of the open folds.
         """
         return self._stage.expanded(self.source, unfolded)
 
@@ -352,7 +352,7 @@ class Screen:
         """Returns the tree of the source with the calls unfolded that are among these fold keys.
 
         Args:
-            unfolded: fold keys of what is open.
+            unfolded: keys of the open folds.
         """
         return self._stage.tree_of(self.state, self.expanded(unfolded))
 
@@ -395,7 +395,7 @@ def _read(act: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _method(act: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the method of a screen that does what a verb's function does to its state."""
+    """Returns the method of a screen that applies a verb's function to its state."""
 
     @functools.wraps(act)
     def method(self: Screen, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Shown: what the page is given of boundary, plan and outline, as plain data."""
+"""Shown: the boundary, the plan and the outline for the page, in plain data."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _variable_row(info: VariableInfo, name: str, policy: str, values: str) -> di
 
 
 def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
-    """What was asked for the variables of a copy that cannot be made as asked: it may be what has to change."""
+    """The requested policies of a copy that cannot be made: one of them may have to change."""
     graph = step.selection.graph
     inside = [(v, how) for v, how in ((graph.state.variables[n], p) for n, p in policies(step, graph).items())
               if step.selection.mask[graph.index[v.op]]]  # fmt: skip
@@ -137,7 +137,7 @@ def _variables_asked(step: CopyStep) -> list[dict[str, str]]:
 
 
 def _input_rows(number: int, step: CopyStep, copied: Copied | None, plan: Plan) -> list[dict[str, Any]]:
-    """What feeds each tensor that enters a copy, and what of the copy leaves: those who read it are to be chosen."""
+    """The source of each tensor that enters a copy, and the outputs of the copy, whose consumers can be chosen."""
     graph, inputs = step.selection.graph, dict(step.inputs)
     constants, same = dict(step.constants), graph.folded.owner is plan.base.owner
     ends = Marks.around(step.selection)
@@ -169,12 +169,12 @@ def _entering(copied: Copied) -> list[str]:
 
 
 def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
-    """Returns the plan bar: steps, faults, warnings, what is made, what is joined, and the code.
+    """Returns the plan bar: steps, errors, warnings, new ops, connections, and the code.
 
     Args:
         plan: the plan.
-        applied: what the last plan has done.
-        source: what the source pane shows.
+        applied: the effect of the last applied plan.
+        source: the graph of the source pane.
     """
     effect, preview = plan.effect, plan.preview()
     faults = plan.check() if plan.steps else ()
@@ -184,7 +184,7 @@ def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
             kind = copied.turned.get(number, copied.source.types[number])
             new.append({"name": name, "was": copied.source.names[number], "op": kind})
-    made = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed what it made
+    made = {_key(copied.step): copied for copied in effect.copies}  # a later step may have renamed its ops
     variables = []
     for number, step in enumerate(plan.steps):
         if isinstance(step, CopyStep):
@@ -221,14 +221,14 @@ def _key(step: CopyStep) -> tuple[int, str]:
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
-    """A fault, with what would make it go, and the step that has it."""
+    """An error, with its fixes, and the step that has it."""
     cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
     said = {"asked": fault.asked, "wrong": fault.wrong, "instead": fault.instead}
     return {**said, "cures": cures, "step": fault.step}
 
 
 def look_shown(state: State) -> dict[str, Any]:
-    """Returns how the picture is looked at: what is put away, and the colours."""
+    """Returns the view options: hidden ops and colours."""
     filters, paint = state.filters, state.paint
     return {
         "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training, "by": paint.by,

@@ -40,14 +40,14 @@ _TREES = 6
 
 
 class Stage:
-    """The graphs that a screen shows, and what was worked out of them; a state says how they are shown.
+    """The graphs that a screen shows, and the results computed from them; a state determines the pictures.
 
     Args:
         destination: the editor that the plan changes.
         source: the editor whose graph is on the left; the destination itself if both are one.
-        facts: what there is to know of ops beyond the snapshot.
-        recipes: what the menu of recipes offers.
-        kept: makes what is planned and marked a text that the page keeps; None: it keeps none.
+        facts: facts on ops beyond the snapshot.
+        recipes: the recipes of the menu.
+        kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Stage:
         self._left: deque[tuple[Graph, frozenset[str], frozenset[str]]] = deque(maxlen=_TREES)
         self._kept: Graph | None = None
         self._names: dict[Subject, tuple[Graph, Mapping[str, str]]] = {}
-        self._apart: Any = None  # what has to be laid out apart
+        self._apart: Any = None  # the graphs that need separate layouts
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
 
     @property
@@ -82,9 +82,9 @@ class Stage:
         return self.source if pane == "source" else self.destination
 
     def graph(self, state: State, pane: str) -> Graph:
-        """Returns what a pane shows: the source; the destination after the plan.
+        """Returns the graph of a pane: the source, or the destination after the plan.
 
-        Its calls are ops here, whatever is unfolded: it is what plans are made of.
+        Its calls are ops here, even if they are unfolded: plans refer to this graph.
         """
         if pane == "source":
             return self.source.snapshot
@@ -95,7 +95,7 @@ class Stage:
         return (self.source if graph.owner is self.source.snapshot.owner else self.destination).layers
 
     def calls(self, state: State, pane: str) -> Calls:
-        """Returns the calls of what a pane shows."""
+        """Returns the calls of the graph of a pane."""
         return self.calls_of(self.graph(state, pane))
 
     def calls_of(self, graph: Graph) -> Calls:
@@ -107,10 +107,10 @@ class Stage:
         return calls
 
     def shown(self, state: State, pane: str, also: Iterable[str] = ()) -> Expanded:
-        """Returns what a pane shows with the calls unfolded that are open in it.
+        """Returns the graph of a pane with its open calls unfolded.
 
         Args:
-            state: what is shown.
+            state: the state on screen.
             pane: source or destination.
             also: fold keys of more calls.
         """
@@ -121,13 +121,13 @@ class Stage:
         return self.calls_of(subject.snapshot).expanded(_scopes(keys))
 
     def tree(self, state: State, pane: str, also: Iterable[str] = ()) -> Tree:
-        """Returns the tree of what a pane shows, with the calls unfolded that are open in it, and others."""
+        """Returns the tree of the graph of a pane, with its open calls, and others, unfolded."""
         return self.tree_of(state, self.shown(state, pane, also))
 
     def around(self, graph: Graph, names: Iterable[str]) -> Expanded:
         """Returns a graph with the calls unfolded that boxes, ops and tensors of these names are inside of.
 
-        A call and the frame of an unfolded one are not inside of it; what is not there at all counts for nothing.
+        A call and the frame of an unfolded one are not inside of it; missing names do not count.
         """
         return self.calls_of(graph).expanded(self.to(graph, names))
 
@@ -140,12 +140,12 @@ class Stage:
         return scopes
 
     def holding(self, state: State, pane: str, names: Sequence[str]) -> tuple[Tree, list[str]]:
-        """Returns a tree of what a pane shows in which all boxes of these names are, and the names they have there.
+        """Returns a tree of the graph of a pane that has all boxes of these names, and their names there.
 
         The frame of an unfolded call is the call itself.
 
         Args:
-            state: what is shown.
+            state: the state on screen.
             pane: source or destination.
             names: names of boxes.
         """
@@ -200,7 +200,7 @@ class Stage:
         return replace(self.destination.plan(), steps=steps)
 
     def _knows(self, step: Any, base: Graph) -> bool:
-        """Whether what a step copies is of a pane's graph, now or before; what was pasted from elsewhere is not."""
+        """Whether the ops copied by a step are of a pane's graph, now or before; ops pasted from elsewhere are not."""
         if not isinstance(step, CopyStep):
             return False
         owner = step.selection.graph.folded.owner
@@ -210,7 +210,7 @@ class Stage:
         return any(known() is owner for known in self._sources)
 
     def region(self, state: State) -> tuple[Selection | None, str]:
-        """Returns the ops between the marks, or None and what is wrong with them."""
+        """Returns the ops between the marks, or None and the problem of the marks."""
         key = (self.source.snapshot, state.marks)
         if self._region is None or self._region[0][0] is not key[0] or self._region[0][1] != key[1]:
             self._region = (key, self._between(state.marks))
@@ -259,7 +259,7 @@ class Stage:
         return selection_of(*self.holding(state, "source", selected))
 
     def settled(self, state: State) -> State:
-        """Returns the state with what follows from it and the graphs: the plan as it is now, and first pictures."""
+        """Returns the state with its consequences for the graphs: the current plan, and first pictures."""
         state = self.called(state)
         draft = self.draft(state)
         if draft is not state.draft:
@@ -288,7 +288,7 @@ class Stage:
         return state if scopes == state.copies else state.but(copies=scopes)
 
     def called(self, state: State) -> State:
-        """Returns the state by the names that plans which were applied, undone or done again have given since."""
+        """Returns the state by the current names, after plans were applied, undone or redone."""
         subjects = (self.source, self.destination)
         now = tuple(map(self._names_of, subjects))
         if all(a is b for a, b in zip(now, state.called, strict=True)):
@@ -307,7 +307,7 @@ class Stage:
         return self._names[subject][1]
 
     def there(self, state: State) -> State:
-        """Returns the state without what was selected and is not in the graph any more, or out of the picture."""
+        """Returns the state without selected boxes that are no longer in the graph or in the picture."""
         tree, boxes = self.holding(state, "source", state.view.selected)
         alive = ~tree.graph.mask(tree.graph.index[name] for name in tree.filters.gone if name in tree.graph.index)
         masks = [ops_named(tree, box) for box in boxes]
@@ -328,7 +328,7 @@ class Stage:
         """Returns the placed and coloured scene of a pane; laid out only where something has changed.
 
         Args:
-            state: what is shown; settled.
+            state: the settled state on screen.
             pane: source or destination.
             most: more boxes than these are refused.
 
@@ -349,7 +349,7 @@ class Stage:
         return self.same and bool(self.draft(state).steps)
 
     def _sight(self, state: State, pane: str) -> Sight:
-        """What a pane is to show."""
+        """The subject of the picture of a pane."""
         tree, draft = self.tree(state, pane), self.draft(state)
         marks, graph = dict(draft.preview().marks) if pane == "destination" else {}, self.graph(state, pane)
         for name in self.subject(pane).orphans:
@@ -361,7 +361,7 @@ class Stage:
         return Sight(tree, self.unfolded(state, pane), marks, pins, self._edge_step(state, pane))
 
     def _edge_step(self, state: State, pane: str) -> EdgeStep | None:
-        """Returns what the edges in a pane are compared with; None if the plan does not change its graph."""
+        """Returns the graph that the edges in a pane are compared with; None if the plan does not change its graph."""
         draft = self.draft(state)
         if not draft.steps or (pane == "source" and not self.same):
             return None
@@ -391,7 +391,7 @@ class Stage:
         return done
 
     def forget(self, pane: str) -> None:
-        """Lets go of what was laid out in a pane that shows nothing now."""
+        """Drops the layout of a pane that shows nothing now."""
         self.panes[pane] = Pane()
 
     def fold(self, state: State, pane: str, change: Callable[[frozenset[str]], frozenset[str]]) -> State:
@@ -415,7 +415,7 @@ class Stage:
     def _folded_both(
         self, state: State, pane: str, opened: frozenset[str], closed: frozenset[str], boxes: int
     ) -> State:
-        """Opens and closes before and after the plan what is there, so that both show the same."""
+        """Opens and closes the same folds before and after the plan, so that both show the same."""
         renamed = self.draft(state).effect.renamed
         if pane == "destination" and renamed:
             old = {new: name for name, new in renamed.items()}
@@ -455,7 +455,7 @@ def _moved(step: Any, old: Graph, new: Graph, source: Graph) -> Any:
     Args:
         step: of a plan over `old`.
         old, new: the destination, then and now.
-        source: the graph that is copied from, now. What is copied is what has its names there, if all of that is.
+        source: the current graph of the copied ops. The copied ops are found there by their names.
     """
     if isinstance(step, MutedStep):
         inner = _moved(step.step, old, new, source)

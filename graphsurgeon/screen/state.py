@@ -72,7 +72,7 @@ class Status:
 
 @dataclass(frozen=True, eq=False)
 class Was:
-    """What undo brings back: the plan, the marks and what was selected.
+    """The state that undo restores: the plan, the marks and the selection.
 
     Args:
         draft, marks, selected: as the state had them.
@@ -91,7 +91,7 @@ class Was:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a screen shows.
+    """The state of a screen.
 
     Args:
         view: the source pane.
@@ -100,16 +100,16 @@ class State:
         copies: scopes of copies that the destination pane has been opened for.
         marks: the boundary.
         draft: the plan being made; None: an empty one.
-        past: what was before each thing done here since the last plan was applied here, oldest first.
-        undone: what was taken back here, oldest first: as `past` has it, and events of the history.
+        past: the states before each action since the last plan was applied here, oldest first.
+        undone: the undone actions, oldest first: states as in `past`, and events of the history.
         restored: how often an earlier state was restored here: by undo, redo, back, forward, or a step of the history.
         status: the status line.
         direction: TB, LR or auto.
-        filters, paint, faded: what is put away, the colours, entries of the legend that fade.
+        filters, paint, faded: the hidden ops, the colours, entries of the legend that fade.
         budget: the largest number of boxes.
-        stage: what is seen of a plan: the graph ``before`` it, ``after`` it, or ``both``.
+        stage: the visible part of a plan: the graph ``before`` it, ``after`` it, or ``both``.
         ran: the run that the picture shows; None: it shows none.
-        saved: what was written last, and the call that did it.
+        saved: the report of the last save, and its call.
         called: op of the source, and of the destination, as they were opened -> its name here, if the name
             changed.
     """

@@ -24,9 +24,9 @@ class Kind:
     Args:
         shown: the text of a value.
         read: the value of a text; raises ValueError if the text is not valid.
-        words: what it is called in messages.
+        words: its name in messages.
         choices: all that it may be; empty: any text.
-        unfit: what is wrong with a text that is not one, and what to type instead; None: that it is not of the kind.
+        unfit: the problem of a text that is not valid, and a suggestion; None: the text is not of this kind.
     """
 
     shown: Callable[[Any], str]
@@ -107,7 +107,7 @@ BRANCH = Kind(str, _branch, "True, False or the number of a branch")
 
 @dataclass(frozen=True)
 class Field:
-    """One argument of a step: its field, its label, its kind, and whether it names what the step makes."""
+    """One argument of a step: its field, its label, its kind, and whether it names a result of the step."""
 
     name: str
     label: str

@@ -91,7 +91,7 @@ def _compared(
     how: Mapping[str, Any],
     more: Mapping[str, Any],
 ) -> Tried:
-    """Runs what was and what is; what a copy within the graph is fed by placeholders is what the original reads there.
+    """Runs the graphs before and after; the placeholders of a copy within the graph get the inputs of the original.
 
     Args:
         old, new: the editors of both.

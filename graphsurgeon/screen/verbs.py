@@ -226,7 +226,7 @@ def _edit(name: str, does: str, *args: Arg, gesture: str = "", key: str = "", an
 
 
 _ALL = (
-    # what is selected and unfolded
+    # the selection and the folds
     _look("select", "select boxes", _names, Arg("mode", MODE, "set"), gesture="click a box, drag a frame", key="Space"),
     _look("unfold", "open a scope, series or call", _name, _pane, gesture="double click", key="Enter"),
     _look("fold", "close a scope, series or call", _name, _pane, gesture="double click its frame", key="Enter"),
@@ -270,7 +270,7 @@ _ALL = (
           Arg("mode", TRAINING), gesture="menu", key="g"),
     _look("paint", "colour the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
     _look("fade", "fade the boxes of some legend entries", Arg("keys", NAMES), gesture="click the legend"),
-    # what it does when it runs
+    # runs
     _look("run_form", "list the inputs that a run needs", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),
     _look("trust", "trust a file, so that it can run", Arg("of", OF, "graph"), gesture="button"),
     _look("run", "run the graph and show the results", Arg("feeds", FEED_TEXTS, None), Arg("of", OF, "graph"),

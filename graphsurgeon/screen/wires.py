@@ -1,4 +1,4 @@
-"""Wires: what the page needs to draw a tensor that is dragged: which inputs can read it, why not, what makes it fit."""
+"""Wires: the data for the page to drag a tensor: the inputs that can read it, why others cannot, the adapters."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _read(
 
 
 def _copies(stage: Stage, state: State) -> Iterator[Copied]:
-    """Yields what the plan copies of the source, the last copy first."""
+    """Yields the copies of the source in the plan, the last one first."""
     for copied in reversed(stage.draft(state).effect.copies):
         if copied.source.folded.owner is stage.source.snapshot.owner:
             yield copied
