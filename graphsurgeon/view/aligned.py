@@ -1,4 +1,4 @@
-"""Aligned: two scenes of one graph, before and after a plan, as one layout: what is in both stands at one place."""
+"""Aligned: two scenes of one graph, before and after a plan, as one layout: items of both have one place."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def aligned(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
 
     Args:
         before, after: the scenes; their boxes get the size that both need.
-        same: the numbers of ops before, and of what they are after.
+        same: the numbers of ops before, and their numbers after.
 
     Example:
         >>> from graphsurgeon.graph.graph import Graph
@@ -73,7 +73,7 @@ def aligned(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:
     twins = _twins(before, after, same)
     frame_twins = _frame_twins(before, after, twins)
     groups, place_of_group = _groups(before, after, frame_twins)
-    twins = {  # what has gone to another frame is at two places
+    twins = {  # a box that moved to another frame has two places
         a: b
         for a, b in twins.items()
         if _at(place_of_group[0], before.boxes[a].group) == _at(place_of_group[1], after.boxes[b].group)

@@ -14,7 +14,7 @@ from ..graph.traversal import joined_parts
 MANY = 12
 """Items of a level: with more, its blocks fold."""
 PART = 0.75
-"""What holds more than this part of a level is not a block of it."""
+"""A part that holds more than this share of a level is not a block of it."""
 TRIES = 8
 """How often the names of a level are cut anew if the result is not a block."""
 
@@ -48,12 +48,12 @@ def heads(name: str) -> list[str]:
 def blocks(names: Sequence[str], edges: Ints, lead: str = "") -> Groups:
     """Returns the blocks of one level, by name, each with the places of its members in order.
 
-    A block is a part of the level that nothing leaves and comes back to, so that folding hides no direction: what has
-    another name and is between its members alone is in it, such as ``re_lu_7``. If there are numbered blocks, other
-    names with a common beginning are a block, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
+    A block is a part of the level that no path leaves and enters again, so that folding hides no direction: an item
+    that has another name and is between its members alone is in it, such as ``re_lu_7``. If there are numbered blocks,
+    other names with a common beginning are a block, too: ``stem_conv``, ``stem_bn``, ``stem_activation``.
 
     Args:
-        names: what the items of the level are called.
+        names: the names of the items of the level.
         edges: between them, of shape (edges, 2).
         lead: the block whose members they are.
 
@@ -98,7 +98,7 @@ def _numbered(names: Sequence[str]) -> list[list[str]]:
 
 
 def _grouped(known: Sequence[Sequence[str]], used: Sequence[int]) -> Groups:
-    """Puts together the names with the same first head that is longer than what is used of them."""
+    """Puts together the names with the same first head that is longer than the used part of them."""
     out: Groups = defaultdict(list)
     for place, found in enumerate(known):
         head = next((h for h in found if len(h) > used[place]), None)
@@ -114,7 +114,7 @@ def _is_block(names: Sequence[str], head: str, places: Sequence[int]) -> bool:
 
 
 def stem(head: str) -> str:
-    """Returns what a block is called without its number: those of one stem are counted.
+    """Returns the name of a block without its number: blocks of one stem are counted.
 
     Example:
         >>> stem("block2a"), stem("block12b"), stem("stem")
@@ -151,7 +151,7 @@ def _common(a: str, b: str) -> str:
 
 
 def _filled(groups: Groups, edges: Ints, size: int) -> Groups:
-    """Returns the groups with what is in none and stands between members of one group, and of no other."""
+    """Returns the groups with the items outside groups that are between members of one group, and of no other."""
     if not groups or not len(edges):
         return groups
     of = np.full(size, -1)

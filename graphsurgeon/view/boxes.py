@@ -1,4 +1,4 @@
-"""Boxes: what a picture is made of: boxes, groups (unfolded scopes) and edges."""
+"""Boxes: the parts of a picture: boxes, groups (unfolded scopes) and edges."""
 
 from __future__ import annotations
 

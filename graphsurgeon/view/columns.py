@@ -76,9 +76,9 @@ def in_columns(
 def frame_in_columns(
     w: float, h: float, boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], frame: int
 ) -> tuple[float, float] | None:
-    """Moves what is inside a frame of a long thin picture into columns, and returns its new width and height.
+    """Moves the contents of a frame of a long thin picture into columns, and returns its new width and height.
 
-    What is above the frame stays above its first column, and what is below it comes below its last one.
+    Boxes above the frame stay above its first column, and boxes below it come below its last one.
     If a box is next to the frame, or there is no place to cut it, None is returned; the moved boxes then
     are of no use.
 

@@ -78,7 +78,7 @@ def _edges(now: Edges, then: Edges, known: int, spot: Ints, size: int) -> tuple[
 
 
 def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
-    """What to unfold: scopes that hold differences and are not wholly new or gone, the smallest first."""
+    """The folds to open: scopes that hold differences and are not completely new or removed, the smallest first."""
     touched = np.zeros(tree.graph.size, np.bool_)
     touched[list(marks)] = True
     shown, opened = list(tree.inside(tree.root)), set[str]()
@@ -93,7 +93,7 @@ def _opened(tree: Tree, marks: Mapping[int, str]) -> frozenset[str]:
         if not ranked:
             break
         open_item(tree, min(ranked, key=lambda r: r[:2])[-1], shown, opened)
-    if len(shown) <= GOOD // 2:  # there is room for what is around
+    if len(shown) <= GOOD // 2:  # there is room for the surroundings
         try:
             wider = opened | first_unfolded(tree)
             if len(build(tree, wider).boxes) <= GOOD:
@@ -111,7 +111,7 @@ def _mixed(tree: Tree, item: Item, marks: Mapping[int, str], touched: Mask) -> b
 
 
 def _texts(diff: Diff) -> dict[int, str]:
-    """For each changed op what is another there, in a word or two."""
+    """For each changed op its difference, in a word or two."""
     found: dict[int, list[Change]] = {}
     for change in diff.changes:
         found.setdefault(diff.b.index[change.op], []).append(change)

@@ -34,13 +34,13 @@ def _tooltip(text: str) -> Any:
 
 
 def to_dot(tree: Tree, unfolded: Iterable[str] = frozenset()) -> graphviz.Digraph:
-    """Returns what a picture shows as a `graphviz.Digraph`, with labels and scopes as clusters.
+    """Returns a picture in a `graphviz.Digraph`, with labels and scopes as clusters.
 
     Nodes are called b0, b1, ... in reading order; labels and tooltips hold the names.
 
     Args:
         tree: the graph, with its hidden helpers.
-        unfolded: fold keys of what is open, see `graphsurgeon.view.scene.build`.
+        unfolded: keys of the open folds, see `graphsurgeon.view.scene.build`.
 
     Raises:
         LayoutError: there would be more than 400 boxes.

@@ -51,7 +51,7 @@ def ends(tree: Tree, known: Known = ((), ())) -> tuple[Ints, Ints]:
 
 
 def _results(graph: Graph, shown: Mask, fed: Mask) -> Mask:
-    """What hangs on an input and is read by nothing but gradients, savers and the like."""
+    """Ops that depend on an input alone, with only gradients, savers and similar ops as consumers."""
     serves = in_scopes(graph, SERVES) | ~shown
     useful = forward(graph, fed, control=False) & ~serves if fed.any() else ~serves
     known, _, number = graph.kinds

@@ -9,7 +9,7 @@ from . import graphviz_dot, graphviz_wasm
 
 
 class Engine(Protocol):
-    """What a layout engine can do; the modules `graphviz_wasm` and `graphviz_dot` are engines as they are."""
+    """The interface of a layout engine; the modules `graphviz_wasm` and `graphviz_dot` are engines."""
 
     name: str
 

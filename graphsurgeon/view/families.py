@@ -34,7 +34,7 @@ COLOURS: dict[str, Ink] = {
 """Colours of the light theme, one for each family, in the order of the legend."""
 
 WORDS = {kin: ink.words for kin, ink in COLOURS.items()}
-"""What the legend says of each family."""
+"""The text of each family in the legend."""
 
 _EXACT: dict[str, str] = {
     op: family
@@ -81,7 +81,7 @@ _PARTS: dict[str, str] = {
 def family(op_type: str) -> str:
     """Returns the family of an op type: conv, norm, pool, activation, math, shape, state, control or other.
 
-    A gradient has the family of what it is the gradient of.
+    A gradient has the family of its forward op.
 
     Example:
         >>> family("Conv2D"), family("Conv2DBackpropFilter"), family("ReluGrad"), family("NoSuchOp")

@@ -1,4 +1,4 @@
-"""First picture: what to unfold for a first picture that a person can read."""
+"""First picture: the folds to open for a first picture that a person can read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW, GOOD, FULL, LIMIT = 8, 20, 40, 60
 SHARE = 0.3
 """From `FEW` boxes on, a scope opens only when it holds at least this part of the forward model."""
 NEARLY = 0.9
-"""A series of layers that holds more than this part of a graph opens before what leads to it."""
+"""A series of layers that holds more than this part of a graph opens before its surroundings."""
 
 
 def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
@@ -70,7 +70,7 @@ def unfolded_to(tree: Tree, depth: int) -> frozenset[str]:
 
 
 def open_item(tree: Tree, item: Item, shown: list[Item], opened: set[str]) -> None:
-    """Puts what is inside an item in its place among those shown, and its key among those opened."""
+    """Replaces an item by its contents among those shown, and adds its key to those opened."""
     opened.add(item.keys[0] if item.members else item.name)
     at = shown.index(item)
     shown[at : at + 1] = tree.inside(item)

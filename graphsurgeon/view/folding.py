@@ -67,7 +67,7 @@ def folded(
         graph: the snapshot.
         items: ops and scopes of one scope, in graph order.
         ops_of: the ops of an item.
-        likeness: what items of the same op types share.
+        likeness: a value that items of the same op types share.
         path: that scope with a slash at its end, or "" for the root.
     """
     if len(items) <= MANY and not _alike(graph, items, likeness):
@@ -171,7 +171,7 @@ def _with_series(
 
 
 def _reach(start: set[int], rows: list[list[int]]) -> set[int]:
-    """Returns what is reached from `start` without passing through it again."""
+    """Returns the items that are reached from `start` without passing through it again."""
     seen: set[int] = set()
     stack = [n for s in start for n in rows[s]]
     while stack:
@@ -233,7 +233,7 @@ def _siblings(graph: Graph, items: list[Item], edges: Ints, path: str) -> tuple[
 
 
 class _Fold(NamedTuple):
-    """Items that become one: their places, and what is said of them; see `Item`."""
+    """Items that become one: their places, and their texts; see `Item`."""
 
     places: list[int]
     key: str
@@ -345,7 +345,7 @@ def with_sections(items: list[Item], edges: Ints, path: str) -> list[Item]:
 def _flow(size: int, edges: Ints) -> list[int]:
     """Returns an order in which makers come before readers, otherwise that of the graph; loops are cut.
 
-    What has no maker (inputs) comes just before its first reader.
+    An item without a producer (an input) comes just before its first consumer.
     """
     makers = neighbours(edges, size, back=True)
     read = set(edges[:, 0].tolist()) if len(edges) else set()

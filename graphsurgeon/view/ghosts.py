@@ -1,4 +1,6 @@
-"""Ghosts: what a plan does to the ops in a box, as one word for the box. The ghost of a copy is a box that is "new".
+"""Ghosts: the effect of a plan on the ops in a box, in one word for the box.
+
+The ghost of a copy is a box that is "new".
 
 From the plan to the ghost: `Preview.marks` has the state of each op of `Plan.after()`. `Stage.draw` and `plan_picture`
 give it to `mark`; svg.py and the page's drawing.css draw the result. edge_states.py does the same for edges.
@@ -38,7 +40,7 @@ MEANINGS = {
     "shape": "another dtype or shape",
     "conflict": "cannot be done",
 }
-"""What the legend says of a state, in its order."""
+"""The text of each state in the legend, in order."""
 _WORST = ("conflict", "changed", "new", "removed", "shape", "orphan")
 _COUNTED = {"new": "+", "removed": "\u2212", "changed": SIGNS["changed"]}  # before a count, × would multiply
 

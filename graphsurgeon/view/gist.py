@@ -1,4 +1,4 @@
-"""Gist: what a block is, in a few words: its layers that count, and whether something goes past them."""
+"""Gist: a block in a few words: its main layers, and whether there is a path around them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _ROOT = re.compile(r"gradients?(_\d+)?")
 
 
 def put_beside(tree: Tree, boxes: list[Box], items: list[Item], op_box: Ints) -> None:
-    """Adds a box ``∇ name`` for each box whose ops have gradients; what belongs to no box stays hidden."""
+    """Adds a box ``∇ name`` for each box whose ops have gradients; gradients without a box stay hidden."""
     graph = tree.graph
     scopes = graph.scopes
     roots = [name for name in scopes.names[1:] if _ROOT.fullmatch(name.rpartition("/")[2])]

@@ -11,7 +11,7 @@ from ..errors import LayoutError
 from .graphviz_wasm import cancelled_error, timeout_error
 
 name = "dot"
-"""What this engine is called, and its program."""
+"""The name of this engine, and its program."""
 
 
 def missing() -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import LayoutError
 
 name = "wasm"
-"""What this engine is called."""
+"""The name of this engine."""
 MEMORY = 1 << 30
 """Most memory one layout may take, bytes."""
 STACK = 2 << 20
@@ -147,7 +147,7 @@ def describe() -> str:
 
 
 def run(dot: str, timeout: float = 10.0, cancelled: Callable[[], bool] = lambda: False, form: str = "json0") -> bytes:
-    """Runs Graphviz `dot` over DOT text and returns what it writes.
+    """Runs Graphviz `dot` over DOT text and returns its output.
 
     Several threads may call this at once: each gets a separate machine, kept for the next call.
 

@@ -16,7 +16,7 @@ Counts = NDArray[np.intp]
 
 KINDS = ("", "constants", "variables", "initialisers", "saving ops", "no-ops", "summaries", "unconnected ops",
          "queue ops", "training ops", "hidden ops", "orphans")  # fmt: skip
-"""What an op is hidden as; the number in `Helpers.kind` is the place in this list."""
+"""The kinds of hidden ops; the number in `Helpers.kind` is the place in this list."""
 CONSTANT, VARIABLE, INITIALISER, SAVING, NOOP, SUMMARY, LONE, QUEUE, TRAINING, HIDDEN, ORPHAN = range(1, 12)
 
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable", "TemporaryVariable"})
@@ -55,13 +55,13 @@ _JUDGES = re.compile(r"(?i)(total_)?loss(es)?(_\d+)?|accuracy|eval\w*")
 
 @dataclass(frozen=True)
 class Filters:
-    """What a person has put away or called back, besides the helpers that are hidden by default.
+    """The ops that a person has hidden or shown, in addition to the helpers that are hidden by default.
 
     Args:
         shown: kinds of KINDS that are drawn as any other op.
         hidden: op types that are not drawn.
         gone: ops that an undo has left in the graph: orphans, which are not drawn.
-        training: gradients and updates in their ``scopes``, put ``away``, or ``beside`` what they are the gradients of.
+        training: gradients and updates in their ``scopes``, put ``away``, or ``beside`` their forward ops.
     """
 
     shown: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ class Filters:
 
 
 def training_ops(graph: Graph) -> Mask:
-    """Returns the gradients and the updates: what is in scopes of that name, and ops that apply a gradient."""
+    """Returns the gradients and the updates: ops in scopes of that name, and ops that apply a gradient."""
     types, _, number = graph.kinds
     applies = np.array([_UPDATES.fullmatch(kind) is not None for kind in types], np.bool_)
     return np.asarray(in_scopes(graph, _TRAINS) | (applies[number] if len(types) else False), np.bool_)
@@ -100,7 +100,7 @@ def behind(leaf: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Helpers:
-    """Which ops are hidden, and on behalf of what.
+    """The hidden ops, and the ops that they help.
 
     Args:
         kind: for each op, its place in KINDS; 0 for ops that are drawn.
@@ -149,7 +149,7 @@ class Helpers:
 
 
 def filtered(helpers: Helpers, graph: Graph, filters: Filters) -> Helpers:
-    """Returns what is hidden after a person's choice."""
+    """Returns the hidden ops after a person's choice."""
     kind, thing = helpers.kind.copy(), helpers.thing.copy()
     gone = np.asarray([graph.index[name] for name in filters.gone if name in graph.index], np.int64)
     kind[gone], thing[gone] = ORPHAN, gone
@@ -275,7 +275,7 @@ def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
 
 
 def _initialisers(kind: NDArray[np.int8], makers: Ints, readers: Ints, consumers: Counts, may: Mask) -> None:
-    """What is read by variables and their initialisers only, is an initialiser."""
+    """An op whose only consumers are variables and their initializers is an initializer."""
     open_ = (kind == 0) & may & (consumers > 0)
     makers_of = open_[makers]
     makers, readers = makers[makers_of], readers[makers_of]

@@ -22,8 +22,8 @@ class Item:
         members: the items of a series or block.
         alike: whether the members of a series are of one kind.
         first: number of the first op in it.
-        leaf: what it is called among its siblings.
-        holds: what a fold that is not a scope says of its members, and a call of what it calls.
+        leaf: its name among its siblings.
+        holds: the text of a fold that is not a scope about its members, or of a call about its function.
     """
 
     kind: str

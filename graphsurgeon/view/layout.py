@@ -37,7 +37,7 @@ MARGIN = 12.0
 
 _ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_SAID = {"source": "from", "target": "to"}  # what the page calls the ends of an edge
+_SAID = {"source": "from", "target": "to"}  # the names of the ends of an edge on the page
 _LADDER = (
     "",
     "straight lines, because curves took too long",
@@ -60,8 +60,8 @@ class PlacedScene:
     stats: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns what the page gets: plain JSON values only."""
-        ours = {"group", "beside"}  # what only a layout needs
+        """Returns the scene for the page: plain JSON values only."""
+        ours = {"group", "beside"}  # fields that only a layout needs
         return {
             "rev": self.rev, "w": self.w, "h": self.h, "direction": self.direction,
             "boxes": [
@@ -89,7 +89,7 @@ def place(
     lines for curves, then no frames around scopes.
 
     Args:
-        scene: what `build` returned; its boxes get their sizes, or keep larger ones, nothing else in it changes.
+        scene: the result of `build`; its boxes get their sizes, or keep larger ones, nothing else in it changes.
         engine: a layout engine; the best one that is live by default.
         direction: "TB" top to bottom, "LR" left to right, "auto" the one whose picture has the better shape.
         like: the picture before, as data: an "auto" one has its direction, and common boxes keep its order.
@@ -119,7 +119,7 @@ def place(
         )
     for box in scene.boxes:
         w, h = size_of(box)
-        box.w, box.h = max(w, box.w), max(h, box.h)  # what has a size already may need no smaller one elsewhere
+        box.w, box.h = max(w, box.w), max(h, box.h)  # a box of another layout keeps its size
     end = time.monotonic() + timeout
     failed: LayoutError | None = None
     kept = str(like["direction"]) if like and direction == "auto" else direction
@@ -166,7 +166,7 @@ def _reversed(placed: PlacedScene, like: Mapping[str, Any]) -> bool:
 
 
 def _mirrored(placed: PlacedScene) -> PlacedScene:
-    """Returns the mirror image of a picture: what was first across its direction is last."""
+    """Returns the mirror image of a picture, across its direction."""
     down = placed.direction == "TB"
     at, size, whole = ("x", "w", placed.w) if down else ("y", "h", placed.h)
 

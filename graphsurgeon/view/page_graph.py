@@ -1,4 +1,4 @@
-"""Page graph: a graph as plain lists, folds and all, from which a page alone can draw what is unfolded."""
+"""Page graph: a graph as plain lists, folds and all, from which a page alone can draw the unfolded boxes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EDGES = 120_000
 
 @dataclass
 class Packed:
-    """The boxes of a graph, level by level, and what each op of it is inside.
+    """The boxes of a graph, level by level, and the box of each op.
 
     Args:
         rows: one for each box: parent, kind, name, label, second line, ops inside, family, outputs, width, flags.
@@ -51,13 +51,13 @@ def pack(
 
     Args:
         tree: the graph, with its hidden helpers.
-        unfolded: fold keys of what is open at first.
+        unfolded: keys of the folds that are open at first.
         marks: op number -> orphan and the like.
         most: the largest number of boxes, those of the upper levels first.
 
     Returns:
         ``rows`` (boxes, parents first), ``open`` (names of those open at first), ``helpers``, ``tensors`` with
-        ``reads``, ``controls`` with ``waits``, ``kinds`` of what is hidden, the words of ``families``, and ``shut``,
+        ``reads``, ``controls`` with ``waits``, ``kinds`` of hidden ops, the words of ``families``, and ``shut``,
         the number of boxes whose inside is left out.
 
     Example:
@@ -153,7 +153,7 @@ def _hide(tree: Tree, out: Packed, owner: Ints) -> None:
 
 
 def _readers(graph: Graph, edges: Edges, found: Packed, control: bool) -> tuple[list[list[Any]], list[list[int]]]:
-    """Returns what leaves a row, as [row, name], of a tensor also dtype and shape, and who reads it, each once."""
+    """Returns the outputs of a row, in [row, name], of a tensor also dtype and shape, and their consumers."""
     row_of = found.row_of
     keep = row_of[edges.node] != row_of[edges.rows]
     table = np.stack([edges.node[keep], edges.port[keep], row_of[edges.rows[keep]]], axis=1)

@@ -1,4 +1,4 @@
-"""Paint: what the colours of a picture mean: families, devices, scopes, dtypes, structure, or numbers of a person's."""
+"""Paint: the meaning of the colours of a picture: families, devices, scopes, dtypes, structure, or given numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .text import elide
 from .tree import Tree, find_item
 
 WAYS = ("device", "dtype", "family", "scope", "structure", "values", "words")
-"""What boxes can be coloured by."""
+"""The measures for the colours of boxes."""
 REDUCTIONS = ("auto", "max", "mean", "sum")
 """How the numbers of the ops in a fold become one: ``auto`` is the sum, or where that would hide the op with the
 largest number among folds of many small ones, the largest."""
@@ -29,26 +29,26 @@ SCALES = ("auto", "linear", "log")
 HUES = (
     "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
 )  # fmt: skip
-"""Colours of categories; what is left over is grey."""
+"""Colours of categories; others are grey."""
 WORDS = ("#E15759", "#B07AA1", "#F28E2B", "#4E79A7", "#59A14F", "#C9A227")
 """Colours of the words of a person, in the order in which they come."""
 GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
 """Colours of numbers, from the smallest to the largest."""
 ZERO, ODD = "#C9CDD3", "#B5179E"
-"""Colours of zero, and of what is not a finite number."""
+"""Colours of zero, and of values that are not finite."""
 _WIDE = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
 class Paint:
-    """What to colour by.
+    """The measure for the colours.
 
     Args:
         by: one of `WAYS`.
         values: for ``values``: op name -> number; for ``words``: op name -> a word; names that are not in a graph count
             for nothing.
-        name: what the numbers are, with their unit.
+        name: the name of the numbers, with their unit.
         reduce: one of `REDUCTIONS`.
         scale: one of `SCALES`.
     """
@@ -77,10 +77,10 @@ def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -
     of its ops belong to which colour, and words for it.
 
     Args:
-        scene: what was laid out.
+        scene: the scene that was laid out.
         tree: its graph, with its hidden helpers.
-        placed: what `PlacedScene.to_dict` returned.
-        paint: what to colour by.
+        placed: the result of `PlacedScene.to_dict`.
+        paint: the measure for the colours.
 
     Example:
         >>> from .scene import build
@@ -274,7 +274,7 @@ def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any
     """Each value that was given for an op, with the box that it counts for."""
     for name, value in paint.values.items():
         op = graph.index.get(name)
-        while op is None and "/" in name:  # what is inside a call counts for the call
+        while op is None and "/" in name:  # ops inside a call count for the call
             name = name.rpartition("/")[0]
             op = graph.index.get(name) if name == graph.call_around(f"{name}/") else None
         if op is not None:
@@ -314,7 +314,7 @@ def _reduction(held: Sequence[Sequence[float]], wish: str) -> str:
 
 
 def _total(values: Sequence[float], reduce: str) -> float:
-    """One number for many; ``max`` is the one that is furthest from zero. What is not finite is not lost in it."""
+    """One number for many; ``max`` is the one that is furthest from zero. Values that are not finite stay in it."""
     odd = [value for value in values if not math.isfinite(value)]
     if odd:
         return odd[0]

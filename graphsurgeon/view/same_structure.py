@@ -44,7 +44,7 @@ def repeated(tree: Tree, scopes: Iterable[str]) -> list[list[str]]:
 
 
 def _proved(tree: Tree, names: Sequence[str]) -> list[list[str]]:
-    """Puts together what is equal in one of the two orders."""
+    """Puts together scopes that are equal in one of the two orders."""
     first: list[int] = []
     for by_name in (False, True):
         seen: dict[bytes, int] = {}

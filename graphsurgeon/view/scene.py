@@ -32,7 +32,7 @@ _UNNAMED = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a picture shows. `op_box` and `helped_box` give the place in `boxes` of each op, or -1."""
+    """The contents of a picture. `op_box` and `helped_box` give the place in `boxes` of each op, or -1."""
 
     rev: str
     boxes: list[Box]
@@ -61,12 +61,12 @@ def build(
     pins: Iterable[int] = (),
     kinds: Kinds | None = None,
 ) -> Scene:
-    """Finds what to draw of a graph.
+    """Returns the boxes, groups and edges to draw of a graph.
 
     Args:
         tree: the graph as a person wants to see it: ``Tree(graph, filters)``.
-        unfolded: keys of what is open: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
-            ``"a/b/+"`` what is hidden in that scope (``"+"`` at the root).
+        unfolded: keys of the open folds: ``"a/b/"`` a scope, ``"~a/block_[0..11]/"`` a series,
+            ``"a/b/+"`` the hidden ops in that scope (``"+"`` at the root).
         marks: op number -> new, orphan, removed, changed, shape or conflict.
         pins: ops that have a separate box even if the scope around them is folded.
         kinds: which edges are new or removed; None: those at ops that are.
@@ -120,7 +120,7 @@ def boxes_shown(tree: Tree, unfolded: Iterable[str]) -> int:
 
     Args:
         tree: the graph.
-        unfolded: keys of what is open.
+        unfolded: keys of the open folds.
 
     Raises:
         LayoutError: there would be more than 400 boxes.
@@ -176,7 +176,7 @@ def plain(key: str) -> str:
 
 
 def _walk(tree: Tree, keys: frozenset[str]) -> tuple[list[Box], list[Group], list[Item]]:
-    """Lists boxes in reading order, opening what `keys` names."""
+    """Lists boxes in reading order, and opens the folds of `keys`."""
     boxes: list[Box] = []
     groups: list[Group] = []
     shown: list[Item] = []
@@ -252,7 +252,7 @@ def _type_of(tree: Tree, item: Item) -> str:
 
 
 def _block(tree: Tree, item: Item) -> str:
-    """Says how many ops a block holds, or how many blocks, and what they do."""
+    """Returns the number of ops or blocks in a block, and a summary of them."""
     inner = item.blocks()
     if len(inner) > 1:
         size, does = f"{counted(len(inner), 'blocks')} of ", gist(tree, inner[-1])
@@ -262,7 +262,7 @@ def _block(tree: Tree, item: Item) -> str:
 
 
 def _holding(tree: Tree, item: Item) -> str:
-    """Says what a section of a long list holds: its most frequent op types."""
+    """Returns a summary of a section of a long list: its most frequent op types."""
     kinds, _, number = tree.graph.kinds
     ops = tree.ops_of(item)
     counts = np.bincount(number[ops[tree.helpers.kind[ops] == 0]], minlength=len(kinds))
@@ -297,7 +297,7 @@ def _detail(box: Box) -> str:
 
 
 def _hide(tree: Tree, boxes: list[Box], op_box: Ints) -> tuple[Ints, dict[str, int]]:
-    """Counts what is not drawn, in all and at each box it helps."""
+    """Counts the hidden ops, in all and at each box that they help."""
     graph, helpers = tree.graph, tree.helpers
     away = op_box < 0
     helped_box = np.full(graph.size, -1, np.int32)

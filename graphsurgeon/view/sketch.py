@@ -26,7 +26,7 @@ class Sketch:
     Args:
         direction: TB or LR.
         curves: let Graphviz draw edges.
-        clusters: keep what is in one scope together.
+        clusters: keep the boxes of a scope together.
         tight: less room between levels, more between neighbours.
         stagger: put many single neighbours of one box on several levels rather than in one long line.
     """
@@ -39,7 +39,7 @@ class Sketch:
 
 
 def second_line(box: Box) -> tuple[str, str]:
-    """Returns the two parts of the second line of a box: what it is, and how many things it hides."""
+    """Returns the two parts of the second line of a box: its type, and the number of hidden ops."""
     hidden = sum(box.hidden.values())
     return box.sub, f"{hidden:,} hidden" if hidden else ""
 

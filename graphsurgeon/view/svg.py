@@ -23,7 +23,7 @@ _EDGES = {
     "joined": {"stroke-width": "3"},
     "removed": {"stroke-width": "2", "stroke-dasharray": "2 3"},
     "changed": {"stroke-width": "1.6"},
-}  # what an edge of a state has besides its colour
+}  # the style of an edge of a state, in addition to its colour
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
 _ABREAST = 1400.0  # pictures that are wider together stand below one another
@@ -53,19 +53,19 @@ def to_svg(
     """Draws a placed scene as SVG text; the same scene gives the same text.
 
     Args:
-        scene: what `PlacedScene.to_dict` returned.
+        scene: the result of `PlacedScene.to_dict`.
         selected: names of boxes to highlight.
         boundary: ``{"inputs": [{"tensor": ...}], "outputs": [...], "leaks": [...], "boxes": {box name: ops
             inside}}``.
-        title: what the picture is of; read aloud and shown as tooltip.
-        legend: (state, words), shown below the picture, each with the sign of its state. Default: what the signs that
-            are in the picture mean.
+        title: the subject of the picture; read aloud and shown as tooltip.
+        legend: (state, words), shown below the picture, each with the sign of its state. Default: the signs that are
+            in the picture.
 
     Example:
         >>> to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})[:4]
         '<svg'
     """
-    # of what is drawn: dtypes and shapes of tensors are shown on the page alone
+    # of the drawn boxes: dtypes and shapes of tensors are shown on the page alone
     drawn = {**scene, "edges": [{k: v for k, v in e.items() if k != "texts"} for e in scene["edges"]]}
     mark = "gs" + hashlib.blake2b(json.dumps(drawn, sort_keys=True).encode(), digest_size=5).hexdigest()
     foot, signs = _foot(scene), list(legend) or _meanings(scene)
@@ -104,7 +104,7 @@ def panes(pictures: Sequence[tuple[str, str]]) -> str:
     """Returns pictures as one, each with its title above: next to each other, or below if that is too wide.
 
     Args:
-        pictures: (title, what `to_svg` returned).
+        pictures: (title, result of `to_svg`).
 
     Example:
         >>> empty = to_svg({"rev": "1", "w": 24, "h": 24, "boxes": [], "groups": [], "edges": [], "stats": {}})
@@ -241,7 +241,7 @@ def _wide(signs: list[tuple[str, str]]) -> float:
 
 
 def _legend(signs: list[tuple[str, str]], y: float) -> list[str]:
-    """What the signs in the picture mean, in one line."""
+    """The meaning of the signs in the picture, in one line."""
     out, x = [], 12.0
     for state, words in signs:
         out += [_sign(x + 7, y - 4, state), _text(x + 19, y, words, SUB, fill=INK)]
@@ -320,7 +320,7 @@ def _hatched(x: float, y: float, w: float, h: float, step: float = 7.0, **style:
 
 
 def _bars(bars: Iterable[tuple[str, float]], x: float, y: float, w: float) -> list[str]:
-    """Draws what shares of a box belong to which colour."""
+    """Draws the shares of colours in a box."""
     out, at = [], x
     for colour, share in bars:
         out.append(_rect(round(at, 1), y, round(w * share, 1), 3, 1, fill=escape(colour)))
@@ -413,7 +413,7 @@ def _holder(scene: Mapping[str, Any], op: str) -> Mapping[str, Any] | None:
 
 
 def _foot(scene: Mapping[str, Any]) -> str:
-    """Says what is not drawn: nothing is hidden without a count."""
+    """Counts the hidden ops: nothing is hidden without a count."""
     stats = scene.get("stats") or {}
     hidden = ", ".join(counted(n, kind) for kind, n in stats.get("hidden", {}).items())
     parts = [f"{counted(stats['ops'], 'ops')} in {counted(stats['boxes'], 'boxes')}"] if "ops" in stats else []

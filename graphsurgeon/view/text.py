@@ -30,7 +30,7 @@ _WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _ASCII.split()), strict=Tr
 
 
 def width(text: str, size: float = LABEL, bold: bool = False) -> float:
-    """Returns the width of `text` in px at `size` px; what the table does not know counts one em.
+    """Returns the width of `text` in px at `size` px; a character that is not in the table counts one em.
 
     Example:
         >>> width("WWWWWWWWWW")
@@ -46,8 +46,8 @@ def measured(text: str) -> bool:
 
 
 _BAD = re.compile(
-    "[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # what XML 1.0 cannot write, and C1
-    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # what turns the direction of text
+    "[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # characters that XML 1.0 cannot write, and C1
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # characters that turn the direction of text
 )
 
 

@@ -28,7 +28,7 @@ class Tree:
 
     Args:
         graph: the snapshot.
-        filters: what a person has put away or called back.
+        filters: the ops that a person has hidden or shown.
         layers: name scopes that are exactly one call of a Keras layer, with a slash at the end -> the layer's class.
         calls: the unfolded calls of the graph, which are boxes that open, and frames.
 
@@ -104,7 +104,7 @@ class Tree:
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
     def likeness(self, item: Item) -> tuple[int, int]:
-        """Returns what items of the same op types, each as often, share: a sum of hashes, and their number."""
+        """Returns a value that items of the same op types, each as often, share: a sum of hashes, and their number."""
         total = count = 0
         for one in item.flat():
             if one.tops:
@@ -128,7 +128,7 @@ class Tree:
 
         Args:
             item: a scope, series or variable.
-            everything: also what is hidden by default.
+            everything: also the ops that are hidden by default.
         """
         if item.members:
             return list(item.members)

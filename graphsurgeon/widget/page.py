@@ -64,9 +64,9 @@ def document(data: dict[str, Any], *, svg: str, text: str) -> str:
     in the title, and in the static picture, nowhere else.
 
     Args:
-        data: what the page's code reads: title, packed graph, first scene, attributes; plain JSON values.
+        data: the input of the page's code: title, packed graph, first scene, attributes; plain JSON values.
         svg: the static picture, for browsers without scripts.
-        text: what the picture shows, in words.
+        text: the contents of the picture, in words.
     """
     code = (_STATIC / "page.js").read_text(encoding="utf-8").rstrip("\n")
     hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()

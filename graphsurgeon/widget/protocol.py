@@ -1,4 +1,4 @@
-"""What the page may say and how it is answered: version 1 of the widget's protocol; its verbs are those of a screen.
+"""The messages of the page and their answers: version 1 of the widget's protocol; its verbs are those of a screen.
 
 A message of the page is `{"v": 1, "id": int, "verb": str, "args": {...}}`. It is always answered, with the same
 id, by `{"v": 1, "id": int, "ok": true, "result": ...}` or by `{"v": 1, "id": int, "ok": false, "error": {...}}`;
@@ -46,7 +46,7 @@ def parse(message: object) -> Request:
     """Returns the request in a message of the page, with defaults filled in.
 
     Args:
-        message: what arrived, of any type.
+        message: the received message, of any type.
 
     Raises:
         ProtocolError: it is not a message of this version, names no verb, or has wrong arguments.
@@ -118,8 +118,8 @@ def refusal(id: int, error: BaseException, asked: str = "") -> Json:
 
     Args:
         id: the number of the message.
-        error: what was raised; any exception but a SurgeryError is a fault of ours and is said to be one.
-        asked: the verb, for errors that do not say what was asked.
+        error: the exception; any exception but a SurgeryError is a bug of graphsurgeon, and the answer names it so.
+        asked: the verb, for errors without a request.
     """
     return {"v": VERSION, "id": id, "ok": False, "error": parts(error, asked)}
 

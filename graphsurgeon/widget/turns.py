@@ -29,7 +29,7 @@ class Turns:
         self._busy = False
 
     def beside(self, work: Callable[[], object], timeout: float = TIMEOUT) -> None:
-        """Does some work on the other thread, after what was asked before; returns when it is done, or soon."""
+        """Does some work on the other thread, after earlier requests; returns when it is done, or soon."""
         here, done = contextvars.copy_context(), threading.Event()  # its messages belong to the cell of this one
         with self._changed:
             self._works.append((lambda: here.run(work), done))

@@ -114,7 +114,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self.status = {"text": text, "level": "busy"}
 
     def simulate(self, verb: str, **args: Any) -> dict[str, Any]:
-        """Does what the page does for `verb`, through the same handler, and returns the answer.
+        """Sends `verb` through the handler of the page's messages, and returns the answer.
 
         Example:
             >>> widget.simulate("select", names=["conv0"], mode="set")        # doctest: +SKIP
@@ -175,7 +175,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         """Leaves the page."""
         self.layout.close()
         super().close()
-        if not sys.is_finalizing():  # what is left to do ends with this process
+        if not sys.is_finalizing():  # the remaining work ends with this process
             self._screen.leave()
 
     def _replied(self, reply: dict[str, Any], tell: bool = True) -> dict[str, Any]:
