@@ -25,8 +25,8 @@ _INK, _PAPER, _ODD = (np.array(c, np.uint8) for c in ((59, 102, 178), (255, 255,
 def image(array: Any) -> str:
     """Returns the picture of an array in the data URL of a PNG; empty if an array cannot be drawn.
 
-    A matrix is drawn in grey, from its smallest element to its largest; elements that are not finite have a separate
-    colour. An array of three or four axes is taken as height, width and channels, of the first element of a batch: one,
+    A matrix is drawn in gray, from its smallest element to its largest; elements that are not finite have a separate
+    color. An array of three or four axes is taken as height, width and channels, of the first element of a batch: one,
     three or four channels are an image, more are drawn side by side. A vector is drawn as bars from zero.
 
     Args:

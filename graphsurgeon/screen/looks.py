@@ -1,4 +1,4 @@
-"""Looks: hidden ops and colours: the verbs that change how a picture looks."""
+"""Looks: hidden ops and colors: the verbs that change how a picture looks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def paint(
     scale: str = "auto",
     words: Mapping[Any, str] | None = None,
 ) -> State:
-    """Colours the boxes.
+    """Colors the boxes.
 
     Args:
         by: ``family`` (of the op type), ``device``, ``scope``, ``dtype``, ``structure`` (repeated scopes, proved
@@ -97,8 +97,8 @@ def paint(
         reduce: ``sum``, ``max`` (furthest from zero) or ``mean`` of the numbers in a fold; ``auto``: the sum, or
             ``max`` if sums of many small numbers would hide the op with the largest one.
         scale: ``linear`` or ``log``; ``auto``: ``log`` if numbers differ a thousand times or more. Zero has a
-            separate colour, and numbers that are not finite have another.
-        words: a word for ops, in place of numbers: each word has a colour.
+            separate color, and numbers that are not finite have another.
+        words: a word for ops, in place of numbers: each word has a color.
     """
     given = values if words is None else words
     if given is None and by in MEASURES:
@@ -106,7 +106,7 @@ def paint(
             wrong = "no run is shown"
             raise LayoutError(f"paint({by!r})", wrong, "Run the graph first, with the button Run or ed.screen.run()")
         state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
-        return state.saying(f"coloured by {by}")
+        return state.saying(f"colored by {by}")
     graph, found = stage.calls(state, "source").listed.graph, dict[str, Any]()
     if given is not None and not isinstance(given, Mapping):
         raise LayoutError(f"paint({given!r})", "values must be a mapping", "Give {'conv1/Conv2D': 3.2}: op -> number")
@@ -119,7 +119,7 @@ def paint(
         found[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = read
     way = by if given is None else "values" if words is None else "words"
     state = state.but(paint=Paint(way, found, name, reduce, scale), faded=())
-    said = f"coloured by {by if given is None else name}"
+    said = f"colored by {by if given is None else name}"
     if state.paint.by == "structure" and not stage.draw(state, "source")["legend"]["items"]:
         said = "no scopes of this picture have the same structure: unfold a scope to see repeated scopes in it"
     return state.saying(said)

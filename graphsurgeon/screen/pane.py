@@ -80,7 +80,7 @@ class EdgeStep:
 
 
 class Pane:
-    """One picture: the last layout, and its colours."""
+    """One picture: the last layout, and its colors."""
 
     def __init__(self) -> None:
         self.scene: Scene | None = None
@@ -146,7 +146,7 @@ class Pane:
         return self._ends[1]
 
     def coloured(self, tree: Tree, paint: Paint, faded: tuple[str, ...], ran: Ran | None) -> dict[str, Any]:
-        """Returns the placed scene with its colours and legend, and with the shapes of a run; not laid out anew."""
+        """Returns the placed scene with its colors and legend, and with the shapes of a run; not laid out anew."""
         assert self.scene is not None
         assert self.placed is not None
         key = (self._key, id(self.placed), paint, ran)

@@ -22,7 +22,7 @@ from .image import image
 from .numbers import FEW
 
 MEASURES = (*NUMBERS, "difference")
-"""The measures of a run for the colours of boxes."""
+"""The measures of a run for the colors of boxes."""
 _TOP = 8
 """The number of the most expensive ops in the list."""
 _ALL = ("ms", "bytes")
@@ -49,7 +49,7 @@ class Ran:
     first: FirstDifference | None = None
 
     def numbers(self, what: str) -> dict[str, float]:
-        """Returns a number for each op, to colour the picture by: one of `MEASURES`.
+        """Returns a number for each op, to color the picture by: one of `MEASURES`.
 
         Raises:
             LayoutError: the run is compared with nothing.
@@ -103,7 +103,7 @@ class Ran:
 
     @property
     def measure(self) -> str:
-        """The most useful measure for colours."""
+        """The most useful measure for colors."""
         if self.shown["bad"]:
             return "not finite"
         return "ms" if self.apart is None else "difference"

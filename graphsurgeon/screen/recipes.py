@@ -183,7 +183,7 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
 def check(
     stage: Stage, state: State, target: str, outputs: str = "", inputs: str = "", prove: bool = False
 ) -> tuple[State, dict[str, Any]]:
-    """Checks whether the graph converts to a target, with the target's converter, and colours the ops that prevent it.
+    """Checks whether the graph converts to a target, with the target's converter, and colors the ops that prevent it.
 
     Args:
         target: ``tflite`` or ``tfjs``.

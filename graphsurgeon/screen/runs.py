@@ -85,7 +85,7 @@ def run(
     limit: int = 0,
     memory: int = 0,
 ) -> tuple[State, dict[str, str]]:
-    """Runs the graph, in a separate copy, and shows the run: shapes on edges, colours, numbers of each tensor.
+    """Runs the graph, in a separate copy, and shows the run: shapes on edges, colors, numbers of each tensor.
 
     If a value is not finite, the screen goes to the op that produced it.
 

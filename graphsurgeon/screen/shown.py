@@ -228,7 +228,7 @@ def _fault(fault: Fault) -> dict[str, Any]:
 
 
 def look_shown(state: State) -> dict[str, Any]:
-    """Returns the view options: hidden ops and colours."""
+    """Returns the view options: hidden ops and colors."""
     filters, paint = state.filters, state.paint
     return {
         "shown": sorted(filters.shown), "hidden": sorted(filters.hidden), "training": filters.training, "by": paint.by,

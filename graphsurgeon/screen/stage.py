@@ -325,7 +325,7 @@ class Stage:
         return renamed_keys(keys, effect.renamed, effect.after) | after
 
     def draw(self, state: State, pane: str, most: int = MOST) -> dict[str, Any]:
-        """Returns the placed and coloured scene of a pane; laid out only where something has changed.
+        """Returns the placed and colored scene of a pane; laid out only where something has changed.
 
         Args:
             state: the settled state on screen.

@@ -105,7 +105,7 @@ class State:
         restored: how often an earlier state was restored here: by undo, redo, back, forward, or a step of the history.
         status: the status line.
         direction: TB, LR or auto.
-        filters, paint, faded: the hidden ops, the colours, entries of the legend that fade.
+        filters, paint, faded: the hidden ops, the colors, entries of the legend that fade.
         budget: the largest number of boxes.
         stage: the visible part of a plan: the graph ``before`` it, ``after`` it, or ``both``.
         ran: the run that the picture shows; None: it shows none.
@@ -136,11 +136,11 @@ class State:
 
     @property
     def painted_by_run(self) -> bool:
-        """Whether the colours are those of the run."""
+        """Whether the colors are those of the run."""
         return self.ran is not None and self.paint.by == "values" and self.paint.name in MEASURES
 
     def without_run(self) -> State:
-        """Returns the state without its run, and without the colours of that."""
+        """Returns the state without its run, and without the colors of that."""
         return self.but(ran=None, paint=Paint() if self.painted_by_run else self.paint, faded=())
 
     def but(self, **changes: Any) -> State:

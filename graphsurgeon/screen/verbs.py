@@ -268,7 +268,7 @@ _ALL = (
     _look("hide_ops", "hide ops of some types", Arg("types", NAMES), gesture="menu", key="s"),
     _look("set_training", "show gradients and updates in scopes or next to their ops, or hide them",
           Arg("mode", TRAINING), gesture="menu", key="g"),
-    _look("paint", "colour the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
+    _look("paint", "color the boxes", Arg("by", COLOURS, "family"), gesture="menu", key="s"),
     _look("fade", "fade the boxes of some legend entries", Arg("keys", NAMES), gesture="click the legend"),
     # runs
     _look("run_form", "list the inputs that a run needs", Arg("of", OF, "graph"), gesture="button", answers="RunForm"),

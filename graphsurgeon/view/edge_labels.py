@@ -58,7 +58,7 @@ def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]
 
 
 def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wide: float) -> None:
-    """Gives each edge label a free place next to its edge, centre in (lx, ly), inside a picture `wide` points wide.
+    """Gives each edge label a free place next to its edge, center in (lx, ly), inside a picture `wide` points wide.
 
     A label without room, or of a quiet edge, is removed; the page still shows it when the edge is touched. The counts
     of a changed edge stay: without room they are drawn over its middle.

@@ -1,4 +1,4 @@
-"""Families: which colour an op type has, and why."""
+"""Families: which color an op type has, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Ink(NamedTuple):
-    """Fill, outline and text colour of a family in the light theme (CSS class ``gs-f-<family>``), and its words."""
+    """Fill, outline and text color of a family in the light theme (CSS class ``gs-f-<family>``), and its words."""
 
     fill: str
     line: str
@@ -31,7 +31,7 @@ COLOURS: dict[str, Ink] = {
     "scope": Ink("#FFFFFF", "#7C8796", "#1C2430", "folded ops"),
     "unknown": Ink("#FBF8F2", "#7A5C3A", "#2B2013", "unknown to TensorFlow here"),
 }
-"""Colours of the light theme, one for each family, in the order of the legend."""
+"""Colors of the light theme, one for each family, in the order of the legend."""
 
 WORDS = {kin: ink.words for kin, ink in COLOURS.items()}
 """The text of each family in the legend."""

@@ -22,7 +22,7 @@ NEARLY = 0.9
 def first_unfolded(tree: Tree, pins: Iterable[int] = ()) -> frozenset[str]:
     """Returns the fold keys to open for a first picture: 8 to 40 boxes if the graph has enough.
 
-    The largest scope of the forward model opens first; gradients, optimisers and savers, and series
+    The largest scope of the forward model opens first; gradients, optimizers and savers, and series
     of similar scopes, stay folded as long as there is something else to show. Blocks that are made of
     blocks open together, or none of them; layers that are alike and follow each other stay as they are.
     A fold that holds little except `pins`, ops that are always shown, opens as well.

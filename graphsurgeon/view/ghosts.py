@@ -28,7 +28,7 @@ STATES: dict[str, tuple[str, str]] = {
     "shape": ("#7A6400", "8 2"),
     "conflict": ("#C44F00", ""),
 }
-"""Colour and dash pattern of a state; each has a second sign besides. A joined edge is new, at an op that stays."""
+"""Color and dash pattern of a state; each has a second sign besides. A joined edge is new, at an op that stays."""
 SIGNS = {"new": "+", "joined": "→", "orphan": "×", "removed": "×", "changed": "Δ", "shape": "↔", "conflict": "⚠"}
 """The sign on a box of a state, on the page too: its signs.ts is written from this."""
 MEANINGS = {

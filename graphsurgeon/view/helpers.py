@@ -1,4 +1,4 @@
-"""Helpers: ops that help others and are hidden in a picture, counted: constants, variables, initialisers, savers."""
+"""Helpers: ops that help others and are hidden in a picture, counted: constants, variables, initializers, savers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def in_scopes(graph: Graph, names: re.Pattern[str]) -> Mask:
 
 
 def behind(leaf: str) -> bool:
-    """Returns whether a scope of this name is gradients, an optimiser, a loss or the like, not the model.
+    """Returns whether a scope of this name is gradients, an optimizer, a loss or the like, not the model.
 
     Example:
         >>> behind("gradients"), behind("Adam"), behind("block1")
@@ -216,7 +216,7 @@ def _reads(graph: Graph, readers: Mask, used: Mask, kind: NDArray[np.int8], thin
 
 
 def _given(graph: Graph, assigns: Mask, consumers: Counts, kind: NDArray[np.int8]) -> None:
-    """An assignment that ends there, of a value that hangs on no input and no variable, initialises."""
+    """An assignment that ends there, of a value that hangs on no input and no variable, initializes."""
     data = graph.data
     known: dict[int, bool] = {}
     for op in np.flatnonzero(assigns & (kind == 0) & (consumers == 0)).tolist():
@@ -261,7 +261,7 @@ def _queues(graph: Graph, kind: NDArray[np.int8]) -> None:
 
 
 def _leftovers(graph: Graph, asking: Mask, kind: NDArray[np.int8]) -> None:
-    """Hides the rest of a cond that initialises a variable: ops that nothing reads, and that read variables only."""
+    """Hides the rest of a cond that initializes a variable: ops that nothing reads, and that read variables only."""
     makers, readers, drawn = graph.data.node, graph.data.rows, kind == 0
     within = (drawn | asking)[makers] & drawn[readers]  # all that depends on one question is one part
     part = joined_parts(makers[within], readers[within], graph.size)

@@ -1,4 +1,4 @@
-"""Paint: the meaning of the colours of a picture: families, devices, scopes, dtypes, structure, or given numbers."""
+"""Paint: the meaning of the colors of a picture: families, devices, scopes, dtypes, structure, or given numbers."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from .text import elide
 from .tree import Tree, find_item
 
 WAYS = ("device", "dtype", "family", "scope", "structure", "values", "words")
-"""The measures for the colours of boxes."""
+"""The measures for the colors of boxes."""
 REDUCTIONS = ("auto", "max", "mean", "sum")
 """How the numbers of the ops in a fold become one: ``auto`` is the sum, or where that would hide the op with the
 largest number among folds of many small ones, the largest."""
 SCALES = ("auto", "linear", "log")
-"""How numbers become colours: ``auto`` is logarithmic if the largest is a thousand times the smallest, or more."""
+"""How numbers become colors: ``auto`` is logarithmic if the largest is a thousand times the smallest, or more."""
 HUES = (
     "#4E79A7", "#F28E2B", "#59A14F", "#B07AA1", "#C9A227", "#3AA6A0", "#E15759", "#9C755F", "#D37295", "#6B9E3F",
 )  # fmt: skip
-"""Colours of categories; others are grey."""
+"""Colors of categories; others are gray."""
 WORDS = ("#E15759", "#B07AA1", "#F28E2B", "#4E79A7", "#59A14F", "#C9A227")
-"""Colours of the words of a person, in the order in which they come."""
+"""Colors of the words of a person, in the order in which they come."""
 GREY = "#8A93A0"
 STEPS = ("#3B4CC0", "#4F8BC9", "#43A58C", "#C9A227", "#C8452F")
-"""Colours of numbers, from the smallest to the largest."""
+"""Colors of numbers, from the smallest to the largest."""
 ZERO, ODD = "#C9CDD3", "#B5179E"
-"""Colours of zero, and of values that are not finite."""
+"""Colors of zero, and of values that are not finite."""
 _WIDE = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
 class Paint:
-    """The measure for the colours.
+    """The measure for the colors.
 
     Args:
         by: one of `WAYS`.
@@ -73,14 +73,14 @@ Legend = list[dict[str, Any]]
 def painted(scene: Scene, tree: Tree, placed: Mapping[str, Any], paint: Paint) -> dict[str, Any]:
     """Returns a placed scene with ``paint`` on its boxes and a legend.
 
-    A box gets ``{"key", "colour", "bars", "text"}``: the entry of the legend it belongs to, its colour, what shares
-    of its ops belong to which colour, and words for it.
+    A box gets ``{"key", "colour", "bars", "text"}``: the entry of the legend it belongs to, its color, what shares
+    of its ops belong to which color, and words for it.
 
     Args:
         scene: the scene that was laid out.
         tree: its graph, with its hidden helpers.
         placed: the result of `PlacedScene.to_dict`.
-        paint: the measure for the colours.
+        paint: the measure for the colors.
 
     Example:
         >>> from .scene import build
@@ -209,11 +209,11 @@ class _Scale:
         return (_bent(number, self.tiny) - self.low) / self._span if self._span else 1.0
 
     def step(self, number: float) -> int:
-        """Returns which of the colours a number has."""
+        """Returns which of the colors a number has."""
         return min(len(STEPS) - 1, int(self.share(number) * len(STEPS)))
 
     def words(self) -> list[str]:
-        """Returns for each colour which numbers have it."""
+        """Returns for each color which numbers have it."""
         places = [self.low + self._span * i / len(STEPS) for i in range(len(STEPS) + 1)]
         edges = [figure(_straight(place, self.tiny)) for place in places]
         return [f"{a} to {b}" if self._span else a for a, b in pairwise(edges)]
@@ -284,7 +284,7 @@ def _placed(scene: Scene, graph: Graph, paint: Paint) -> Iterator[tuple[int, Any
 
 
 def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]], Legend]:
-    """A colour for each word; a fold with one op that has a word has its colour, whatever else is in it."""
+    """A color for each word; a fold with one op that has a word has its color, whatever else is in it."""
     inside: list[Counter[str]] = [Counter() for _ in scene.boxes]
     for at, word in _placed(scene, graph, paint):
         inside[at][str(word)] += 1
@@ -302,7 +302,7 @@ def _said(scene: Scene, graph: Graph, paint: Paint) -> tuple[list[dict[str, Any]
 
 
 def _reduction(held: Sequence[Sequence[float]], wish: str) -> str:
-    """The sum; or the largest, if the box of the op with the largest number would have one of the lowest colours."""
+    """The sum; or the largest, if the box of the op with the largest number would have one of the lowest colors."""
     sizes = [max(map(abs, filter(math.isfinite, values)), default=0.0) for values in held]
     sums = [abs(_total([v for v in values if math.isfinite(v)], "sum")) for values in held]
     if not any(sizes):

@@ -27,8 +27,8 @@ class Sketch:
         direction: TB or LR.
         curves: let Graphviz draw edges.
         clusters: keep the boxes of a scope together.
-        tight: less room between levels, more between neighbours.
-        stagger: put many single neighbours of one box on several levels rather than in one long line.
+        tight: less room between levels, more between neighbors.
+        stagger: put many single neighbors of one box on several levels rather than in one long line.
     """
 
     direction: str = "TB"

@@ -23,7 +23,7 @@ _EDGES = {
     "joined": {"stroke-width": "3"},
     "removed": {"stroke-width": "2", "stroke-dasharray": "2 3"},
     "changed": {"stroke-width": "1.6"},
-}  # the style of an edge of a state, in addition to its colour
+}  # the style of an edge of a state, in addition to its color
 FOOT = 22.0
 """Height of the line of text below a picture, px."""
 _ABREAST = 1400.0  # pictures that are wider together stand below one another
@@ -320,7 +320,7 @@ def _hatched(x: float, y: float, w: float, h: float, step: float = 7.0, **style:
 
 
 def _bars(bars: Iterable[tuple[str, float]], x: float, y: float, w: float) -> list[str]:
-    """Draws the shares of colours in a box."""
+    """Draws the shares of colors in a box."""
     out, at = [], x
     for colour, share in bars:
         out.append(_rect(round(at, 1), y, round(w * share, 1), 3, 1, fill=escape(colour)))
@@ -329,7 +329,7 @@ def _bars(bars: Iterable[tuple[str, float]], x: float, y: float, w: float) -> li
 
 
 def blend(colour: str, share: float) -> str:
-    """Returns a colour with paper mixed in.
+    """Returns a color with paper mixed in.
 
     Example:
         >>> blend("#000000", 0.5)

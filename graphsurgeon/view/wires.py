@@ -16,7 +16,7 @@ from .item import Item
 CONTROL_MOST = 4
 """Most control edges drawn at one box."""
 HUB = 4
-"""From so many edges on, those of a box of gradients or of an optimiser are drawn faint."""
+"""From so many edges on, those of a box of gradients or of an optimizer are drawn faint."""
 CROSSROADS = 10
 """From so many edges on, those of any box are drawn faint."""
 TENSORS = 8
@@ -53,7 +53,7 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
 
 
 def hush(boxes: Sequence[Box], items: Sequence[Item], edges: list[Edge]) -> None:
-    """Makes edges quiet that go from all over the picture to one box, gradients and optimisers first."""
+    """Makes edges quiet that go from all over the picture to one box, gradients and optimizers first."""
     back = {b.id for b, item in zip(boxes, items, strict=True) if behind(item.leaf)}
     ends = Counter(end for e in edges for end in (e.source, e.target))
     for edge in edges:

@@ -66,8 +66,8 @@ def test_looking_by_hand(page: Any) -> None:
     said(page, "gradients and updates are hidden")
 
     # colours, and a legend that filters
-    choose(page, "Colours", "Repeated structure")
-    said(page, "coloured by structure")
+    choose(page, "Colors", "Repeated structure")
+    said(page, "colored by structure")
     page.locator(".gs-legend-title", has_text="same structure").wait_for()
     tinted = page.locator(".gs-pane-source .gs-tinted")
     assert tinted.count() == 3

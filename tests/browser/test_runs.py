@@ -63,7 +63,7 @@ def test_a_hidden_fault_is_found_with_three_actions_from_opening_the_file(page: 
     assert "100 % zeros" in panel.text_content()  # its input
     shot(page, "run-found")
     panel.get_by_role("button", name="Time").click()
-    said(page, "coloured by ms")
+    said(page, "colored by ms")
     panel.get_by_role("button", name="Clear the run").click()
     said(page, "the run is cleared")
     page.locator(".gs-held").wait_for(state="detached")
@@ -104,7 +104,7 @@ def test_numbers_shapes_and_colours_of_a_run(page: Any, notebook: Any) -> None:
     want = ed.trace({"x:0": notebook.batch, "other:0": [[1, 2], [3, 4], [5, 6]]}).results["total:0"]
     assert all(f"{value:.6g}" in page.locator(".gs-held").text_content() for value in want)
     page.locator(".gs-panel").get_by_role("button", name="Share of zeros").click()
-    said(page, "coloured by zeros")
+    said(page, "colored by zeros")
 
 
 def endless() -> Any:

@@ -211,7 +211,7 @@ export function mount(model: Model, host: HTMLElement): () => void {
   root.append(top.element, main, plan.element, status.element, space.grip, over.element, popup.layer);
 
   /** Controls are offered if the verbs that they send are answered: else a saved page lacks them, and without a kernel they
-   * are grey. */
+   * are gray. */
   function offer(): void {
     root.classList.toggle("gs-no-edits", !api.answers("connect"));
     for (const e of root.querySelectorAll<HTMLButtonElement>("[data-verb]")) {

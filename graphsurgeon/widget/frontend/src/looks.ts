@@ -1,4 +1,4 @@
-// View options and colours: the two menus of the top bar, and their items in the menu of a box.
+// View options and colors: the two menus of the top bar, and their items in the menu of a box.
 import { figure } from "./dom";
 import type { Actions } from "./actions";
 import { opens } from "./places";
@@ -89,7 +89,7 @@ export class Looks {
       run = this.acts.p.model.get("run"),
       shown = run && "tops" in run ? measures(run as RunShown) : [];
     this.acts.p.popup.choose(
-      "Colour by",
+      "Color by",
       [
         ...COLOURS.map(([way, text]) => ({ text, on: by === way, verb: "paint" as const, run: () => this.acts.ask("paint", { by: way }) })),
         ...shown.map(([way, text]) => ({

@@ -87,7 +87,7 @@ export function neighbour(scene: Scene, from: Box | Group, step: Step): Box | nu
   return nearest(from, there, across ? [1, 4] : [4, 1]);
 }
 
-/** The item whose centre is nearest. */
+/** The item whose center is nearest. */
 export function nearest<T extends Rect>(from: Rect, items: T[], weight: [number, number] = [1, 1]): T | null {
   const [cx, cy] = centre(from);
   const far = (r: T) => {

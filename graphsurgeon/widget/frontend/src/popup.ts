@@ -68,7 +68,7 @@ export class Popup {
   }
 
   /** A list of choices at a point of the window, or in the middle; `shut` is called when it closes, before the action of the choice.
-   * A saved page leaves out choices that it cannot do; without a kernel they are grey. */
+   * A saved page leaves out choices that it cannot do; without a kernel they are gray. */
   choose(title: string, all: Choice[], at?: { x: number; y: number }, shut: (() => void) | null = null): void {
     const unanswered = ({ verb }: Choice) => !!verb && !this.api.answers(verb),
       choices = all.filter(c => this.api.gone || !unanswered(c)).map(c => ({ ...c, off: !!c.off || unanswered(c) }));

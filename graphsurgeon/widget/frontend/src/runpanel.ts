@@ -1,10 +1,10 @@
-// The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colours.
+// The panel of a run below the plan: the source of the first NaN, the most expensive ops, the colors.
 import { copyButton, h, link, muted, small } from "./dom";
 import type { Ask } from "./api";
 import type { ColourBy } from "./verbs";
 import type { RunShown } from "./types";
 
-/** The measures of a run for the colours of the boxes. */
+/** The measures of a run for the colors of the boxes. */
 const MEASURES: [ColourBy, string][] = [
   ["ms", "Time"],
   ["bytes", "Memory"],
@@ -26,7 +26,7 @@ export function runPanel(run: RunShown, ask: Ask, by: string, go: (name: string)
     { class: "gs-run" },
     h(
       "div",
-      { class: "gs-row gs-measures", role: "group", "aria-label": "Colour by" },
+      { class: "gs-row gs-measures", role: "group", "aria-label": "Color by" },
       ...measures(run).map(([key, text]) =>
         small(text, () => ask("paint", { by: by === key ? "family" : key }), undefined, {
           "aria-pressed": String(by === key),

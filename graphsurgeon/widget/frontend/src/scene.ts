@@ -443,7 +443,7 @@ function classOf(of: Box | Group): string {
   return `gs-item gs-box gs-${of.kind} gs-f-${/^[a-z]+$/.test(of.family) ? of.family : "other"}${state}`;
 }
 
-/** Gives a box the colour that Python has chosen for it. */
+/** Gives a box the color that Python has chosen for it. */
 function tint(g: SVGGElement, of: Box): void {
   if (!of.paint) return g.style.removeProperty("--gs-hue") as unknown as void;
   g.classList.add(of.paint.colour ? "gs-tinted" : "gs-untinted");

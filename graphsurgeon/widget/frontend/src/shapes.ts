@@ -68,7 +68,7 @@ function hatch(w: number, h: number, step = 7, off = 1.5): string {
   return d;
 }
 
-/** A colour as "#rrggbb", or grey for anything else. */
+/** A color as "#rrggbb", or gray for anything else. */
 export function safeColour(colour: string): string {
   return /^#[0-9a-f]{6}$/i.test(colour) ? colour : "#8a93a0";
 }

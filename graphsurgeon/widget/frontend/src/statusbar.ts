@@ -1,4 +1,4 @@
-// The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colours.
+// The last line: messages of Python and of the page, the wait for the kernel, and the legend of the colors.
 import { fill, focus, h, hasFocus, small } from "./dom";
 import { safeColour } from "./shapes";
 import type { Scene, Status } from "./types";
@@ -11,7 +11,7 @@ const LATER = "The kernel has not answered for 10 s: it is busy or has stopped. 
 export class StatusBar {
   readonly #text = h("div", { class: "gs-status-text", role: "status", "aria-live": "polite" });
   readonly #stop = small("Cancel", () => this.cancel(), undefined, { hidden: true, verb: "cancel" });
-  readonly #legend = h("ul", { class: "gs-legend", "aria-label": "Colours" });
+  readonly #legend = h("ul", { class: "gs-legend", "aria-label": "Colors" });
   readonly element = h("div", { class: "gs-status" }, this.#text, this.#stop, this.#legend);
   #said: Status | null = null;
   #own: Status | null = null;
@@ -49,7 +49,7 @@ export class StatusBar {
     if (!n) this.#draw();
   }
 
-  /** The colours that are there; a pressed entry fades its boxes. */
+  /** The colors that are there; a pressed entry fades its boxes. */
   colours(scenes: (Scene | null)[]): void {
     const legends = scenes.flatMap(s => s?.legend ?? []),
       painted = legends.find(l => l.by !== "family");

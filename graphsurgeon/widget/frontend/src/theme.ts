@@ -1,4 +1,4 @@
-// Follows the notebook's theme: the state colours need to know whether the ground is light or dark.
+// Follows the notebook's theme: the state colors need to know whether the ground is light or dark.
 
 /** Keeps the theme classes of `host` right; returns a function that stops it. */
 export function followTheme(host: HTMLElement, wanted: () => "auto" | "light" | "dark"): { update(): void; stop(): void } {
@@ -38,7 +38,7 @@ export function isDark(): boolean {
   return shade !== null ? shade < 0.5 : !!window.matchMedia?.("(prefers-color-scheme: dark)").matches;
 }
 
-/** 0 (black) to 1 (white) of "#rgb", "#rrggbb" or "rgb(...)"; null for anything else and for transparent colours. */
+/** 0 (black) to 1 (white) of "#rgb", "#rrggbb" or "rgb(...)"; null for anything else and for transparent colors. */
 export function brightness(colour: string): number | null {
   const hex = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(colour.trim())?.[1];
   let rgb: number[] | null = null;

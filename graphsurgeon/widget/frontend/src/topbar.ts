@@ -99,7 +99,7 @@ export class TopBar {
         tool("fold", "Fold all scopes", foldAll, { verb: "set_depth" }),
         this.#turn,
         menu("eye", "View options (s)", events.seen, "", { verb: "set_depth" }),
-        menu("colours", "Colours", events.colours, "", { verb: "paint" }),
+        menu("colours", "Colors", events.colours, "", { verb: "paint" }),
         h("span", { class: "gs-rule" }),
         does("fit", "Fit to window (f)", "fit"),
         does("minus", "Zoom out (-)", "out"),

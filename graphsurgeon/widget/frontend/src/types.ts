@@ -32,7 +32,7 @@ export interface Box extends Rect {
   paint?: Paint;
 }
 
-/** The colour of a box: the entry of the legend, its colour ("" for none), shares of colours, and words. */
+/** The color of a box: the entry of the legend, its color ("" for none), shares of colors, and words. */
 export interface Paint {
   key: string;
   colour: string;

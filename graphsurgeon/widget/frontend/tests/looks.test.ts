@@ -80,7 +80,7 @@ test("g puts gradients away and back, s opens the menu", () => {
 });
 
 test("colours come from Python, and only as colours", () => {
-  press("Colours");
+  press("Colors");
   press("Repeated structure", host.querySelector<HTMLElement>(".gs-menu")!);
   expect(model.verbs).toEqual([["paint", { by: "structure" }]]);
   const legend: Legend = {

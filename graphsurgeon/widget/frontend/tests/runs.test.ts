@@ -92,7 +92,7 @@ test("the panel goes to ops, colours by what is pressed, and back", () => {
 
 test("the menu of colours has those of a run once there is one", () => {
   const colours = () => {
-    click(host.querySelector('[aria-label="Colours"]')!);
+    click(host.querySelector('[aria-label="Colors"]')!);
     return choices().map(c => c.textContent);
   };
   expect(colours()).not.toContain("Time (run)");
