@@ -18,7 +18,7 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
 
 from typing import TYPE_CHECKING, Any
 
-from . import recipes
+from . import examples, recipes
 from .applied import Applied
 from .compare import Comparison, compare
 from .connect import connect
@@ -89,6 +89,7 @@ __all__ = [
     "LocalCluster",
     # what people come for
     "recipes",
+    "examples",
     # genetic programming
     "evolve",
     "Evolution",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import graphsurgeon as gs
+from graphsurgeon import examples as example_graphs
 from graphsurgeon import graph_editor, recipes
 from graphsurgeon.history import History
 from graphsurgeon.screen.screen import Screen
@@ -32,7 +33,7 @@ def asked(function: Callable[..., Any], bound: bool) -> list[str]:
 def public() -> Iterator[tuple[str, Callable[..., Any], bool]]:
     """Yields (name, function, whether its first parameter is the object) of all that people call."""
     classes: dict[str, type] = {"Screen": Screen, "History": History}
-    for module in (gs, recipes, graph_editor):
+    for module in (gs, recipes, example_graphs, graph_editor):
         short = module.__name__.removeprefix("graphsurgeon.")
         for name in module.__all__:
             value = getattr(module, name)
@@ -91,7 +92,9 @@ TAUGHT = ("graphsurgeon", "graphsurgeon.recipes", "graphsurgeon.graph_editor")
 
 def examples() -> dict[str, list[str]]:
     """Returns the modules that public functions and classes are of, with what their examples import of the package."""
-    values = [getattr(module, name) for module in (gs, recipes, graph_editor) for name in module.__all__]
+    values = [
+        getattr(module, name) for module in (gs, recipes, example_graphs, graph_editor) for name in module.__all__
+    ]
     things = [value for value in (*values, History) if inspect.isclass(value) or inspect.isfunction(value)]
     out: dict[str, list[str]] = {}
     for thing in things:

@@ -15,9 +15,9 @@ FILE = ROOT / "tests" / "public_api.txt"
 def public_api() -> str:
     """Returns the public names of the package: a line for each function, class, method and attribute."""
     import graphsurgeon
-    from graphsurgeon import graph_editor, recipes
+    from graphsurgeon import examples, graph_editor, recipes
 
-    lines = [line for module in (graphsurgeon, recipes, graph_editor) for line in _module(module)]
+    lines = [line for module in (graphsurgeon, recipes, examples, graph_editor) for line in _module(module)]
     return "\n".join(lines) + "\n"
 
 
