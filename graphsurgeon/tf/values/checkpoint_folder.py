@@ -26,7 +26,7 @@ from .latest import linked_away, named
 #: The last bytes of every index file: the table format's own mark.
 _MAGIC = bytes.fromhex("57fb808b247547db")
 #: Each TensorFlow has its own kinds.
-_UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, DecodeError)
+_UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, IndexError, DecodeError)
 #: So often a folder is looked at anew where a checkpoint was deleted meanwhile.
 _LOOKS = 5
 
