@@ -40,7 +40,7 @@ def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(compile(block, f"{page}, Python block {number}", "exec"), names)
-        for line in re.findall(r"#> (.*)", block):
+        for line in re.findall(r"# ?> (.*)", block):
             assert line in out.getvalue(), f"{page} promises {line!r}, printed was:\n{out.getvalue()}"
 
 

@@ -1,4 +1,4 @@
-"""Writes what is made from the tables of verbs, keys and signs: of the page, examples, notebook 00, docs."""
+"""Writes what is made from the tables of verbs, keys and signs: of the page, examples, docs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from graphsurgeon.view.ghosts import SIGNS
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONTEND = ROOT / "graphsurgeon" / "widget" / "frontend"
-NOTEBOOK = ROOT / "notebooks" / "00_start_here.ipynb"
-_TABLE = re.compile(r"^\|.*?\|$(?:\n^\|.*\|$)*", re.MULTILINE)
 ALIASES = {
     "PaneName": PANE, "Mode": MODE, "Unmapped": UNMAPPED, "Training": TRAINING,
     "ColourBy": COLOURS, "Policy": POLICY, "StageName": STAGE, "Waits": WAITS,
 }  # fmt: skip
-"""Kinds that have a name of their own in TypeScript."""
+"""Kinds that have their own name in TypeScript."""
 _REFERENCE = "reference/screen.md#graphsurgeon.screen.screen.Screen"
 _PAGE = """# All verbs of the screen
 
@@ -37,20 +35,8 @@ def written() -> dict[Path, str]:
         FRONTEND / "src" / "results.ts": typescript_results(),
         FRONTEND / "src" / "signs.ts": typescript_signs(),
         FRONTEND / "tests" / "examples.ts": typescript_examples(),
-        NOTEBOOK: _notebook(),
-        ROOT / "docs" / "verbs.md": _PAGE + verbs_table() + "\n",
+        ROOT / "docs" / "verbs.md": f"{_PAGE}{verbs_table()}\n\n## All keys\n\n{keys_table()}\n",
     }
-
-
-def _notebook() -> str:
-    """Returns the notebook with the table under "All keys" written anew."""
-    book = json.loads(NOTEBOOK.read_text())
-    for cell in book["cells"]:
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "markdown" and text.startswith("## All keys"):
-            new = _TABLE.sub(lambda _: keys_table(), text, count=1)
-            cell["source"] = new.splitlines(keepends=True)
-    return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 
 def typescript() -> str:

@@ -1,11 +1,12 @@
 """The steps that tutorials ask their readers to do by hand: done in a real JupyterLab, checked, and pictured.
 
-A cell with the tag `step-NAME` shows the result of a step. Its first line shows whether the step was done by hand. The
-stored outputs are those of a step that was not: the cell did it by code. Both ways must give the same result.
+A cell with the tag `step-NAME` begins with an `if`: it does the step in code if it was not done with the mouse. The
+stored outputs are those of the code. Both ways must give the same result.
 """
 
 from __future__ import annotations
 
+import ast
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,30 +128,6 @@ class Reader:
 Steps = dict[str, Callable[[Reader], None]]
 
 
-def _marks_of_00(reader: Reader) -> None:
-    reader.unfold("features/conv1/")
-    reader.mark("images", "i")
-    reader.mark("features/pool2", "o")
-
-
-def _marks_of_01(reader: Reader) -> None:
-    reader.mark("images", "i")
-    reader.mark("features/flat", "o")
-
-
-def _leak_of_01(reader: Reader) -> None:
-    reader.tab("Boundary")
-    reader.button("Add as input rate:0")
-
-
-def _preview_of_01(reader: Reader) -> None:
-    reader.copy("encoder")
-    reader.enter("Tensor or value that feeds images:0", "photos:0")
-    reader.enter("Tensor or value that feeds rate:0", "0.0")
-    reader.button("Replace another tensor with it\u2026")
-    reader.click("finder/stand_in", "destination")
-
-
 def _apply(reader: Reader) -> None:
     reader.button("Apply")
     asked = reader.page.get_by_role("alertdialog")
@@ -159,64 +136,52 @@ def _apply(reader: Reader) -> None:
         reader.settle()
 
 
-def _copy_of_02(reader: Reader) -> None:
-    reader.mark("loss", "o")
-    reader.copy("CopiedOps")
+def _marks_of_00(reader: Reader) -> None:
+    reader.unfold("sorter_1/conv1_1/")
+    reader.mark("images", "i")
+    reader.mark("sorter_1/pool2_1/MaxPool2d", "o")
 
 
-def _connect_of_07(reader: Reader) -> None:
-    reader.unfold("first/")
-    for name in ("other", "first/product"):
-        reader.click(name)
-        reader.press("m")
-    reader.page.locator(".gs-choice").first.click()
+def _mark_of_01(reader: Reader) -> None:
+    reader.mark("image", "i")
+    reader.mark("sorter/features/Mean", "o")
+
+
+def _look_of_01(reader: Reader) -> None:
+    reader.unfold("new_sorter_1/eye_1/StatefulPartitionedCall")
+    reader.unfold("new_sorter_1/eye_1/StatefulPartitionedCall/sorter/")
+
+
+def _marks_of_02(reader: Reader) -> None:
+    reader.mark("pictures", "i")
+    reader.unfold("~sorter_1/block_2/")
+    reader.mark("sorter_1/block_2_add_1/Add", "o")
+
+
+def _look_of_02(reader: Reader) -> None:
+    reader.unfold("new_sorter_1/eye_1/")
+    reader.unfold("new_sorter_1/eye_1/StatefulPartitionedCall")
+
+
+def _serve_of_03(reader: Reader) -> None:
+    reader.click("image")
+    reader.recipe("Set the serving signature (new editor)", Outputs="scores=scores:0", Inputs="image=image:0")
+
+
+def _save_of_03(reader: Reader) -> None:
+    reader.button("Save")
+    reader.page.keyboard.type("model")
+    reader.page.locator(".gs-dialog").get_by_role("button", name="Save", exact=True).click()
     reader.settle()
 
 
-def _remove_of_06(reader: Reader) -> None:
-    reader.search("layer0/mul_3")
-    reader.click("layer0/mul_3")
-    reader.press("Delete")
+def _apply_of_04(reader: Reader) -> None:
+    reader.click("image")
+    reader.recipe("Prepare for inference", Outputs="sorter_1/kinds_1/BiasAdd:0")
+    _apply(reader)
 
 
-def _copy_of_03(reader: Reader) -> None:
-    reader.mark("words", "i")
-    reader.unfold("net/head/")
-    reader.mark("net/head/logits", "o")
-    reader.copy("customer")
-    reader.enter("Tensor or value that feeds words:0", "their_words:0")
-
-
-def _variables_of_03(reader: Reader) -> None:
-    reader.tab("Variables")
-    reader.choose("Policy of net/vectors", "share")
-
-
-def _copy_of_04(reader: Reader) -> None:
-    for name, key in (("outside", "i"), ("evening", "i"), ("night/morning", "o"), ("night/burnt", "o")):
-        reader.mark(name, key)
-    reader.copy("north")
-
-
-def _copy_of_15(reader: Reader) -> None:
-    reader.mark("rows", "i")
-    reader.mark("head/logits", "o")
-    reader.copy("model")
-    reader.enter("Tensor or value that feeds rows:0", "points:0")
-
-
-def _recompute_of_14(reader: Reader) -> None:
-    reader.click("loss")
-    reader.recipe("Recompute activations to save memory", Loss="loss:0")
-
-
-def _marks_of_05(reader: Reader) -> None:
-    reader.mark("pictures", "i")
-    reader.unfold("~sorter_1/block_3/")
-    reader.mark("sorter_1/block_3_add_1/Add", "o")
-
-
-def _join_of_08(reader: Reader) -> None:
+def _join_of_05(reader: Reader) -> None:
     reader.mark("readings", "i")
     reader.mark("code/out", "o")
     reader.copy("enc")
@@ -225,15 +190,21 @@ def _join_of_08(reader: Reader) -> None:
     reader.click("quantities", "destination")
 
 
-def _copy_of_10(reader: Reader) -> None:
-    reader.mark("points", "i")
-    reader.unfold("second/")
-    reader.mark("second/out", "o")
-    reader.copy("body")
-    reader.enter("Tensor or value that feeds points:0", "points:0")
+def _run_of_06(reader: Reader) -> None:
+    reader.button("Run")
+    field = reader.page.get_by_role("dialog", name="Run the graph").get_by_label("topics:0")
+    field.fill("texts")
+    reader.press("Enter")
+    reader.page.locator(".gs-held").wait_for()
 
 
-def _cross_of_11(reader: Reader) -> None:
+def _copy_of_08(reader: Reader) -> None:
+    for name, key in (("words", "i"), ("desks", "i"), ("Identity", "o")):
+        reader.mark(name, key)
+    reader.copy("customer")
+
+
+def _cross_of_09(reader: Reader) -> None:
     for name, key in (("a", "i"), ("b", "i"), ("add", "o")):
         reader.mark(name, key)
     reader.copy("his")
@@ -243,71 +214,28 @@ def _cross_of_11(reader: Reader) -> None:
     reader.click("mul_1", "destination")
 
 
-def _serve_of_16(reader: Reader) -> None:
-    reader.click("image")
-    reader.recipe("Set the serving signature (new editor)", Outputs="scores=scores:0", Inputs="image=image:0")
-
-
-def _mark_of_17(reader: Reader) -> None:
-    reader.mark("image", "i")
-    reader.mark("features", "o")
-
-
-def _run_of_13(reader: Reader) -> None:
-    reader.button("Run")
-    field = reader.page.get_by_role("dialog", name="Run the graph").get_by_label("topics:0")
-    field.fill("texts")
-    reader.press("Enter")
-    reader.page.locator(".gs-held").wait_for()
-
-
-def _marks_of_09(reader: Reader) -> None:
-    reader.mark("flat", "i")
-    reader.mark("model/price", "o")
-
-
-def _marks_of_18(reader: Reader) -> None:
-    reader.mark("cell", "i")
-    reader.unfold("network/")
-    reader.mark("network/q", "o")
-
-
 #: Notebook -> its steps, in their order.
 TUTORIALS: dict[str, Steps] = {
     "00": {
-        "unfold": lambda reader: reader.unfold("features/conv1/"),
+        "unfold": lambda reader: reader.unfold("sorter_1/conv1_1/"),
         "mark": _marks_of_00,
         "preview": lambda reader: reader.button("Copy to scope\u2026"),
         "apply": _apply,
         "undo": lambda reader: reader.button("Undo (Ctrl+Z)"),
     },
-    "01": {
-        "mark": _marks_of_01,
-        "leak": _leak_of_01,
-        "preview": _preview_of_01,
-        "apply": _apply,
-    },
-    "02": {"copy": _copy_of_02},
-    "03": {"copy": _copy_of_03, "variables": _variables_of_03},
-    "04": {"copy": _copy_of_04},
-    "05": {"mark": _marks_of_05},
-    "06": {"remove": _remove_of_06},
-    "07": {"connect": _connect_of_07},
-    "08": {"join": _join_of_08, "apply": _apply},
-    "09": {"mark": _marks_of_09},
-    "10": {"copy": _copy_of_10},
-    "11": {"cross": _cross_of_11},
-    "12": {"search": lambda reader: reader.search("dtype:float16")},
-    "13": {"run": _run_of_13},
-    "14": {"recompute": _recompute_of_14},
-    "15": {"copy": _copy_of_15},
-    "16": {"serve": _serve_of_16},
-    "17": {"mark": _mark_of_17},
-    "18": {"mark": _marks_of_18},
+    "01": {"mark": _mark_of_01, "look": _look_of_01},
+    "02": {"mark": _marks_of_02, "look": _look_of_02},
+    "03": {"serve": _serve_of_03, "save": _save_of_03},
+    "04": {"apply": _apply_of_04},
+    "05": {"join": _join_of_05, "apply": _apply},
+    "06": {"run": _run_of_06},
+    "07": {"search": lambda reader: reader.search("dtype:float16")},
+    "08": {"copy": _copy_of_08, "apply": _apply},
+    "09": {"cross": _cross_of_09, "apply": _apply},
 }
 
 
-#: The notebook with no training, which is followed in each run of the tests.
+#: The shortest notebook, which is followed in each run of the tests.
 SHORTEST = "00"
 
 
@@ -315,6 +243,14 @@ def path_of(number: str) -> Path:
     """The file of a notebook."""
     (file,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
     return file
+
+
+def condition(source: str) -> str:
+    """Returns the condition of a step's cell: true if the step was not done with the mouse."""
+    first = ast.parse(source).body[0]
+    assert isinstance(first, ast.If), f"a step begins with `if`: {source}"
+    assert "  # not done with the mouse" in source.partition("\n")[0]
+    return ast.unparse(first.test)
 
 
 def follow(page: Any, lab: Any, number: str, images: Path | None = None) -> None:
@@ -343,13 +279,12 @@ def follow(page: Any, lab: Any, number: str, images: Path | None = None) -> None
         (step,) = [tag.partition("-")[2] for tag in cell.metadata.get("tags", []) if tag.startswith("step-")] or [""]
         if step:
             assert step == left.pop(0)
+            left_to_do = f"bool({condition(cell.source)})"
+            assert opened.ask(left_to_do), f"step {step} of {file.name} is done before it begins"
             _by_hand(page, shown, steps[step], images and images / f"{number}_{step}.png")
-        said, stored = page.evaluate(_RUN, index), _text(cell)
-        if step:
-            first, _, rest = stored.partition("\n")
-            assert first.startswith("Not done by hand, so this cell does it: ")
-            stored = f"Done by hand.\n{rest}"
-        assert said == stored, f"cell {index} of {file.name} prints {said}"
+            assert not opened.ask(left_to_do), f"step {step} of {file.name} is not done by its gestures"
+        printed = page.evaluate(_RUN, index)
+        assert printed == _text(cell), f"cell {index} of {file.name} prints {printed}"
         if any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
             shown = index
     assert not left, f"no cell of {file.name} has the tags of the steps {left}"
