@@ -190,6 +190,11 @@ def _join_of_05(reader: Reader) -> None:
     reader.click("quantities", "destination")
 
 
+def _apply_of_05(reader: Reader) -> None:
+    _apply(reader)
+    reader.button("Fit to window (f)")
+
+
 def _run_of_06(reader: Reader) -> None:
     reader.button("Run")
     field = reader.page.get_by_role("dialog", name="Run the graph").get_by_label("topics:0")
@@ -227,7 +232,7 @@ TUTORIALS: dict[str, Steps] = {
     "02": {"mark": _marks_of_02, "look": _look_of_02},
     "03": {"serve": _serve_of_03, "save": _save_of_03},
     "04": {"apply": _apply_of_04},
-    "05": {"join": _join_of_05, "apply": _apply},
+    "05": {"join": _join_of_05, "apply": _apply_of_05},
     "06": {"run": _run_of_06},
     "07": {"search": lambda reader: reader.search("dtype:float16")},
     "08": {"copy": _copy_of_08, "apply": _apply},
