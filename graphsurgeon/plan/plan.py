@@ -41,15 +41,15 @@ EXTERNAL = ("keep", "refuse")
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Steps over a destination graph. Each method returns a new plan; nothing changes before `apply`.
+    """Steps on a destination graph. Each method returns a new plan. Nothing changes before `apply`.
 
-    An edit of an op that is there already builds the graph anew: `mode` says so. With `on_copies`, the edits before it
-    are carried out on copies instead, and the graph stays as it is.
+    An edit of an existing op needs a new graph; `mode` shows whether a plan builds one. With `on_copies`, the edits
+    before it are made on copies instead, and the graph stays as it is.
 
     Args:
         base: snapshot of the destination.
-        steps: what to do, in order.
-        backend: what planning needs of TensorFlow, and of the picture.
+        steps: the steps, in order.
+        backend: the functions of TensorFlow and of the picture that planning calls.
         notes: warnings of the recipe that made the plan.
 
     Example:
@@ -68,15 +68,15 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def _with(self, step: Step) -> Plan:
-        """Returns the plan with one step more, and with the calls inlined in which it names something.
+        """Returns the plan with one more step, and with the calls inlined inside which the step names an op.
 
-        It is on the graph as what runs it has it.
+        The steps are on the graph as the backend has it.
         """
         base = self.backend.settled(self.base)
         return replace(self, base=base, steps=opened(base, self.steps, step))
 
     def _given(self, asked: str) -> Arguments:
-        """Returns what reads the arguments of a call."""
+        """Returns the reader of the arguments of a call."""
         return Arguments(self.base, self.steps, self.backend, asked)
 
     # -- what is made anew ----------------------------------------------------------------------
@@ -102,32 +102,33 @@ class Plan:
         """Adds a copy of a selection, of this graph or another, under a name scope.
 
         Args:
-            selection: the ops to copy; what their variables need is also copied.
-            to: the scope: every op is called ``to/`` plus its old name. Empty: the old names.
-            inputs: tensor of the source -> tensor of the destination that takes its place.
-            unmapped: what to do with entering tensors that `inputs` does not name: ``refuse`` the plan,
-                make a ``placeholder``, ``keep`` the original tensor (same graph only), ``include`` what computes it.
+            selection: the ops to copy. Ops that their variables need are also copied.
+            to: the scope. The name of a copy is ``to/`` plus the old name. Empty: the old names.
+            inputs: tensor of the source -> tensor of the destination that replaces it.
+            unmapped: the treatment of entering tensors that `inputs` does not name: ``refuse`` the plan, make a
+                ``placeholder``, ``keep`` the original tensor (same graph only), or ``include`` its ancestors in the
+                copy.
             control: the same for control inputs from outside: ``keep``, ``drop``, ``include``, ``refuse``. Default:
-                keep in the same graph, else refuse.
-            variables: ``copy`` (independent, with current values where `values` has them), ``initial``
-                (independent, with initial values), ``share`` (same graph only), ``freeze`` (its current value becomes
-                a constant); or a mapping of variable name or pattern to one of these, or to a tensor of the
+                ``keep`` in the same graph, else ``refuse``.
+            variables: ``copy`` (independent, with the current values of `values` if it has them), ``initial``
+                (independent, with initial values), ``share`` (same graph only), or ``freeze`` (a constant with the
+                current value); or a mapping of variable name or pattern to one of these, or to a tensor of the
                 destination that replaces the variable, with ``"*"`` for all others.
-            values: where current values come from: a session, an editor, or a mapping of variable name to array.
-            collections: ``rename`` (variable and training collections keep their names, others get the scope),
-                ``keep`` all names, ``variables`` (only the two lists of variables keep their names), or ``none``.
-            device: ``keep`` or ``clear`` the devices the ops ask for; or a device for all of them, as ``"/cpu:0"``; or
-                a mapping of old to new ones: ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}`` changes these parts.
-            seeds: ``keep`` the seeds of random ops (the copy draws the same numbers), or give them ``new`` ones.
-            reuse: source op -> op of the destination that is its copy already, from an earlier call; given (even
-                empty), the scope may be in use.
-            constants: source tensor -> array: a constant of that value takes its place.
-            names: source op -> the full name of its copy, and source tensor -> that of its placeholder, where it is
-                not ``to/`` and the old name; given (even empty), the scope may be in use.
-            trainable: false keeps the new variables out of the list of those that an optimizer trains by itself.
+            values: the source of the current values: a session, an editor, or a mapping of variable name to array.
+            collections: ``rename`` (variable and training collections keep their names, others get the scope), ``keep``
+                all names, ``variables`` (only the two lists of variables keep their names), or ``none``.
+            device: ``keep`` or ``clear`` the devices of the ops; or one device for all, such as ``"/cpu:0"``; or a
+                mapping of old to new ones: ``{"/gpu:0": "/cpu:0", "/job:ps": "/job:worker"}`` changes these parts.
+            seeds: ``keep`` the seeds of random ops, so that the copy draws the same numbers, or give them ``new`` ones.
+            reuse: source op -> op of the destination that is already its copy, from an earlier call. If given, even
+                empty, the scope may be in use.
+            constants: source tensor -> array: a constant of that value replaces the tensor.
+            names: source op -> full name of its copy, and source tensor -> name of its placeholder, for names other
+                than ``to/`` plus the old name. If given, even empty, the scope may be in use.
+            trainable: False keeps the new variables out of the collection of trainable variables.
 
         Raises:
-            PlanError: an argument is not one of its allowed values. All else is found by `check`.
+            PlanError: if an argument is not one of its allowed values. `check` finds all other faults.
         """
         given = self._given(f"copy(to={to!r})")
         selection = given.selection(selection)
@@ -149,19 +150,19 @@ class Plan:
         return self._with(step)
 
     def connect(self, tensor: Any, *, to: Any, input: int = 0) -> Plan:
-        """Makes input `input` of op `to` read `tensor`; both by their names in the destination after the steps so far.
+        """Makes input `input` of op `to` read `tensor`. Both are named as in the destination after the steps so far.
 
-        An input of an op that the plan itself copies is set before the copy is made. An input of an op that is
-        there already needs the graph to be materialised anew: `mode` says so. A list of tensors sets the inputs from
-        `input` on, one by one; with a list of ops too, input `input` of each.
+        An input of an op that the plan copies is set before the copy is made. An input of an existing op needs a new
+        graph; see `mode`. A list of tensors sets consecutive inputs, starting with `input`. With a list of ops too,
+        input `input` of each op is set.
 
         Args:
-            tensor: the tensor to read, by name or object; or a list of them.
-            to: the op that should read it.
-            input: the number of its input, from 0; the first one where `tensor` is a list.
+            tensor: the tensor to read, by name or object; or a list of tensors.
+            to: the consumer; or a list of ops.
+            input: the index of its input, from 0; for a list of tensors, the first index.
 
         Raises:
-            PlanError: two lists are not of one length.
+            PlanError: if two lists have different lengths.
         """
         if isinstance(tensor, (list, tuple)):
             ends = list(to) if isinstance(to, (list, tuple)) else [to] * len(tensor)
@@ -179,12 +180,12 @@ class Plan:
         """Returns the plan with another policy for a variable of one of its copies.
 
         Args:
-            step: which step, from 0.
-            variable: the variable's op in the source, a pattern, or ``"*"`` for all that no other rule fits.
+            step: the index of the step, from 0.
+            variable: the op of the variable in the source, a pattern, or ``"*"`` for all others.
             policy: as in `copy`.
 
         Raises:
-            PlanError: that step is not a copy, or the policy is none.
+            PlanError: if that step is not a copy, or the policy is not valid.
         """
         given = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
         old = self._copy_at(step, given.asked)
@@ -192,16 +193,16 @@ class Plan:
         return self.with_step(step, replace(old, variables=tuple(rules.items())))
 
     def with_input(self, step: int, tensor: Any, by: Any) -> Plan:
-        """Returns the plan with something else in the place of a tensor that enters one of its copies.
+        """Returns the plan with another replacement for a tensor that enters one of its copies.
 
         Args:
-            step: which step, from 0.
+            step: the index of the step, from 0.
             tensor: a tensor of the source that enters the copy.
-            by: a tensor of the destination, by name or object; ``placeholder``; ``keep``, for the tensor itself (same
+            by: a tensor of the destination, by name or object; ``placeholder``; ``keep`` for the tensor itself (same
                 graph only); or an array or number, for a constant.
 
         Raises:
-            PlanError: that step is not a copy; or a placeholder is asked for, and the copy makes none of its inputs.
+            PlanError: if that step is not a copy, or the copy cannot make a placeholder for the tensor.
 
         Example:
             >>> import graphsurgeon as gs, tensorflow as tf
@@ -236,14 +237,14 @@ class Plan:
         return self.with_step(step, replace(old, inputs=tuple(inputs.items()), constants=tuple(constants.items())))
 
     def with_scope(self, step: int, to: str) -> Plan:
-        """Returns the plan with another scope for one of its copies; later steps go on with the new names.
+        """Returns the plan with another scope for one of its copies. Later steps use the new names.
 
         Args:
-            step: which step, from 0.
-            to: the scope; it must be free.
+            step: the index of the step, from 0.
+            to: the scope, which must be free.
 
         Raises:
-            PlanError: that step is not a copy.
+            PlanError: if that step is not a copy.
         """
         old, new = self._copy_at(step, f"with_scope({step}, {to!r})"), str(to).strip("/")
         before = replace(self, steps=self.steps[:step])
@@ -260,25 +261,25 @@ class Plan:
         return old
 
     def with_step(self, number: int, step: Step | None, before: int | None = None) -> Plan:
-        """Returns the plan with another step in the place of one, or without it, or with it elsewhere.
+        """Returns the plan with a step replaced, removed or moved.
 
         Args:
-            number: which step, from 0.
-            step: what takes its place; None: nothing.
-            before: the step that it is to stand before, as they are numbered now; None: where it stood.
+            number: the index of the step, from 0.
+            step: the new step; None removes the step.
+            before: the index, in the old numbering, of the step to move it before; None: its old place.
         """
         kept = [*self.steps[:number], *self.steps[number + 1 :]]
         at = number if before is None else before - (before > number)
         return replace(self, steps=(*kept[:at], *([] if step is None else [step]), *kept[at:]))
 
     def cured(self, cure: Cure) -> Plan:
-        """Returns the plan with what makes one of its faults go: an adapter where a tensor does not fit.
+        """Returns the plan with a fix for one of its faults, for example an adapter for a tensor that does not fit.
 
         Args:
-            cure: one of the `cures` of a fault that `check` finds.
+            cure: one of the `cures` of a fault that `check` returns.
 
         Raises:
-            PlanError: it is a cure of another plan.
+            PlanError: if the fix belongs to another plan.
 
         Example:
             >>> import tensorflow as tf, graphsurgeon as gs
@@ -301,14 +302,14 @@ class Plan:
         return replace(self, steps=(*self.steps[:number], *cure.steps, *self.steps[number + 1 :]))
 
     def with_muted(self, step: int, on: bool = True) -> Plan:
-        """Returns the plan with a step muted: it stays in its place and does nothing; code shows it as a comment.
+        """Returns the plan with a step muted: it keeps its place and has no effect. In code it is a comment.
 
         Args:
-            step: which step, from 0.
-            on: false: the step does again what it says.
+            step: the index of the step, from 0.
+            on: False restores the step.
 
         Raises:
-            PlanError: there is no such step.
+            PlanError: if there is no such step.
 
         Example:
             >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -323,7 +324,7 @@ class Plan:
         return self.with_step(step, steps.MutedStep(one) if on else one)
 
     def awake(self) -> Plan:
-        """Returns the plan without its muted steps: `apply` carries out these.
+        """Returns the plan without its muted steps; `apply` carries out this plan.
 
         Example:
             >>> g = Graph.of([("x", "Placeholder", []), ("y", "Neg", ["x"])])
@@ -336,15 +337,16 @@ class Plan:
     # -- what is there is changed ----------------------------------------------------------------
 
     def reroute(self, old: Any, *, to: Any = None, only: Any = None, exclude: Any = ()) -> Plan:
-        """Lets the consumers of a tensor read another.
+        """Makes the consumers of a tensor read another tensor.
 
-        Gradients that are in the graph already stay those of what was computed before, and the plan warns of them.
+        Existing gradients stay those of the old computation; the plan warns of them.
 
         Args:
-            old, to: tensors, by name or object, or as many in two lists; or `old` a dict of old -> new, and no `to`.
-                Dtypes and shapes must fit. Several are rerouted at once: they may change places.
-            only: ops that are meant, as a selection, names or objects; None: all.
-            exclude: ops that are not.
+            old, to: tensors, by name or object; or two lists of the same length; or `old` a dict of old -> new without
+                `to`. Dtypes and shapes must be compatible. Several tensors are rerouted at once, so they may be
+                exchanged.
+            only: the consumers to change, as a selection, names or objects. Default: all.
+            exclude: the consumers to leave as they are.
 
         Example:
             >>> import graphsurgeon as gs
@@ -358,23 +360,23 @@ class Plan:
         return self._with(steps.RerouteStep(*given.two(old, to), limits, given.ops(exclude)))
 
     def swap(self, a: Any, b: Any = None) -> Plan:
-        """Lets the consumers of two tensors change places; of as many in two lists, or of the pairs of a dict.
+        """Exchanges the consumers of two tensors, of two lists of tensors, or of the pairs of a dict.
 
         Args:
             a: a tensor, a list of tensors, or a dict tensor -> tensor.
-            b: the other tensor, or a list of as many; none where `a` is a dict.
+            b: the other tensor, or a list of the same length. Not given if `a` is a dict.
         """
         return self._with(steps.SwapStep(*self._given(f"swap({shown(a)!r}, {shown(b)!r})").two(a, b)))
 
     def bypass(self, ops: Any, *, input: int | str | None = None, output: int | str | None = None) -> Plan:
-        """Lets what reads ops read what these read themselves; the ops stay.
+        """Connects the consumers of ops to the inputs of these ops. The ops remain.
 
         Args:
-            ops: an op, several, a selection, or a name scope. Each connected part of them is bypassed by itself.
-            input: what is read instead. Of one op the number of its input, by default 0; of several the tensor that
-                enters, by name or by number among those that enter; by default the only one that fits.
-            output: what is read no more. Of one op the number of its output, by default 0; of several the tensor that
-                leaves, by name or number; by default all that come from what enters and are read outside.
+            ops: an op, several, a selection, or a name scope. Each connected part is bypassed separately.
+            input: the tensor to read instead. For one op, the index of its input, by default 0. For several, an
+                entering tensor, by name or by its index among the entering tensors; by default the only compatible one.
+            output: the tensor to replace. For one op, the index of its output, by default 0. For several, a leaving
+                tensor, by name or index; by default all leaving tensors computed from the entering one.
 
         Example:
             >>> import graphsurgeon as gs
@@ -391,14 +393,14 @@ class Plan:
         return self._with(steps.BypassStep(names, first, last, chosen))
 
     def detach(self, ops: Any, *, side: str = "both") -> Plan:
-        """Cuts ops off: placeholders feed them (``inputs``), or feed what reads them (``outputs``), or ``both``.
+        """Disconnects ops, with placeholders instead of their inputs, or instead of their outputs for the consumers.
 
         Args:
-            ops: the ops: names, objects, a selection or a scope.
+            ops: names, objects, a selection or a scope.
             side: ``inputs``, ``outputs`` or ``both``.
 
         Raises:
-            PlanError: `side` is none of these.
+            PlanError: if `side` is not one of these.
         """
         given = self._given(f"detach({shown(ops)!r})")
         given.one_of("side", side, SIDES)
@@ -407,21 +409,22 @@ class Plan:
     def insert(
         self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, exclude: Any = (), **attributes: Any
     ) -> Plan:
-        """Puts a new op of one input, or a subgraph, on the edges between a tensor and its consumers.
+        """Inserts a new op with one input, or a subgraph, between a tensor and its consumers.
 
-        Gradients that are in the graph already lack what is derived from the new ops, and the plan warns of them.
+        Existing gradients do not include the new ops; the plan warns of them.
 
         Args:
-            op: its type, as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor, which gives one.
-            on: the tensor it reads; or several in a list, each of which gets one.
-            name: what to call it; the scope of the ops that a function makes. Of several the first is called this,
-                the others ``name_1``, ``name_2`` …; or a list of as many names.
-            only, exclude: which consumers, as in `reroute`.
-            attributes: values of its attributes; its dtype is that of the tensor.
+            op: an op type such as ``"Identity"`` or ``"Relu"``; or a Python function of one tensor that returns one
+                tensor.
+            on: the tensor that the op reads; or a list of tensors, each of which gets an op.
+            name: the name of the op, or the scope of the ops that a function makes. For several tensors the first op
+                has this name, the others ``name_1``, ``name_2`` …; or a list of names.
+            only, exclude: the consumers, as in `reroute`.
+            attributes: values of its attributes. Its dtype is that of the tensor.
 
         Raises:
-            PlanError: a tensor is named twice, there are more or fewer names than tensors, or a function gets
-                attributes.
+            PlanError: if a tensor is named twice, the number of names differs from the number of tensors, or a function
+                gets attributes.
 
         Example:
             >>> import graphsurgeon as gs
@@ -459,28 +462,28 @@ class Plan:
         exclude: Any = (),
         **options: Any,
     ) -> Plan:
-        """Makes a tensor fit where one of another dtype or shape is read, and lets it be read there.
+        """Converts a tensor to the dtype and shape that another consumer needs, and connects it there.
 
-        What comes out is called ``name:0``. Its dtype and shape are those of what is read there now, as far as they are
-        known. A dense layer has variables of its own, with initial values, that are trained and saved like others.
+        The result is called ``name:0``. Its dtype and shape are those that the consumer reads now, if they are known. A
+        dense layer has its own variables with initial values, which are trained and saved like others.
 
         Args:
             tensor: the tensor.
-            to: the op that is to read it, as for `connect`; or a tensor or placeholder, whose consumers are to read it
-                instead, as for `reroute`. None: nothing reads it yet; a later step may, as a copy by its `inputs`.
-            input: which input of the op; 0 where it is not said.
-            by: ``cast``, ``reshape``, ``transpose``, ``pad``, ``resize``, ``pool`` or ``dense``; or several, one after
-                another, as ``["pool", "dense"]``. Default: the most sensible one. A cast that it needs comes by itself.
-            name: of what comes out, and of the scope of all else that is made; default: a free one.
-            dtype, shape: what is to come out, where that is not what is read there now; None: not known.
-            only, exclude: which consumers of a tensor, as in `reroute`.
+            to: the consumer, as for `connect`; or a tensor or placeholder whose consumers read the result instead, as
+                for `reroute`. None: no consumer yet; a later step may use the result.
+            input: the index of the input of the op. Default: 0.
+            by: ``cast``, ``reshape``, ``transpose``, ``pad``, ``resize``, ``pool`` or ``dense``; or several in order,
+                such as ``["pool", "dense"]``. Default: the best one. A cast is added if it is needed.
+            name: the name of the result, and the scope of the other new ops. Default: a free name.
+            dtype, shape: the dtype and shape of the result. Default: those that the consumer reads now. None: unknown.
+            only, exclude: the consumers of a tensor, as in `reroute`.
             options: ``method`` of ``resize`` (``bilinear``, ``nearest`` …), ``mode`` of ``pool`` (``avg``, ``max``),
                 ``perm`` of ``transpose``, ``paddings`` and ``value`` of ``pad``, ``bias`` and ``seed`` of ``dense``;
-                ``data_format`` (``NHWC``, ``NCHW``) of all that have channels.
+                ``data_format`` (``NHWC``, ``NCHW``) of all with channels.
 
         Raises:
-            PlanError: there is no such kind or option, or readers are named where there are none. All else is
-                found by `check`.
+            PlanError: if there is no such kind or option, or consumers are named although there are none. `check` finds
+                all other faults.
 
         Example:
             >>> import tensorflow as tf, graphsurgeon as gs
@@ -508,86 +511,84 @@ class Plan:
         return self._with(steps.AdaptStep(given.tensor(tensor), end, at, str(name).strip("/"), wish, limits, left))
 
     def remove(self, ops: Any, *, stitch: bool = False) -> Plan:
-        """Takes ops out of the graph.
+        """Removes ops from the graph.
 
         Args:
-            ops: a selection, names or objects. Nothing that stays may read them.
-            stitch: what reads output 0 of a removed op reads what its first input reads; where several go and that
-                does not fit, the only tensor that enters them, leads there and fits.
+            ops: a selection, names or objects. No remaining op may read them.
+            stitch: connect the consumers of output 0 of a removed op to its first input. If several ops are removed and
+                this does not fit, the only compatible tensor that enters them and leads there is used.
         """
         return self._with(steps.RemoveStep(self._given(f"remove({shown(ops)!r})").ops(ops), bool(stitch)))
 
     def set_attr(self, ops: Any, name: str, value: Any) -> Plan:
-        """Sets an attribute of ops; None clears one that begins with ``_``.
+        """Sets an attribute of ops; None clears an attribute whose name starts with ``_``.
 
         Args:
-            ops: the ops: names, objects, a selection or a scope.
-            name: the name of the attribute, as ``strides``.
-            value: its new value, as Python has it: a number, text, dtype, shape or list; None clears it.
+            ops: names, objects, a selection or a scope.
+            name: the name of the attribute, such as ``strides``.
+            value: its new value in Python: a number, text, dtype, shape or list; None clears it.
         """
         given = self._given(f"set_attr({shown(ops)!r}, {name!r})")
         return self._with(steps.SetStep(given.ops(ops), ((name, value),)))
 
     def set_device(self, ops: Any, device: str) -> Plan:
-        """Sets the device of ops; an empty text lets TensorFlow choose.
+        """Sets the device of ops. With an empty text TensorFlow chooses the device.
 
         Args:
-            ops: the ops: names, objects, a selection or a scope.
-            device: the device, as ``/gpu:0``, or an empty text.
+            ops: names, objects, a selection or a scope.
+            device: the device, such as ``/gpu:0``, or an empty text.
         """
         given = self._given(f"set_device({shown(ops)!r}, {device!r})")
         return self._with(steps.SetStep(given.ops(ops), (), str(device)))
 
     def add_control(self, op: Any, after: Any) -> Plan:
-        """Lets an op run after others.
+        """Makes an op run after others.
 
         Args:
-            op: the op that should wait.
-            after: the op or ops that should run before it.
+            op: the op that waits.
+            after: the op or ops that run before it.
         """
         given = self._given(f"add_control({shown(op)!r})")
         return self._with(steps.OrderStep(given.ops(op)[0], given.ops(after), False))
 
     def remove_control(self, op: Any, after: Any = None) -> Plan:
-        """Lets an op no longer wait for others; for none at all where `after` is not given.
+        """Removes control inputs of an op.
 
         Args:
             op: the op that waits.
-            after: the op or ops that it should not wait for. Default: all.
+            after: the op or ops to remove from its control inputs. Default: all.
         """
         given = self._given(f"remove_control({shown(op)!r})")
         others = given.some_ops(after)
         return self._with(steps.OrderStep(given.ops(op)[0], others, True))
 
     def reroute_control(self, old: Any, *, to: Any, only: Any = None, exclude: Any = ()) -> Plan:
-        """Lets what waits for an op wait for others instead.
+        """Makes the ops that wait for an op wait for others instead.
 
         Args:
             old: the op that is waited for, by name or object.
             to: one op or several.
-            only, exclude: which ops that wait, as in `reroute`.
+            only, exclude: the waiting ops, as in `reroute`.
         """
         given = self._given(f"reroute_control({shown(old)!r}, to={shown(to)!r})")
         limits = given.some_ops(only)
         return self._with(steps.RerouteOrderStep(given.ops(old)[0], given.ops(to), limits, given.ops(exclude)))
 
     def rename(self, old: Any, to: str | None = None, *, values: Any = None) -> Plan:
-        """Gives ops, or name scopes with all in them, other names: those of the graph, or what the plan makes.
+        """Renames ops, or name scopes with all ops in them.
 
-        Nothing else changes: what reads them reads them under the new names, and so does what is placed with them, or
-        lists them in a collection. Steps after this one use the new names.
-
-        Its variables keep the values they hold: `session` hands them over, and back again after an undo.
+        Nothing else changes: consumers, colocation and collections follow the new names. Later steps use the new names.
+        Variables keep their values, also after an undo.
 
         Args:
-            old: an op or name scope; or a dict of old -> new, all of which change at once: names may change places.
-                An op that is named itself goes where it is sent, whatever happens to its scope.
+            old: an op or name scope; or a dict of old -> new. All names change at once, so they may be exchanged. The
+                new name of an op has priority over that of its scope.
             to: the new name, which must be free.
-            values: other values for its variables: ``"initial"`` resets them; else as in `copy`. An undo brings back
-                what they held before.
+            values: other values for the variables: ``"initial"`` resets them; else as in `copy`. An undo restores the
+                old values.
 
         Raises:
-            PlanError: no new name is given, or two.
+            PlanError: if there is no new name, or more than one.
 
         Example:
             >>> import graphsurgeon as gs
@@ -610,22 +611,21 @@ class Plan:
     # -- ops are made anew for what is there ----------------------------------------------------
 
     def on_copies(self, scope: str, *, until: Any = None, assign: str = "leave", collections: str = "none") -> Plan:
-        """Carries the edits so far out on copies of what they change: nothing that exists is touched.
+        """Makes the edits so far on copies of the affected ops. No existing op changes.
 
-        All ops downstream of what changes are made again under a scope, with the new inputs. Variables are shared, and
-        so is what does not change. Sessions that are open see the copies at once; the originals give what they gave.
-        ``done["loss:0"]`` is the loss after the edits.
+        All ops downstream of the edits are copied under a scope, with the new inputs. Variables and unaffected ops are
+        shared. Open sessions can use the copies at once; the originals compute the same as before. ``done["loss:0"]``
+        is the loss after the edits.
 
         Args:
-            scope: that of the copies.
-            until: ops or tensors to stop at; default: everything downstream. Loops and conds of TF1 that are touched
-                are made again whole.
-            assign: what to do with ops that set variables, tables, queues: ``leave`` them and what only feeds them as
-                they are, or ``copy`` them, so that the copies set the same state.
-            collections: ``none``, or the names under which copies are put in collections, as in `copy`.
+            scope: the scope of the copies.
+            until: ops or tensors to stop at. Default: everything downstream. TF1 loops and conds are copied as a whole.
+            assign: the treatment of ops that set variables, tables or queues: ``leave`` them and the ops that only feed
+                them as they are, or ``copy`` them, so that the copies set the same state.
+            collections: ``none``, or the names under which copies are added to collections, as in `copy`.
 
         Raises:
-            PlanError: `assign` or `collections` is not known. All else is found by `check`.
+            PlanError: if `assign` or `collections` is not known. `check` finds all other faults.
 
         Example:
             >>> import graphsurgeon as gs
@@ -653,32 +653,32 @@ class Plan:
         external: str = "refuse",
         to: str = "",
     ) -> Plan:
-        """Puts another subgraph in the place of each match of a pattern.
+        """Replaces each match of a pattern by another subgraph.
 
-        What reads an output of a match reads what replaces it. Ops of the match that nothing needs any more go; with
-        `on_copies` they stay, and nothing that exists is touched. Matches that overlap, or of which a replacement would
-        be computed from itself, are left as they are, and it is said. Control edges go over to what replaces.
-        ``done.matches`` says for each match what took its place.
+        Consumers of a match read the replacement. Ops of the match without other consumers are removed; with
+        `on_copies` they stay. Matches that overlap, or whose replacement would be computed from itself, are left as
+        they are, with a warning. Control edges move to the replacement. ``done.matches`` has the replacement of each
+        match.
 
         Args:
-            what: a pattern: a Python function of tensors, a selection (all like it), a small graph or a `Pattern`, as
-                for ``ed.match``; or matches that it has found: all, some in a list, or one. The calls that a selection
-                or match lies in are inlined before it.
-            by: a Python function. Its arguments are inputs of the pattern, by name or in their order; one called
-                ``match`` is given the `Match`, with the attributes and constants of its ops. It returns what takes the
-                place of the outputs: one tensor, or several in a list, in order, or in a dict by name. An argument may
-                be returned as it is. Variables that it makes are the graph's own, with initial values. Or an op type,
-                as ``"Softplus"``: one op that takes the inputs of the pattern, in their order.
+            what: a pattern: a Python function of tensors, a selection (meaning everything like it), a small graph or a
+                `Pattern`, as for ``ed.match``; or its matches: all, a list, or one. Calls that contain a selection or
+                match are inlined first.
+            by: a Python function, or an op type such as ``"Softplus"`` with the inputs of the pattern. The arguments of
+                the function are inputs of the pattern, by name or in order; an argument called ``match`` is the
+                `Match`, with the attributes and constants of its ops. It returns the replacement of the outputs: one
+                tensor, a list in order, or a dict by name. It may return an argument. Its variables belong to the graph
+                and have initial values.
             inputs, where, attributes, constants: as for ``ed.match``.
-            within: replace matches among these ops only.
-            external: what to do with a match of which others read an inner tensor: ``refuse`` it, so that it is left
-                as it is, and said; or ``keep`` its inner ops there for them.
-            to: the scope of the new ops; default: the name of the first output. A number is added where it is taken.
+            within: replace only matches among these ops.
+            external: the treatment of a match whose inner tensors have other consumers: ``refuse`` leaves it as it is,
+                with a warning; ``keep`` keeps its inner ops for them.
+            to: the scope of the new ops. Default: the name of the first output. A number is added if the name is taken.
 
         Raises:
-            PlanError: `external` is not known, `by` is neither a function nor a text, or the matches or `within` are of
-                another graph.
-            SelectionError: `what` is not a pattern. All else is found by `check`.
+            PlanError: if `external` is not known, `by` is neither a function nor a text, or the matches or `within`
+                belong to another graph.
+            SelectionError: if `what` is not a pattern. `check` finds all other faults.
         """
         given = self._given("replace()")
         words = given.word(what, "pattern"), by if isinstance(by, str) else given.word(by, "replacement")
@@ -704,27 +704,27 @@ class Plan:
         return self._with(steps.ReplaceStep(found, by, str(to).strip("/"), external, within, what, words, options))
 
     def collapse(self, what: Any, *, name: str) -> Plan:
-        """Makes one function call of ops: a ``PartitionedCall``, or a ``StatefulPartitionedCall`` where state is used.
+        """Replaces ops by one call of a function: a ``PartitionedCall``, or a ``StatefulPartitionedCall`` if they use
+        state.
 
-        Variables, placeholders and tables in it stay outside, placeholders with a default too; the call takes what it
-        reads of them, variables by their handles. A TensorArray or a stack goes in whole. The call has a gradient.
-        Numbers are the same, but for the last bit if TensorFlow fuses ops.
+        Variables, placeholders and tables stay outside and are inputs of the call, variables as their handles. A
+        TensorArray or a stack must be inside completely. The call has a gradient. Results may differ in the last bit if
+        TensorFlow fuses ops. Marked outputs of a selection are outputs of the call, even if only ops inside read them.
 
         Args:
             what: a selection, a name scope, or names.
-            name: what to call it: a name that no op and no scope has.
+            name: the name of the call, which no op and no scope may have.
         """
         chosen, ops = self._given(f"collapse(name={name!r})").scope_or_ops(what)
         return self._with(steps.CollapseStep(ops, str(name).strip("/"), chosen))
 
     def inline(self, calls: Any) -> Plan:
-        """Puts what function calls compute in the place of the calls, those inside them too, under their names.
+        """Replaces function calls by their bodies, under the names of the calls. Calls inside them are replaced too.
 
-        A v2 ``If``, ``Case`` or ``While`` becomes a cond or loop of TF1, with its branches (``cond/then_branch/x``) or
-        its condition and body (``while/body/x``) in the open, and so do those inside it. It runs in every session and
-        has its gradient. Inside a call that is inlined they stay what they are, until they are named themselves.
-
-        A step that names something inside of a call, as ``call/inner:0``, inlines the call before it by itself.
+        A v2 ``If``, ``Case`` or ``While`` becomes a TF1 cond or loop, with its branches (``cond/then_branch/x``) or its
+        condition and body (``while/body/x``) as ops, and so do those inside it. It runs in every session and has its
+        gradient. Inside an inlined call they stay ops until they are named themselves. A step that names an op inside a
+        call, such as ``call/inner:0``, inlines the call first.
 
         Args:
             calls: ``PartitionedCall``, ``If``, ``Case`` or ``While`` ops, by name or object.
@@ -732,18 +732,18 @@ class Plan:
         return self._with(steps.InlineStep(self._given("inline()").ops(calls)))
 
     def unroll(self, loop: Any, times: int) -> Plan:
-        """Puts what a loop does in so many rounds in its place: copies of its body, one after another.
+        """Replaces a loop by a fixed number of copies of its body, one after another.
 
-        Its condition is not asked any more. Where it is not sure that the loop makes just so many rounds, a warning
-        says so. The rounds are called ``loop/body``, ``loop/body_1`` …; what is the same in each, as a variable, is
-        shared.
+        The condition is no longer evaluated. If the number of iterations of the loop is not known to be this number,
+        the plan warns. The copies are called ``loop/body``, ``loop/body_1`` …. They share variables and everything else
+        that does not change between iterations.
 
         Args:
-            loop: a v2 ``While`` op; or a ``while_loop`` of TF1, by its scope, or by one of the ops it is made of.
-            times: how many rounds.
+            loop: a v2 ``While`` op; or a TF1 ``while_loop``, by its scope or one of its ops.
+            times: the number of iterations.
 
         Raises:
-            PlanError: `times` is not a number of rounds. All else is found by `check`.
+            PlanError: if `times` is not a number of iterations. `check` finds all other faults.
         """
         given = self._given(f"unroll({shown_by(op_name, loop)}, {times!r})")
         count = given.number(times, "times", "the number of rounds", "it as times=3")
@@ -752,18 +752,19 @@ class Plan:
         return self._with(steps.UnrollStep(given.op(loop).rstrip("/"), count))
 
     def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
-        """Says what conds ask: the branch that is then taken stays, under its names; all else of them goes.
+        """Fixes the value of a condition. The branch that is then taken stays, under its names; the other branches are
+        removed.
 
-        Conds of TF1 (``Switch``, ``Merge``) and v2 ``If`` that ask it, or a copy or the opposite of it, nested ones
-        too; a v2 ``Case`` that asks it for a number. What read their results reads those of the branch. The predicate
-        itself stays, and so does what else reads it.
+        This applies to TF1 conds (``Switch``, ``Merge``) and v2 ``If`` ops with this predicate, a copy of it or its
+        negation, nested ones too, and to a v2 ``Case`` with this branch index. Consumers of their results read the
+        results of the branch. The predicate and its other consumers stay.
 
         Args:
-            predicate: the tensor that they ask, by name or object: a scalar bool, or the number of a branch.
-            value: what it is from here on.
+            predicate: the predicate, by name or object: a scalar bool, or a branch index.
+            value: its fixed value.
 
         Raises:
-            PlanError: the value is neither a bool nor a number.
+            PlanError: if the value is neither a bool nor a number.
 
         Example:
             >>> import graphsurgeon as gs
@@ -785,7 +786,7 @@ class Plan:
 
     @cached_property
     def effect(self) -> Effect:
-        """All that applying this plan would do, worked out once."""
+        """The complete effect of the plan, computed once."""
         with self._naming_memory():
             found = resolve(self.base, self.steps, self.backend)
         return replace(found, warnings=(*found.warnings, *self.notes)) if self.notes else found
@@ -796,13 +797,13 @@ class Plan:
         return self.effect.mode
 
     def anew(self) -> Plan:
-        """Returns the same plan, to be carried out in a new graph that also holds all of the old one, as it is."""
+        """Returns the same plan for a new graph that also holds all ops of the old one."""
         plan = replace(self)
         plan.__dict__["effect"] = replace(self.effect, mode="materialise")
         return plan
 
     def check(self) -> tuple[Fault, ...]:
-        """Returns every fault at once; empty when the plan can be applied."""
+        """Returns all faults; empty if the plan can be applied."""
         effect = self.effect
         with self._naming_memory():
             return self.backend.check(effect)
@@ -811,15 +812,15 @@ class Plan:
         return naming_memory(f"plan: {steps_text(self.steps)}", self.backend.lacks_memory)
 
     def after(self) -> Graph:
-        """Returns the destination as it would be after the plan."""
+        """Returns the destination after the plan."""
         return self.effect.after
 
     def preview(self) -> Preview:
-        """Returns what the plan changes, as text, table and marks; touches no graph."""
+        """Returns the changes of the plan, as text, table and marks. No graph changes."""
         return Preview(self.effect, self.backend)
 
     def to_code(self) -> str:
-        """Returns Python that makes and applies the same plan."""
+        """Returns Python code that makes and applies the same plan."""
         return plan_code(self.effect, self.backend)
 
     def __len__(self) -> int:
