@@ -108,7 +108,7 @@ def test_the_clicks_that_tell_how_to_cut_a_keras_model_found_as_a_folder(page: A
     named(cell, "~sorter_1/block_2/").dblclick()
     named(cell, "sorter_1/block_2_add_1/Add").click()
     page.keyboard.press("o")
-    cell.locator(".gs-status-text", has_text="Boundary: 1 in, 1 out, 83 ops, 0 leaks").wait_for()
+    cell.locator(".gs-status-text", has_text="Boundary: 1 in, 1 out, 62 ops, 0 leaks").wait_for()
     answered(page)
     shot(page, "notebook-02-found")
     opened.run("part = gs.open(model).select(inputs='pictures:0', outputs='block_2_add')")
