@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import sys
+import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ FORMATS: dict[str, Callable[[Any, Any], str]] = {
     "svg": lambda ed, given: str(ed.to_svg(given.unfold)),
 }
 """Format -> what writes it."""
+KINDS = "a GraphDef (.pb, .pbtxt) or MetaGraph (.meta), each also as .gz, a .keras file, or a SavedModel folder"
+"""The kinds of files that can be read."""
 VERSION: str = sys.modules["graphsurgeon"].__version__  # this package is loaded, however its command line is run
 PACKAGES = ("tensorflow", "numpy", "anywidget", "jupyterlab", "notebook")
 """What else a report of a fault should name the version of."""
@@ -76,9 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "network; a static SVG; or DOT for Graphviz.",
         epilog=f"Example: {_called()} view model.pb -o model.html",
     )
-    view.add_argument(
-        "model", help="a GraphDef (.pb, .pbtxt), a MetaGraph (.meta), either also as .gz, or a SavedModel folder"
-    )
+    view.add_argument("model", help=KINDS)
     view.add_argument(
         "-o",
         "--output",
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--tags", action="append", help="tags of a graph, for a SavedModel with several")
     view.add_argument("--signature", help="open this signature of a SavedModel, for example serving_default")
     view.add_argument("--raw", action="store_true", help="show the raw graph of a TF2 SavedModel")
+    view.add_argument("--no-open", action="store_true", help="only write the page; do not open it in the browser")
     view.set_defaults(run=_view)
     scan = commands.add_parser(
         "scan",
@@ -106,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         "functions too, and those that run as it is loaded. Nothing of the file is run.",
         epilog="Exit code: 0 no risks, 1 risks found, 2 the file cannot be read (standard error has the reason).",
     )
-    scan.add_argument("model", help="what view takes, or a .keras file")
+    scan.add_argument("model", help=KINDS)
     scan.add_argument("--json", action="store_true", help="a list with an object for each graph of the file")
     scan.set_defaults(run=_scan, output="-")
     doctor = commands.add_parser(
@@ -133,7 +135,7 @@ def _view(given: argparse.Namespace) -> int:
         raise OpenError(
             f"view {given.model!r}",
             "there is no such file or folder",
-            "Give the path of a .pb, .pbtxt, .meta or .keras file",
+            f"Give the path of {KINDS}",
         )
     editor = opened(given.model, tags=given.tags, signature=given.signature, raw=given.raw, title=given.title)
     for scope in given.unfold or ():
@@ -146,6 +148,8 @@ def _view(given: argparse.Namespace) -> int:
     else:
         write_whole(given.output, text.encode("utf-8"))
         print(f"{editor.title}: {counted(len(editor), 'ops')}, written to {given.output}", file=sys.stderr)
+        if form == "html" and not given.no_open and not webbrowser.open(Path(given.output).resolve().as_uri()):
+            print(f"graphsurgeon: no browser was found; open {given.output} yourself", file=sys.stderr)
     return 0
 
 

@@ -29,6 +29,14 @@ def model(tmp_path):
     return str(file)
 
 
+@pytest.fixture(autouse=True)
+def opened(monkeypatch):
+    """The addresses that a browser would open."""
+    addresses = []
+    monkeypatch.setattr(command.webbrowser, "open", lambda address: addresses.append(address) or True)
+    return addresses
+
+
 @pytest.mark.parametrize(
     ("name", "begins"), [("m.html", "<!doctype html>"), ("m.htm", "<!doc"), ("m.svg", "<svg"), ("m.dot", "digraph")]
 )
@@ -66,10 +74,46 @@ def test_without_o_it_goes_beside(model, tmp_path, monkeypatch):
     assert "color-scheme: dark" in (tmp_path / "model.html").read_text()
 
 
+def test_a_page_is_opened_in_the_browser(model, tmp_path, monkeypatch, opened, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["view", model]) == 0
+    assert opened == [(tmp_path / "model.html").as_uri()]
+    assert command.main(["view", model, "--no-open"]) == 0
+    assert command.main(["view", model, "-o", "model.svg"]) == 0
+    assert command.main(["view", model, "-o", "-"]) == 0
+    assert len(opened) == 1
+    capsys.readouterr()
+    monkeypatch.setattr(command.webbrowser, "open", lambda address: False)
+    assert command.main(["view", model]) == 0
+    assert "no browser was found; open model.html yourself" in capsys.readouterr().err
+
+
+def test_all_places_list_the_same_kinds_of_files(tmp_path, capsys):
+    kinds = command.KINDS
+    for words in (["view", "--help"], ["scan", "--help"]):
+        with pytest.raises(SystemExit):
+            command.main(words)
+        assert kinds in " ".join(capsys.readouterr().out.split())
+    assert command.main(["view", str(tmp_path / "none.pb")]) == 1
+    assert kinds in capsys.readouterr().err
+    page = (ROOT / "docs" / "reference" / "command_line.md").read_text()
+    assert kinds in " ".join(page.replace("`", "").split())
+
+
+@pytest.mark.parametrize("name", ["classifier", "frozen", "training", "transformer"])
+def test_view_and_scan_read_each_kind(name, tmp_path):
+    path = getattr(gs.examples, name)(tmp_path)
+    assert command.main(["view", path, "-o", str(tmp_path / "page.svg")]) == 0
+    assert command.main(["scan", path]) in (0, 1)
+
+
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (["view", "nowhere.pb", "-o", "-"], ("view 'nowhere.pb': ", "there is no such file", "Give the path of a .pb")),
+        (
+            ["view", "nowhere.pb", "-o", "-"],
+            ("view 'nowhere.pb': ", "there is no such file", "Give the path of a GraphDef (.pb"),
+        ),
         (["view", "MODEL", "-o", "m.png"], ("view -o 'm.png': ", "no format 'png' (a browser", "The formats are dot,")),
         (["view", "MODEL", "-o", "plain"], ("view -o 'plain': ", "'without a suffix'", "dot, html, svg")),
         (["view", "MODEL", "-o", "no/m.svg"], ("writing 'no/m.svg': ", "No such file or directory", "with -o")),

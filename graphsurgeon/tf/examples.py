@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,6 @@ def _trained() -> list[Any]:
             w.assign(random.normal(0.0, 1.0, w.shape) * scale)
         moments = [tf.Variable(tf.zeros_like(w)) for w in weights]
 
-        @tf.function
         def step(x: Any, y: Any) -> None:
             with tf.GradientTape() as tape:
                 right = tf.gather(model(x), y, axis=1, batch_dims=1)
@@ -60,9 +60,10 @@ def _trained() -> list[Any]:
                 moment.assign(0.9 * moment + gradient)
                 w.assign_sub(0.03 * moment)
 
+        fast = tf.function(step)
         for i in range(STEPS):
             part = slice(i * BATCH % len(images), i * BATCH % len(images) + BATCH)
-            step(images[part], labels[part])
+            fast(images[part], labels[part])
         return [w.numpy() for w in weights]
 
 
@@ -158,8 +159,7 @@ def detector(path: Path) -> str:
 
 def transformer(path: Path) -> str:
     """Writes a transformer block as a Keras file."""
-    import keras
-
+    keras: Any = import_module("keras")
     layers = keras.layers
     with eager():
         tokens = keras.Input([12], dtype="int32", name="tokens")

@@ -14,6 +14,7 @@ from typing import Any
 STARTUP = "|".join((
     r"^WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR$",
     r"oneDNN custom operations are on\. You may see slightly different numerical results",
+    r"failed call to cuInit: ",
     r"Could not find cuda drivers on your machine, GPU will not be used\.",
     r"This TensorFlow binary is optimized to use available CPU instructions",
     r"^To enable the following instructions: .* rebuild TensorFlow with the appropriate compiler flags\.$",

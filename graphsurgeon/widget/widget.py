@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import importlib
 import sys
 import threading
 from pathlib import Path
@@ -37,6 +38,15 @@ _HIDING = (
 """Hides the static picture if the cell has a live view, and the error of a view that has no kernel if it has none."""
 _TURN = threading.Lock()
 """Inferring takes a separate process: those of a notebook run one after another."""
+
+
+def enable_in_colab() -> None:
+    """Enables widgets of other projects in Colab, which shows none of them by default; elsewhere, does nothing."""
+    try:
+        output = importlib.import_module("google.colab.output")
+    except ImportError:
+        return
+    output.enable_custom_widget_manager()
 
 
 def _shown(trait: Any) -> Any:
@@ -191,6 +201,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Returns the live view and the static pictures as one output, for programs that display outputs themselves."""
+        enable_in_colab()
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
             return None
@@ -205,6 +216,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         """
         from IPython.display import publish_display_data
 
+        enable_in_colab()
         bundle = super()._repr_mimebundle_() if self.comm is not None else None
         pictures = self._pictures()
         pictures["text/html"] += _HIDING

@@ -21,6 +21,20 @@ KNOWN = [
     "different numerical results due to floating-point round-off errors from different computation orders.",
     "E0000 00:00:1795812798.88    8747 cuda_dnn.cc:8579] Unable to register cuDNN factory: Attempting to register "
     "factory for plugin cuDNN when one has already been registered",
+    "E0000 00:00:1795812798.88    8747 cuda_fft.cc:485] Unable to register cuFFT factory: Attempting to register "
+    "factory for plugin cuFFT when one has already been registered",
+    "E0000 00:00:1795812798.88    8747 cuda_blas.cc:1418] Unable to register cuBLAS factory: Attempting to register "
+    "factory for plugin cuBLAS when one has already been registered",
+    "W0000 00:00:1795812798.88    8747 computation_placer.cc:177] computation placer already registered. Please check "
+    "linkage and avoid linking the same target more than once.",
+    "2026-01-01 10:00:00.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow binary is "
+    "optimized to use available CPU instructions in performance-critical operations.",
+    "To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow with the appropriate "
+    "compiler flags.",
+    "2026-01-01 10:00:00.123456: E external/local_xla/xla/stream_executor/cuda/cuda_platform.cc:51] failed call to "
+    "cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)",
+    "2026-01-01 10:00:00.123456: W tensorflow/compiler/tf2tensorrt/utils/py_utils.cc:38] TF-TRT Warning: Could not "
+    "find TensorRT",
 ]
 OTHERS = ["W0000 00:00:1795812798.883003    8747 gpu.cc:1] Your driver is too old", "a line of another library: ä"]
 CALL = "import sys; import graphsurgeon.tf; print('after', file=sys.stderr)"

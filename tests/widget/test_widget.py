@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import base64
 import re
+import sys
 import threading
 import traceback
+from types import ModuleType, SimpleNamespace
 from unittest.mock import ANY
 
 import pytest
@@ -250,3 +252,18 @@ def test_an_error_while_inferring_is_kept(widget, screen):
 def test_the_description_cannot_leave_its_attribute(widget, screen):
     screen.describe = lambda: '"><script>'
     assert "<script>" not in widget._repr_mimebundle_()[0]["text/html"]
+
+
+@pytest.mark.parametrize("show", ["_ipython_display_", "_repr_mimebundle_"])
+def test_colab_is_made_ready_when_the_widget_is_shown(widget, monkeypatch, show):
+    calls = []
+    colab, output = ModuleType("google.colab"), ModuleType("google.colab.output")
+    output.enable_custom_widget_manager = lambda: calls.append("enabled")
+    output._widgets = SimpleNamespace(_installed_url="https://colab/widgets")  # anywidget looks here
+    monkeypatch.setitem(sys.modules, "google.colab", colab)
+    monkeypatch.setitem(sys.modules, "google.colab.output", output)
+    getattr(widget, show)()
+    assert calls == ["enabled"]
+    monkeypatch.setitem(sys.modules, "google.colab.output", None)  # an import of it fails
+    getattr(widget, show)()
+    assert calls == ["enabled"]

@@ -132,9 +132,9 @@ LOOKS = {
     "save": lambda ed, tmp: ed.save(tmp / "again.pb"),
     "code": lambda ed, tmp: ed.to_code(),
     "diff": lambda ed, tmp: gs.diff(ed, own()),
-    "view": lambda ed, tmp: main(["view", str(tmp / "model"), "-o", str(tmp / "a.html")]),
+    "view": lambda ed, tmp: main(["view", str(tmp / "model"), "-o", str(tmp / "a.html"), "--no-open"]),
     "view --signature": lambda ed, tmp: main(
-        ["view", str(tmp / "model"), "--signature", "serving_default", "-o", str(tmp / "b.html")]
+        ["view", str(tmp / "model"), "--signature", "serving_default", "-o", str(tmp / "b.html"), "--no-open"]
     ),
 }
 
