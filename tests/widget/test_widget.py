@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import re
 import sys
 import threading
 import traceback
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from unittest.mock import ANY
 
 import pytest
 
-from graphsurgeon.widget.widget import GraphWidget
+from graphsurgeon.widget.widget import GraphWidget, enable_in_colab
 from tests.until import until
 from tests.widget.subject import PlainFacts, plain_screen
 
@@ -256,14 +257,14 @@ def test_the_description_cannot_leave_its_attribute(widget, screen):
 
 @pytest.mark.parametrize("show", ["_ipython_display_", "_repr_mimebundle_"])
 def test_colab_is_made_ready_when_the_widget_is_shown(widget, monkeypatch, show):
-    calls = []
-    colab, output = ModuleType("google.colab"), ModuleType("google.colab.output")
+    calls, real = [], importlib.import_module
+    output = ModuleType("google.colab.output")
     output.enable_custom_widget_manager = lambda: calls.append("enabled")
-    output._widgets = SimpleNamespace(_installed_url="https://colab/widgets")  # anywidget looks here
-    monkeypatch.setitem(sys.modules, "google.colab", colab)
-    monkeypatch.setitem(sys.modules, "google.colab.output", output)
+    monkeypatch.setattr(importlib, "import_module", lambda name: output if name == output.__name__ else real(name))
     getattr(widget, show)()
     assert calls == ["enabled"]
+
+
+def test_without_colab_nothing_is_enabled(monkeypatch):
     monkeypatch.setitem(sys.modules, "google.colab.output", None)  # an import of it fails
-    getattr(widget, show)()
-    assert calls == ["enabled"]
+    enable_in_colab()
