@@ -138,7 +138,7 @@ test("without a kernel, what asks it is grey, and what looks around works", asyn
     press(".gs-panel");
   }
   await settled();
-  expect(text()).not.toContain(": the kernel behind"); // a request would be refused so
+  expect(text()).not.toContain(": the kernel of"); // a request would be refused so
   item("b").focus();
   const asked = model.sent.length;
   key(item("b"), "x");
