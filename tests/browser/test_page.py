@@ -206,7 +206,7 @@ def test_it_offers_what_it_can_do_and_nothing_else(shows):
     controls = page.locator(".gs :is(button, input, select):visible").evaluate_all(
         "all => all.map(e => e.ariaLabel || e.textContent)"
     )
-    for word in ("Run", "Recipes", "Save,", "Apply", "Colors", "Plan", "Undo", "Boundary", "Rename"):
+    for word in ("Run", "Recipes", "Save", "Apply", "Colors", "Plan", "Undo", "Boundary", "Rename"):
         assert not [name for name in controls if name.startswith(word)], word
     box(page, "head/opa").click()
     until_said(page, "1 selected")
