@@ -144,12 +144,12 @@ def _marks_of_00(reader: Reader) -> None:
 
 def _mark_of_01(reader: Reader) -> None:
     reader.mark("image", "i")
-    reader.mark("sorter/features/Mean", "o")
+    reader.mark("classifier/features/Max", "o")
 
 
 def _look_of_01(reader: Reader) -> None:
-    reader.unfold("new_sorter_1/eye_1/StatefulPartitionedCall")
-    reader.unfold("new_sorter_1/eye_1/StatefulPartitionedCall/sorter/")
+    reader.unfold("new_1/eye_1/StatefulPartitionedCall")
+    reader.unfold("new_1/eye_1/StatefulPartitionedCall/classifier/")
 
 
 def _marks_of_02(reader: Reader) -> None:
