@@ -184,7 +184,9 @@ def test_a_notebook_saved_with_its_widgets_is_drawn_again_without_running_it(pag
     box(page, "net/").wait_for(timeout=OPENING)
     assert page.locator(".gs-box").count() >= 4
     box(page, "x").click()
-    page.wait_for_function("() => /picture does not change/.test(document.querySelector('.gs-status-text').textContent)")
+    page.wait_for_function(
+        "() => /picture does not change/.test(document.querySelector('.gs-status-text').textContent)"
+    )
     shot(page, "kept")
     page.goto("about:blank")
     page.errors.clear()
