@@ -82,7 +82,7 @@ def test_by_hand_the_list_shows_what_is_chosen(folder):
     screen.insert("Identity", "twice:0")
     with pytest.raises(gs.PlanError) as found:
         screen.show_signature("scale")
-    reads(found.value, "a plan of 1 step is being made for the graph on screen", "undo it first")
+    reads(found.value, "a plan of 1 step is being made for the graph on screen", "undo the plan first")
     screen.undo()
     screen.show_signature("scale")
     shown = screen.traits()
