@@ -39,7 +39,7 @@ REFUSALS = (
     "is not a shape", "is not an int", "is not a bool", "is not a float", "is not a tensor", "is not a list",
     "is not a func", "would both be called",
     "is not a NextIteration", "is a variable of", "is not a variable", "gets another name and is changed too",
-    "is not a function of the graph", "which changes nothing", "belongs to a whole that is named",
+    "is not a function of the graph", "which changes nothing", "whose ops cannot be renamed one by one",
     "nothing can make", "cannot make", "as it is", "is not valid", "would be a variable inside a loop",
 )  # fmt: skip
 

@@ -287,7 +287,7 @@ class Trace:
         """
         if what not in NUMBERS:
             instead = f"Choose one of {', '.join(map(repr, NUMBERS))}"
-            raise SelectionError(f"trace.numbers({what!r})", f"{what!r} is not something that it tells", instead)
+            raise SelectionError(f"trace.numbers({what!r})", f"there is no measure {what!r}", instead)
         if what in ("ms", "bytes"):
             costs = [cost for op, cost in self.costs.items() if op not in self.added]
             return {cost.op: 1e3 * cost.seconds if what == "ms" else float(cost.bytes) for cost in costs}

@@ -75,11 +75,11 @@ class Arguments:
         return thing
 
     def tensor(self, thing: Any) -> str:
-        """Returns the name of a tensor; an op stands for its output 0."""
+        """Returns the name of a tensor; for an op, that of its output 0."""
         return tensor_name(self.name(thing))
 
     def op(self, thing: Any) -> str:
-        """Returns the name of an op; a tensor stands for what computes it."""
+        """Returns the name of an op; for a tensor, that of the op that computes it."""
         return self.name(thing).partition(":")[0]
 
     def ops(self, things: Any) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class Arguments:
             raise PlanError(self.asked, f"{what} of {where}", f"{way} {self.base.title}")
 
     def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
-        """Returns what was given, where code is to say it so: scope, name or selection; and the names of its ops."""
+        """Returns the argument if code can show it as given (a scope, name or selection), and the names of its ops."""
         given = what.strip("/") if isinstance(what, str) else what
         if isinstance(given, str) and given not in self.base.index and given in self.base.scopes.index:
             mask = self.base.scope_mask(given)
@@ -144,7 +144,7 @@ class Arguments:
         """Returns the names of tensors given as two, as two lists, or as a dict."""
         if isinstance(old, Mapping):
             if new is not None:
-                wrong = "a dict says both, and so does the other argument"
+                wrong = "the dict names both tensors, and the other argument is given too"
                 raise PlanError(self.asked, wrong, "Give the dict alone")
             old, new = list(old), list(old.values())
         olds, news = ([x] if isinstance(x, str) or not isinstance(x, (list, tuple)) else list(x) for x in (old, new))
@@ -164,13 +164,13 @@ class Arguments:
             if len(olds) != len(news):
                 made = f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}"
                 wrong = f"{made}, and {type(new).__name__} of {len(news)}"
-                instead = "Replace it by one of its own kind, or map its tensors one by one"
+                instead = "Replace it by an object of the same kind, or map its tensors one by one"
                 raise PlanError(self.asked, wrong, instead)
             found += zip(olds, news, strict=True)
         return tuple((tensor_name(self.name_in(source, a)), self.tensor(b)) for a, b in found)
 
     def word(self, thing: Any, otherwise: str) -> str:
-        """Returns what code calls a function: its own name, where no other function of the plan has it."""
+        """Returns the name of a function in code: its own name, if no other function of the plan has it."""
         wish = function_word(thing, otherwise) if callable(thing) else otherwise
         used = {word: one for step in self.steps for word, one in functions_of(step).items()}
         return free_name(wish, lambda name: name in used and used[name] is not thing)
@@ -192,7 +192,7 @@ class Arguments:
         """Returns the name of a dtype, given by it, or as TensorFlow's or NumPy's object."""
         name = value if isinstance(value, str) else str(getattr(value, "name", getattr(value, "__name__", value)))
         if name not in CASTABLE:
-            wrong = f"dtype={name!r} is none that a tensor can be cast to"
+            wrong = f"tensors cannot be cast to {name!r}"
             raise PlanError(self.asked, wrong, f"Choose one of {', '.join(map(repr, CASTABLE))}")
         return name
 
@@ -249,7 +249,7 @@ class Arguments:
                 raise PlanError(
                     self.asked,
                     f"device={name!r} is not a device",
-                    "Choose 'clear', 'keep', a device as '/cpu:0' or '/job:ps/task:1', or {old: new}",
+                    "Choose 'clear', 'keep', a device such as '/cpu:0' or '/job:ps/task:1', or {old: new}",
                 )
         return tuple(rules.items())
 

@@ -28,7 +28,7 @@ class Site:
         scope: the name scope of its ops.
         inputs: argument of the function -> tensor of the graph, by op number and output.
         outputs: what the function is to give, by name, in order.
-        match: the match that is replaced, where there is one.
+        match: the match that is replaced, if there is one.
     """
 
     scope: str
@@ -39,7 +39,7 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """The subgraphs for some sites, built in a graph of their own.
+    """The subgraphs for some sites, built in a separate graph.
 
     Args:
         graph: snapshot of that graph.
@@ -81,7 +81,7 @@ class Backend:
         return effect.verdict.faults or tuple(self.value_faults(effect))
 
     def lacks_memory(self, error: BaseException) -> bool:
-        """Returns whether an error says that memory has run out."""
+        """Returns whether an error means that memory has run out."""
         return is_memory_error(error)
 
     def picture(self, effect: Effect, marks: Mapping[int, str], text: str) -> dict[str, str]:
@@ -90,12 +90,12 @@ class Backend:
         Args:
             effect: the effect.
             marks: op number -> how it is marked.
-            text: what stands for the picture where it is not shown.
+            text: the text to show if the picture cannot be shown.
         """
         return {}
 
     def parts(self, thing: Any) -> list[Any]:
-        """Takes an object apart into the tensors it is made of, as a SparseTensor."""
+        """Takes an object apart into the tensors it is made of, for example a SparseTensor."""
         return [thing]
 
     def notes(self, copied: Copied) -> list[str]:
@@ -107,14 +107,18 @@ class Backend:
         return {}
 
     def opener(self, graph: Graph) -> Opener | None:
-        """Returns what knows how the graph of a snapshot was opened; None where nobody has opened it."""
+        """Returns the opener of the graph of a snapshot; None if the graph was not opened."""
         return None
 
     def pattern(self, thing: Any, asked: str, **about: Any) -> Pattern:
         """Makes a pattern of a function, a selection, a small graph."""
         if isinstance(thing, Pattern):
             return thing
-        raise PlanError(asked, "nothing here can make a pattern of it", "Give a Pattern or matches")
+        raise PlanError(
+            asked,
+            "this plan was made without TensorFlow, which patterns from functions need",
+            "Give a Pattern or matches",
+        )
 
     def array(self, node: TFNodeDef) -> Any:
         """Returns the array that a constant holds."""
@@ -122,26 +126,26 @@ class Backend:
 
     def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, asked: str) -> Piece:
         """Builds the subgraphs that a function, or an op type, makes for some sites of a graph."""
-        raise PlanError(asked, "nothing here can build a graph from Python", _INSTEAD)
+        raise PlanError(asked, "this plan was made without TensorFlow", _INSTEAD)
 
     def adapting(self, adapter: Adapter) -> Callable[..., Any]:
         """Returns a function of a tensor that builds an adapter: what comes out has the name of the scope itself."""
-        raise PlanError("adapt()", "nothing here can build a graph from Python", _INSTEAD)
+        raise PlanError("adapt()", "this plan was made without TensorFlow", _INSTEAD)
 
     def collapsed(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
     ) -> Callable[..., Any]:
         """Returns a function that builds one call of what these ops compute."""
-        raise PlanError("collapse()", "nothing here can make functions", _INSTEAD)
+        raise PlanError("collapse()", "this plan was made without TensorFlow", _INSTEAD)
 
     def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
-        """Returns a function that builds what a v2 cond or case does where what it asks is known."""
-        raise PlanError("resolve_condition()", "nothing here knows functions", _INSTEAD)
+        """Returns a function that builds the branch of a v2 cond or case whose condition is known."""
+        raise PlanError("resolve_condition()", "this plan was made without TensorFlow", _INSTEAD)
 
     def unrolled(self, graph: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., Any]:
         """Returns a function that builds some rounds of a loop: of a v2 While, or of TF1, which is given too."""
-        raise PlanError("unroll()", "nothing here can build a graph from Python", _INSTEAD)
+        raise PlanError("unroll()", "this plan was made without TensorFlow", _INSTEAD)
 
     def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
         """Returns a function that builds what a function call does, with some conds and loops in it in the open too."""
-        raise PlanError("inline()", "nothing here knows functions", _INSTEAD)
+        raise PlanError("inline()", "this plan was made without TensorFlow", _INSTEAD)

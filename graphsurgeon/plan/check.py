@@ -30,7 +30,7 @@ def given_name_faults(step: CopyStep, base: Workbench) -> list[Fault]:
 
 
 def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
-    """Faults of the scope that a copy is made under; where names are given, see `name_faults`."""
+    """Faults of the scope that a copy is made under; if names are given, see `name_faults`."""
     wrong = None if step.names is not None else _namespace_fault(step, base)
     return [Fault(asked(step), *wrong)] if wrong else []
 
@@ -54,10 +54,10 @@ def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[F
         wrong = f"the name {name!r} is taken in {base.title}" if name in base.index else ""
         wrong = wrong or (f"the name {name!r} is given to two ops" if name in seen else "")
         if wrong:
-            instead = "Give each op a free name of its own"
+            instead = "Give each op its own free name"
             if not step.to and name in base.index and name not in (step.names or {}).values():
-                wrong = f"{name!r} belongs to a whole that is named, and would keep its name"
-                instead = "Take the scope that has all of it, with its loop or cond, or leave the names as they are"
+                wrong = f"{name!r} is part of a loop, cond or variable whose ops cannot be renamed one by one"
+                instead = "Rename the scope that contains all of it, or keep the names"
             return [Fault(f"copy(to={step.to!r}, names=...)", wrong, instead)]
         seen.add(name)
     return []
@@ -104,9 +104,9 @@ def unmapped_fault(step: CopyStep, same: bool, tensors: Sequence[str]) -> Fault:
 def unused_fault(step: CopyStep, tensor: str) -> Fault:
     """The fault of a tensor that is mapped and does not enter the selection."""
     entering = list(step.selection.boundary.inputs)
-    hint = did_you_mean(tensor, entering) if entering else "Nothing enters this selection at all"
+    hint = did_you_mean(tensor, entering) if entering else "No tensor enters this selection"
     if entering and not hint.startswith("Did"):
-        hint = f"What enters it: {few(map(repr, entering), 6)}"
+        hint = f"The entering tensors are {few(map(repr, entering), 6)}"
     return Fault(asked(step), f"inputs names {tensor!r}, which does not enter the selection", hint)
 
 
@@ -165,11 +165,11 @@ def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], 
 
 
 def unknown_fault(effect: Effect, request: str = "check()") -> Fault | None:
-    """Returns the fault of a result that holds ops which TensorFlow does not know; None where it holds none.
+    """Returns the fault of a result that holds ops which TensorFlow does not know; None if there are none.
 
     Args:
         effect: what a plan does.
-        request: what was asked for, where it is not the check of a plan.
+        request: the request, if it is not the check of a plan.
     """
     base = effect.base
     parts = [(base, ~base.mask(sorted(effect.removed)))] + [(c.source, c.source.mask(c.ops)) for c in effect.copies]

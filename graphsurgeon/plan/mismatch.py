@@ -47,7 +47,7 @@ def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Se
     there, given = bench.name(old), bench.name(new)
     instead = both_ways(bench.frozen(), a, new, b, list(dict.fromkeys(readers)), old)
     if asked.startswith(("bypass(", "remove(")) and instead.startswith("These"):
-        instead = f"Let its consumers read another: .reroute({there!r}, to=...). {instead}"
+        instead = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {instead}"
     return Fault(asked, f"{given!r} is {b}, but {there!r} is {a}: {why}", instead)
 
 

@@ -748,7 +748,7 @@ class Plan:
         given = self._given(f"unroll({shown_by(op_name, loop)}, {times!r})")
         count = given.number(times, "times", "the number of rounds", "it as times=3")
         if count < 0:
-            raise PlanError(given.asked, f"times={count} is less than none", "Type the number of rounds as times=3")
+            raise PlanError(given.asked, f"times={count} is less than 0", "Type the number of rounds as times=3")
         return self._with(steps.UnrollStep(given.op(loop).rstrip("/"), count))
 
     def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:

@@ -1,4 +1,4 @@
-"""Preflight: what lies in the attributes of copied ops: keys shared with others, seeds, gradients, places."""
+"""Preflight: the content of the attributes of copied ops: keys shared with others, seeds, gradients, places."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CUSTOM = ("IdentityN", "PartitionedCall", "StatefulPartitionedCall")
 
 
 def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ()) -> Iterator[tuple[int, Any]]:
-    """Yields (op number, value) for the ops of `mask` that have an attribute; only of these types where any are given.
+    """Yields (op number, value) for the ops of `mask` that have an attribute; only of these types if any are given.
 
-    One op of each type is asked first: whether a type has an attribute of its own is the same for all its ops.
+    One op of each type is tried first: either all ops of a type have an attribute or none has it.
     """
     kinds, first, kind_of = graph.kinds
     able = [k for k, at in enumerate(first.tolist()) if kinds[k] in types] if types else []
@@ -41,8 +41,10 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
         hit = np.flatnonzero(mask & meeting).tolist()
         if hit:
             which = f"{graph.names[hit[0]]!r} ({graph.types[hit[0]]})"
-            wrong = f"{which} meets its partner under a key that a copy would have too"
-            out.append(Fault(asked, wrong, "Leave it out: cut before it, and map what it receives in inputs={...}"))
+            wrong = f"{which} and its copy would use the same rendezvous key"
+            out.append(
+                Fault(asked, wrong, "Leave it out: cut before it, and map the tensor that it receives in inputs={...}")
+            )
     if step.to and step.reuse is None and step.names is None:
         keys = {under(step.to, key) for _, key in _texts(graph, mask, "shared_name")}
         everywhere = np.ones(base.size, np.bool_)
@@ -80,7 +82,7 @@ def seeded(graph: Graph, mask: Mask) -> list[str]:
 
 
 def far_places(graph: Graph, mask: Mask, known: set[str]) -> list[tuple[str, str]]:
-    """Returns (op, other op) where an op asks to be placed with one that is neither copied nor mapped."""
+    """Returns (op, other op) if an op is to be placed with another that is neither copied nor mapped."""
     ops, others, names = graph.places
     far = np.flatnonzero(mask[ops] & ~((others >= 0) & mask[others])).tolist() if names else []
     return [(graph.names[ops[k]], names[k]) for k in far if names[k] not in known]

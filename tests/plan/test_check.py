@@ -71,11 +71,13 @@ def test_unmapped_tensors_are_refused_by_name():
 
 def test_a_mapping_of_what_does_not_enter():
     plan = Plan(G).copy(select(G, name="net/drop"), to="t", inputs={"x:0": "x:0"}, unmapped="keep")
-    fault(plan, "inputs names 'x:0', which does not enter the selection", "What enters it: 'net/mm:0', 'rate:0'")
+    fault(
+        plan, "inputs names 'x:0', which does not enter the selection", "The entering tensors are 'net/mm:0', 'rate:0'"
+    )
     plan = Plan(G).copy(select(G, name="net/drop"), to="t", inputs={"net/w/read:0": "x:0"}, unmapped="keep")
     assert "net/w/read:0" in plan.check()[0].wrong
     plan = Plan(G).copy(select(G, name="x"), to="t", inputs={"rate:0": "rate:0"})
-    fault(plan, "does not enter", "Nothing enters this selection at all")
+    fault(plan, "does not enter", "No tensor enters this selection")
 
 
 def test_control_inputs_from_another_graph():

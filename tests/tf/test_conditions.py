@@ -178,11 +178,15 @@ def test_what_cannot_be_resolved():
     reads(asked, "Unroll the loop: unroll('while/LoopCond', times)")
     reads(fault(plan.resolve_condition("r", True)), "'which' reads 'merge:1'", ".connect(")
     reads(
-        fault(plan.resolve_condition("t", False)), "'all' merges more than two branches", "other conditions are first"
+        fault(plan.resolve_condition("t", False)), "'all' merges more than two branches", "the other conditions first"
     )
-    reads(fault(plan.resolve_condition("x", True)), "x:0 is float32", "Name what a Switch, If or Case asks")
+    reads(fault(plan.resolve_condition("x", True)), "x:0 is float32", "Name the condition of a Switch, If or Case")
     reads(fault(plan.resolve_condition("r", 3)), "r:0 is bool", "Give True or False")
-    reads(fault(plan.resolve_condition("which", 1)), "no Switch, If or Case asks it", "Conds ask 'p:0', 'r:0'")
+    reads(
+        fault(plan.resolve_condition("which", 1)),
+        "no condition depends on 'which:0'",
+        "The conditions are 'p:0', 'r:0'",
+    )
     reads(fault(plan.resolve_condition("no", True)), "there is no tensor 'no:0'")
     with refuses(gs.PlanError, "resolve_condition('p:0', 'yes')", "neither a bool nor a number", "Type True or False"):
         plan.resolve_condition("p", "yes")

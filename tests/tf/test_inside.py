@@ -273,7 +273,7 @@ def test_by_hand_a_loop_is_unrolled_and_a_cond_resolved(flow):
 def test_by_hand_what_is_no_cond_is_refused_with_what_is_one(flow):
     screen = gs.open(flow).screen
     screen.resolve_condition("x", "True")
-    reads_fault(screen, "x:0 is float32", "Name what a Switch, If or Case asks")
+    reads_fault(screen, "x:0 is float32", "Name the condition of a Switch, If or Case")
     screen.undo()
     screen.unroll("y", 2)
     reads_fault(screen, "'y' is not a loop", "The loops are 'loop'")

@@ -94,7 +94,7 @@ def test_ops_that_meet_a_partner_under_a_key(kind):
         else:
             op_def_library.apply_op(kind, tensor_type=tf.float32, name="meet", **about)
     plan, _ = whole(graph)
-    reads(plan.check()[0], f"'meet' ({kind}) meets its partner under a key that a copy would have too",
+    reads(plan.check()[0], f"'meet' ({kind}) and its copy would use the same rendezvous key",
           "Leave it out: cut before it")  # fmt: skip
     moved, _ = whole(graph, to="")
     assert moved.check() == ()

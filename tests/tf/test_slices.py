@@ -141,7 +141,7 @@ def test_a_change_that_only_reaches_assignments():
         held = tf1.get_variable("w", initializer=3.0, use_resource=True)
         tf.raw_ops.AssignAddVariableOp(resource=held.handle, value=a * 2.0, name="more")
     plan = gs.open(graph).plan().reroute("a", to="b")
-    reads(plan.on_copies(scope="n").check()[0], "what changes leads to nothing but ops that set state: more", "'copy'")
+    reads(plan.on_copies(scope="n").check()[0], "only ops that set state depend on the edits: more", "'copy'")
     ed = gs.open(graph)
     done = ed.apply(plan.on_copies(scope="n", assign="copy"))
     session = ed.session()
@@ -260,5 +260,5 @@ def test_a_table_gets_no_other_name_in_place_of_its_own():
     ed = gs.open(graph)
     name = ed.find("op:HashTableV2")[0]
     fault = ed.plan().rename(name, to="named").on_copies(scope="new").check()[0]
-    reads(fault, "on_copies(scope='new')", "belongs to a whole that is named, and would keep its name",
-          "Take the scope that has all of it")  # fmt: skip
+    reads(fault, "on_copies(scope='new')", "whose ops cannot be renamed one by one",
+          "Rename the scope that contains all of it")  # fmt: skip

@@ -113,7 +113,12 @@ def test_what_cannot_be_unrolled():
     with graph.as_default():
         tf1.gradients(graph.get_tensor_by_name("y:0"), graph.get_tensor_by_name("x:0"))
     plan = gs.open(graph).plan()
-    reads(plan.unroll("loop", 2).check()[0], "unroll('loop', 2)", "its gradient is in the graph", "Unroll it first")
+    reads(
+        plan.unroll("loop", 2).check()[0],
+        "unroll('loop', 2)",
+        "already contains the gradient of this loop",
+        "Unroll the loop before",
+    )
     plain = gs.open(graph_of(nested, "v1")).plan()
     inner = plain.unroll("loop/while", 2).check()[0]
     reads(inner, "'loop/while/LoopCond' is inside of another loop, or of a cond", "Unroll the loop around it first")
@@ -121,7 +126,7 @@ def test_what_cannot_be_unrolled():
     reads(plain.unroll("nothing", 2).check()[0], "no op is called 'nothing'")
     late = plain.set_attr("loop/LoopCond", "_m", 1).unroll("loop", 2)
     reads(late.check()[0], "'loop/LoopCond' is made or changed by this plan", "Apply these steps first")
-    with refuses(gs.PlanError, "unroll('loop', -1)", "times=-1 is less than none", "times=3"):
+    with refuses(gs.PlanError, "unroll('loop', -1)", "times=-1 is less than 0", "times=3"):
         plain.unroll("loop", -1)
     with refuses(gs.PlanError, "times='x' is not the number of rounds", "Type it as times=3"):
         plain.unroll("loop", "x")

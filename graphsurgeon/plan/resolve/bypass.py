@@ -50,7 +50,9 @@ def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
     port = 0 if step.output is None else step.output
     ((old,),) = tensors_of(so_far, request, [port if isinstance(port, str) else f"{name}:{port}"])
     if old[0] != op:
-        raise PlanError(request, f"{step.output!r} is not an output of {name!r}", f"Choose one, as output='{name}:0'")
+        raise PlanError(
+            request, f"{step.output!r} is not an output of {name!r}", f"Choose one, such as output='{name}:0'"
+        )
     reads = graph.input_names(op)
     at = 0 if step.input is None else step.input
     if isinstance(at, str):
@@ -66,7 +68,7 @@ def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
 
 
 def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
-    """One connected part: what enters takes the place of what leaves; None where there is nothing to do."""
+    """One connected part: what enters takes the place of what leaves; None if there is nothing to do."""
     graph = so_far.after
     enters = entering(graph, mask)
     rows = graph.data.rows
@@ -96,10 +98,10 @@ def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, t
         ((named,),) = tensors_of(so_far, asked(step), [wish])
         found = named if named in there else None
     if found is None:
-        does = "enters the ops" if word == "input" else "leaves the ops on the way from what enters"
+        does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
         names = [repr(so_far.bench.name(t)) for t in there]
-        wrong = f"{word}={wish!r} is none: what {does} is {few(names, 6) or 'no tensor'}"
-        instead = f"Choose one, as {word}={names[0]}" if names else "Select ops that read and are read"
+        wrong = f"{word}={wish!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
+        instead = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
         raise PlanError(asked(step), wrong, instead)
     return found
 
@@ -107,19 +109,19 @@ def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, t
 def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
     """The only tensor that leads to all that leave and is like them; refuses where that is not clear."""
     if len(enters) == len(leaves) == 1:
-        return enters[0]  # where it does not fit, it is said why
+        return enters[0]  # a tensor that does not fit gets a fault later
     found = [t for t in enters if all(fits_for(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)]
     if len(found) == 1:
         return found[0]
     if found:
         known = few([graph.name(t) for t in found], 6)
         wrong = f"{counted(len(found), 'tensors')} enter that could be read instead: {known}"
-        raise PlanError(asked(step), wrong, f"Say which: input={graph.name(found[0])!r}")
+        raise PlanError(asked(step), wrong, f"Choose one: input={graph.name(found[0])!r}")
     sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
     wrong = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
     pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
-    raise PlanError(asked(step), wrong, f"Say which are meant: {way}" if way else "Select ops that keep the shape")
+    raise PlanError(asked(step), wrong, f"Choose the tensors: {way}" if way else "Select ops that keep the shape")
 
 
 def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:

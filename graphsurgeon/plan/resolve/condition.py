@@ -1,4 +1,4 @@
-"""What it does to say what a condition is: the side of each cond that is taken stays, without what asks."""
+"""What resolving a condition does: the chosen side of each cond stays; the condition's ops go."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .rewire import errors_of, tensors_of
 
 
 def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
-    """Decides the conds of TF1 that ask a tensor, then the v2 conds and cases."""
+    """Decides the conds of TF1 whose condition is a tensor, then the v2 conds and cases."""
     request = asked(step)
     ((tensor,),) = tensors_of(so_far, request, (step.tensor,))
     graph, size = so_far.after, so_far.base.size
@@ -35,12 +35,14 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
     kind = "bool" if isinstance(step.value, bool) else "int32"
     if info is not None and info.dtype.removesuffix("_ref").replace("int64", "int32") != kind:
         more = "True or False" if info.dtype == "bool" else "the number of a branch"
-        instead = f"Give {more}" if info.dtype in ("bool", "int32", "int64") else "Name what a Switch, If or Case asks"
+        instead = (
+            f"Give {more}" if info.dtype in ("bool", "int32", "int64") else "Name the condition of a Switch, If or Case"
+        )
         raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", instead)
     found = decided(graph, tensor, bool(step.value))
     flows = [op for op in _asking(graph, found.known) if not found.dead[op]]
     if not flows and not found.switches:
-        raise PlanError(request, "no Switch, If or Case asks it", _others(graph))
+        raise PlanError(request, f"no condition depends on {step.tensor!r}", _others(graph))
     late = [op for op in (*found.switches, *np.flatnonzero(found.dead).tolist(), *flows) if op >= size]
     if late:
         wrong = f"{graph.names[late[0]]!r} is made by this plan"
@@ -58,17 +60,17 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def _asking(graph: Graph, known: Any) -> list[int]:
-    """The v2 conds and cases that ask a known tensor."""
+    """The v2 conds and cases whose condition is a known tensor."""
     return [op for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if graph.data.ends(op)[0] in known]
 
 
 def _others(graph: Graph) -> str:
-    """What conds ask instead, in words."""
+    """The conditions of the graph, in words."""
     asks = [graph.data.ends(op)[:1] for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist()]
     asks += [graph.data.ends(op)[1:2] for op in np.flatnonzero(graph.typed(["Switch", "RefSwitch"])).tolist()]
     first = dict.fromkeys(_source(graph, end) for ends in asks for end in ends)
     names = [repr(f"{graph.names[op]}:{port}") for op, port in first if graph.types[op] != "LoopCond"]
-    return f"Conds ask {few(names, 6)}" if names else "There is no cond in this graph"
+    return f"The conditions are {few(names, 6)}" if names else "There is no cond in this graph"
 
 
 def _source(graph: Graph, end: Tensor) -> Tensor:
@@ -86,7 +88,7 @@ def _refuse(request: str, graph: Graph, found: Decided) -> None:
                 raise PlanError(request, wrong, f"Unroll the loop: unroll({names[reader]!r}, times)")
     if found.torn:
         wrong = f"{names[found.torn[0]]!r} merges more than two branches, of which several stay"
-        raise PlanError(request, wrong, "Say what the other conditions are first")
+        raise PlanError(request, wrong, "Resolve the other conditions first")
     if found.asked:
         merge = found.asked[0]
         reader, at = graph.readers((merge, 1))[0]
@@ -100,19 +102,19 @@ def _refuse(request: str, graph: Graph, found: Decided) -> None:
 
 @dataclass(frozen=True)
 class _Passed:
-    """What ops that give way leave to those that read them or wait for them."""
+    """The inputs that replaced ops leave to their consumers and to the ops that wait for them."""
 
     graph: Graph
     gone: Any
     found: Decided
 
     def sources(self, op: int) -> list[int]:
-        """The ops that an op which gives way was a copy of."""
+        """The ops that a replaced op was a copy of."""
         ends = [self.found.subs[one] for one in ((op, 0), (op, 1)) if one in self.found.subs]
         return [end[0] for end in ends] or [end[0] for end in self.graph.data.ends(op)[:1]]
 
     def waits(self, op: int, reading: bool) -> list[int]:
-        """What must be waited for by what read, or waited for, an op that gives way."""
+        """The ops that consumers of a replaced op, or ops that wait for it, must wait for."""
         out: dict[int, None] = {}
         todo, seen = [(op, reading)], set[int]()
         while todo:

@@ -115,7 +115,7 @@ def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask
                         "on_copies out and build a new graph")  # fmt: skip
     if changed.any() and not found.ops[: effect.base.size].any():
         first = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
-        wrong = f"what changes leads to nothing but ops that set state: {few(first)}"
+        wrong = f"only ops that set state depend on the edits: {few(first)}"
         raise PlanError(request, wrong, copies)
 
 
@@ -199,7 +199,7 @@ def reshaped(effect: Effect) -> Mask:
 
 
 def slice_size(effect: Effect) -> int:
-    """Returns how many ops `on_copies` would make again for the edits of an effect; 0 where it could not."""
+    """Returns how many ops `on_copies` would copy for the edits of an effect; 0 if it could not."""
     changed = changed_ops(effect)
     if not changed.any() or effect.faults or effect.removed:
         return 0
@@ -233,7 +233,7 @@ def _joined(graph: Graph, edited: Graph, copied: Copied, place: Ints, size: int,
 
 
 def _redirected(graph: Graph, edited: Graph, place: Ints, size: int) -> Graph:
-    """Lets the new ops of a plan read copies where what they read is made again."""
+    """Makes the new ops of a plan read the copies of ops that are copied."""
     begin, end = int(edited.data.ptr[size]), int(edited.data.ptr[edited.size])
     node = graph.data.node.copy()
     node[begin:end] = place[edited.data.node[begin:end]]

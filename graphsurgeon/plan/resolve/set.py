@@ -19,7 +19,7 @@ def set_about(step: SetStep, so_far: Tally) -> Iterator[Delta]:
     request = asked(step)
     (ops,) = ops_of(so_far, request, step.ops)
     if step.device is not None and parts(step.device) is None:
-        raise PlanError(request, f"{step.device!r} is not a device", "Type one as '/cpu:0' or '/job:ps/task:1'")
+        raise PlanError(request, f"{step.device!r} is not a device", "Type one, such as '/cpu:0' or '/job:ps/task:1'")
     for name, value in step.attributes:
         if value is None and not name.startswith("_"):
             wrong = f"{name!r} is an attribute that the op type needs"

@@ -1,4 +1,4 @@
-"""What an unroll step does: a loop gives way to what it does in so many rounds, one after another.
+"""What an unroll step does: a loop is replaced by copies of its body, one for each round.
 
 The rounds, and their names, are made in tf/edit/unrolled.py.
 """
@@ -58,7 +58,7 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def _meant(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
-    """The loop that a name stands for: its op, or that of a loop of TF1 or its scope, which is given too."""
+    """The loop of a name: its op, or that of a loop of TF1 or its scope, which is given too."""
     number = graph.index.get(name)
     if number is not None and graph.types[number] in _WHILE:
         return number, None
@@ -88,8 +88,8 @@ def _refuse(request: str, graph: Graph, loop: Loop, numbers: Sequence[int]) -> N
         wrong = f"{graph.names[loop.asks]!r} is inside of another loop, or of a cond"
         raise PlanError(request, wrong, "Unroll the loop around it first, or resolve its condition, in a plan before")
     if any(kind.startswith("StackPush") for kind in kinds):
-        wrong = "its gradient is in the graph, which reads what each of its rounds has left"
-        raise PlanError(request, wrong, "Unroll it first, and make the gradient then")
+        wrong = "the graph already contains the gradient of this loop"
+        raise PlanError(request, wrong, "Unroll the loop before you compute gradients")
     if all(op < 0 for op in loop.exits):
         raise PlanError(request, "nothing leaves it", "Leave it as it is, or remove it")
 

@@ -86,7 +86,7 @@ def test_faults():
     plan = Plan(net())
     reads(plan.on_copies(scope="n").check()[0], "no step before it changes an op that exists", "put it after the edits")
     edit = plan.reroute("y", to="a", only="only")
-    reads(edit.on_copies(scope="n").check()[0], "what changes leads to nothing but ops that set state: set", "'copy'")
+    reads(edit.on_copies(scope="n").check()[0], "only ops that set state depend on the edits: set", "'copy'")
     assert edit.on_copies(scope="n", assign="copy").effect.new_names == ["n/only", "n/set"]
     reads(edit.on_copies(scope="n", until="z").check()[0], "'z' does not depend on what changes (only)", "downstream")
     reads(edit.on_copies(scope="n", until="set").check()[0], "goes through ops that set state: set", "assign='copy'")

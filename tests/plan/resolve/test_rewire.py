@@ -25,7 +25,7 @@ from tests.refusal import reads
         (lambda p: p.insert("Neg", on="a", name="y"), ("the name 'y' is taken", "Type name='y_2'")),
         (lambda p: p.remove("y"), ("'y:0' is still read by z", "Remove these too, reroute", "stitch=True")),
         (lambda p: p.remove("a", stitch=True), ("'a:0' is still read by y, z",)),
-        (lambda p: p.set_device("y", "cpu zero"), ("'cpu zero' is not a device", "Type one as '/cpu:0'")),
+        (lambda p: p.set_device("y", "cpu zero"), ("'cpu zero' is not a device", "Type one, such as '/cpu:0'")),
         (lambda p: p.set_attr("y", "T", None), ("'T' is an attribute that the op type needs", "begin with '_'")),
         (lambda p: p.add_control("y", "z"), ("that makes a cycle: 'z' is computed from 'y'",)),
         (lambda p: p.remove_control("end", "a"), ("'end' does not wait for 'a'", "It waits for 'z'")),

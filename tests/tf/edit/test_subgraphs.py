@@ -383,10 +383,10 @@ def test_what_is_refused_at_once():
     with refuses(SelectionError, "replace(3)", "int is not a pattern"):
         plan.replace(3, hard)
     bare = Plan(plan.base)
-    with refuses(PlanError, "nothing here can make a pattern of it", "Give a Pattern or matches"):
+    with refuses(PlanError, "this plan was made without TensorFlow", "Give a Pattern or matches"):
         bare.replace(swish, hard)
     found = gs.open(plan.base.owner).match(swish)
-    reads(bare.replace(found.pattern, hard).check()[0], "nothing here can build a graph from Python")
+    reads(bare.replace(found.pattern, hard).check()[0], "this plan was made without TensorFlow")
     reads(
         plan.insert("Neg", on="x", name="n").replace(lambda x: x * tf.sigmoid(x), hard).check()[0],
         "not known yet",
