@@ -42,7 +42,7 @@ def test_a_menu_of_recipes_and_the_way_to_tflite(page: Any, notebook: Any) -> No
     shot(page, "recipes-menu")
     off = menu.get_by_role("menuitem", name="Remove FakeQuant")
     assert off.is_disabled()
-    assert "it has no FakeQuant" in off.text_content()
+    assert "the graph has no FakeQuant" in off.text_content()
     menu.get_by_role("menuitem", name="Remove dropout").click()
     said(page, "strip_dropout: ")
     answered(page)
