@@ -1,4 +1,4 @@
-"""Adapters: what makes a tensor fit where another dtype or shape is read: casts, reshapes, pools, dense layers."""
+"""Adapters, which make a tensor fit a consumer of another dtype or shape: casts, reshapes, pools, dense layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..graph.graph import Graph, TensorInfo, shape_text
 from .mismatch import bare, fits, shapes_differ
 
 _Sizes = tuple[int | None, ...]
-#: TensorFlow has kernels for these alone where a window moves along three axes.
+#: TensorFlow has kernels for these alone if a window moves along three axes.
 _POOLED_3D = ("bfloat16", "float32")
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 _INTEGERS = ("bool", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64", "uint8")
@@ -59,7 +59,7 @@ class Reshape:
 
     Args:
         shape: of its sizes one may be unknown, which is worked out.
-        sizes: where several are unknown, the axes of the tensor that have them, in order.
+        sizes: if several are unknown, the axes of the tensor that have them, in order.
     """
 
     shape: _Sizes
@@ -158,7 +158,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Dense:
-    """A dense layer over the channels, with variables of its own: ``kernel``, and ``bias`` where it has one."""
+    """A dense layer over the channels, with its own variables: ``kernel``, and ``bias`` unless it has none."""
 
     units: int
     bias: bool = True
@@ -187,7 +187,7 @@ class Adapter:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """What to ask for: its kinds, but for casts beside others, which come by themselves."""
+        """Its kinds, without the casts next to other kinds, which are added automatically."""
         kinds = tuple(map(kind_of, self.parts))
         return tuple(kind for kind in kinds if kind != "cast") or kinds[:1]
 
@@ -212,7 +212,7 @@ class Wish:
 
     Args:
         by: kinds, one after another; none: the first of the proposals.
-        dtype, shape: what is to come out, where it is not what is read there now.
+        dtype, shape: of the result, if not those of the tensor that is read now.
         options: of the kinds.
     """
 
@@ -222,7 +222,7 @@ class Wish:
     options: tuple[tuple[str, Any], ...] = ()
 
     def wanted(self, info: TensorInfo) -> TensorInfo:
-        """Returns what is to come out where a tensor of this dtype and shape is read."""
+        """Returns dtype and shape of the result for a consumer of this dtype and shape."""
         return TensorInfo(self.dtype or bare(info.dtype), info.shape if self.shape is None else self.shape)
 
 
@@ -237,15 +237,15 @@ def kind_of(part: Part) -> str:
 
 
 def proposals(given: TensorInfo, wanted: TensorInfo, data_format: str = "") -> tuple[Adapter, ...]:
-    """Returns the adapters that make a tensor fit where another is wanted, the most sensible first.
+    """Returns the adapters that make a tensor fit in the place of another, the most sensible first.
 
     Args:
         given: dtype and shape of the tensor.
-        wanted: what is read there.
-        data_format: of what reads it, where that is known: ``NHWC`` or ``NCHW``.
+        wanted: dtype and shape that are read.
+        data_format: of its consumers, if known: ``NHWC`` or ``NCHW``.
 
     Returns:
-        none where it fits as it is, and where nothing makes it fit.
+        the adapters; empty if the tensor fits already, and if no adapter makes it fit.
 
     Example:
         >>> features, head = TensorInfo("float32", (None, 7, 7, 512)), TensorInfo("float32", (None, 64))
@@ -266,7 +266,7 @@ def proposals(given: TensorInfo, wanted: TensorInfo, data_format: str = "") -> t
 
 
 def asked_for(given: TensorInfo, wanted: TensorInfo, wish: Wish, data_format: str = "") -> Adapter | None:
-    """Returns the adapter that is asked for; None where that cannot make a tensor fit.
+    """Returns the requested adapter; None if it cannot make a tensor fit.
 
     Args:
         given: dtype and shape of the tensor.
@@ -289,7 +289,7 @@ def asked_for(given: TensorInfo, wanted: TensorInfo, wish: Wish, data_format: st
 
 
 def data_format_of(graph: Graph, ops: Iterable[int]) -> str:
-    """Returns where the first of some ops that says so has the channels: ``NHWC``, ``NCHW``; empty where none does."""
+    """Returns the data format of the first op that has one: ``NHWC`` or ``NCHW``; empty if no op has one."""
     for op in ops:
         attr = getattr(graph.nodes[op], "attr", {})
         text = attr["data_format"].s.decode("utf-8", "replace") if "data_format" in attr else ""
@@ -310,11 +310,11 @@ def tuples_of(value: Any) -> Any:
 
 
 def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
-    """Returns what is wrong with kinds or options, and what to type instead; None where nothing is.
+    """Returns the problem with kinds or options, and a suggestion; None if there is no problem.
 
     Args:
         by: the kinds.
-        options: of these, or of any where no kind is named.
+        options: of these, or of any kind if none is named.
 
     Example:
         >>> option_fault(["resize"], [("method", "sharp")])
@@ -329,7 +329,7 @@ def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple
     for name, value in options:
         if name not in able:
             whose = " and ".join(by) or "an adapter"
-            has = f"It has {', '.join(able)}" if able else "It has none; dtype= and shape= say what is to come out"
+            has = f"It has {', '.join(able)}" if able else "It has no options; choose the result by dtype= and shape="
             return f"{whose} has no option {name!r}", has
         if name in closed and value not in closed[name]:
             return f"{name}={value!r} is not known", f"Choose one of {', '.join(map(repr, closed[name]))}"
@@ -360,10 +360,10 @@ def _within(kinds: Sequence[str], others: Sequence[str]) -> bool:
 def _made(
     kinds: Sequence[str], given: TensorInfo, wanted: TensorInfo, options: dict[str, Any], free: bool = False
 ) -> Adapter | None:
-    """An adapter of these kinds, with the casts that it needs; None where it would not fit.
+    """An adapter of these kinds, with the casts that it needs; None if it would not fit.
 
     Args:
-        free: somebody asks for them: what comes out only has to fit, whatever else it may be.
+        free: the user has chosen the kinds: the result only has to fit.
     """
     goal, info, parts = bare(wanted.dtype), TensorInfo(bare(given.dtype), given.shape), list[Part]()
     if info.dtype != goal and not _castable(info.dtype, goal):
@@ -392,7 +392,7 @@ def _castable(given: str, wanted: str) -> bool:
 def _aim(
     kind: str, later: Sequence[str], info: TensorInfo, wanted: TensorInfo, options: dict[str, Any]
 ) -> TensorInfo | None:
-    """What has to come out of a part for the next to make the rest; None where nothing could."""
+    """The result that a part must have for the next parts to work; None if no result is suitable."""
     shape = wanted.shape
     if not later or shape is None or info.shape is None:
         return wanted
@@ -437,7 +437,7 @@ def _reshape(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free: b
 
 
 def _squeezed(given: _Sizes, shape: _Sizes) -> Reshape | None:
-    """The reshape in which only axes of size 1 come or go; None where that is not all."""
+    """The reshape in which only axes of size 1 are added or removed; None if more would change."""
     more = abs(len(given) - len(shape))
     longer = given if len(given) > len(shape) else shape
     if not more or len(longer) > _AXES + 1:
@@ -460,7 +460,7 @@ def _squeezed(given: _Sizes, shape: _Sizes) -> Reshape | None:
 
 
 def _filled(given: _Sizes, shape: _Sizes) -> _Sizes | None:
-    """A shape of as many numbers as a known one, with its one unknown size worked out; None where none is."""
+    """A shape of as many numbers as a known one, with its one unknown size computed; None if that is not possible."""
     if None in given or shape.count(None) > 1:
         return None
     whole, rest = _whole(given), prod(n for n in shape if n is not None)
@@ -581,19 +581,19 @@ def _channel(rank: int, data_format: str) -> int:
 
 
 def _layout(shape: _Sizes, options: dict[str, Any]) -> str:
-    """Where the channels of a tensor are: what somebody says, or by the square that an image is."""
+    """The data format of a tensor: as given, or inferred from the square shape of an image."""
     return str(options.get("data_format", _square(shape) or "NHWC"))
 
 
 def _square(shape: _Sizes) -> str:
-    """Where the channels are by the square that an image is; empty where it is none."""
+    """The data format inferred from the square shape of an image; empty if the shape is not square."""
     if len(shape) != 4 or None in shape[1:] or (shape[1] == shape[2]) == (shape[2] == shape[3]):
         return ""
     return "NHWC" if shape[1] == shape[2] else "NCHW"
 
 
 def _format(given: _Sizes, shape: _Sizes, options: dict[str, Any], dense: bool = False) -> str:
-    """Where the channels of two tensors of one rank are: there they agree, or with `dense` only there they differ."""
+    """The data format of two tensors of one rank: their channels agree, or with `dense` only their channels differ."""
     if "data_format" in options or len(given) < 3:
         return str(options.get("data_format", "NHWC"))
     if _square(given) and _square(given) == _square(shape):

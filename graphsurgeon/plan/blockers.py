@@ -1,4 +1,4 @@
-"""Blockers: what stands in the way when ops are to be removed."""
+"""Blockers: the reasons why ops cannot be removed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORDS: dict[str, Callable[..., str]] = {
 
 @dataclass(frozen=True)
 class Blocks:
-    """What prevents the removal of ops; it is false where nothing does.
+    """The reasons why ops cannot be removed; false if there are none.
 
     Args:
         ops: the ops that were asked about.
@@ -43,8 +43,8 @@ class Blocks:
         variables: (op, variable that stays and that it is a part of).
         contexts: (op, another op of the loop or cond of TF1 that it is a part of, and that stays).
         init_ops: (op, the table or iterator that stays and that it fills).
-        colocated: (op, op that asks to be placed with it).
-        signatures: (tensor, which end of what was opened it is).
+        colocated: (op, op that is to be placed with it).
+        signatures: (tensor, which end of the opened graph it is).
     """
 
     ops: tuple[str, ...]
@@ -87,15 +87,15 @@ class Blocks:
 
 
 def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Blocks:
-    """Returns what prevents the removal of an op or a selection: who reads it, waits for it, or holds it.
+    """Returns the reasons why an op or a selection cannot be removed: its consumers, waiting ops and holders.
 
     Args:
         graph: the snapshot.
-        what: an op by name or object, several of them, or a selection. What is among them blocks nothing.
-        served: tensor -> which end of a signature it is, as ``"the output 'scores'"``.
+        what: an op by name or object, several of them, or a selection. These ops do not block one another.
+        served: tensor -> which end of a signature it is, such as ``"the output 'scores'"``.
 
     Raises:
-        SelectionError: there is no such op, or nothing is selected.
+        SelectionError: if no op has this name, or nothing is selected.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "NoOp", ["^a"])])

@@ -18,7 +18,7 @@ from .workbench import Workbench
 
 
 def adapters_of(bench: Workbench, tensor: Tensor, wanted: TensorInfo, readers: Sequence[int]) -> tuple[Adapter, ...]:
-    """Returns the adapters that would let ops of the same graph read a tensor, the most sensible first.
+    """Returns the adapters that make a tensor fit ops of the same graph, the most sensible first.
 
     What gradients and savers compute is nothing for data of a model, and the other way round: there are none for that.
 
@@ -102,7 +102,7 @@ def _wish(adapter: Adapter, wanted: TensorInfo, layout: str) -> Wish:
 def _adapting(
     bench: Workbench, step: Step, pair: tuple[Tensor, Tensor], wanted: TensorInfo, layout: str
 ) -> Callable[[Adapter], tuple[Step, ...]] | None:
-    """What makes of an adapter the steps that take the place of one; None where none can."""
+    """A function of an adapter that returns the steps to replace a step; None if there is none."""
     there, given = map(bench.name, pair)
     match step:
         case ConnectStep():

@@ -1,4 +1,4 @@
-"""Fault: a reason why a plan cannot be applied, and what would cure it."""
+"""Fault: a reason why a plan cannot be applied, and its fixes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..errors import PlanError, SurgeryError
 
 @dataclass(frozen=True, eq=False)
 class Cure:
-    """What would make a fault go; `Plan.cured` does it.
+    """A fix of a fault; `Plan.cured` applies it.
 
     Args:
-        by: the kinds of the adapter, as `Plan.adapt` takes them.
-        text: what it does.
-        code, then: what to type for it, and what else changes then.
+        by: the kinds of the adapter, for `Plan.adapt`.
+        text: its effect, in words.
+        code, then: the code of the fix, and the changes that follow it.
         step: the step that has the fault.
-        steps: what takes its place.
+        steps: the steps that replace it.
     """
 
     by: tuple[str, ...]
@@ -30,12 +30,12 @@ class Cure:
 
 @dataclass(frozen=True)
 class Fault:
-    """A reason why a plan cannot be applied: what was asked, what is wrong, what to type instead.
+    """A reason why a plan cannot be applied: the request, the problem and the suggestion.
 
     Args:
         asked, wrong, instead: the three parts of its text.
-        cures: what would make it go, the most sensible first.
-        step: the number of the step of the plan that has it, from 0; None where it is of all of them.
+        cures: its fixes, the most sensible first.
+        step: the number of the step of the plan that has it, from 0; None if the fault belongs to all steps.
     """
 
     asked: str
@@ -46,7 +46,7 @@ class Fault:
 
     @classmethod
     def of(cls, error: SurgeryError) -> Fault:
-        """Returns the fault that an error tells of.
+        """Returns the fault of an error.
 
         Args:
             error: the error.

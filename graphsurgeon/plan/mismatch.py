@@ -1,4 +1,4 @@
-"""Mismatch: dtypes or shapes that clash: the fault that says so, and what it proposes: other tensors, or inputs."""
+"""Mismatch: the fault of dtypes or shapes that clash, with proposals of other tensors or inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .fault import Fault
 from .workbench import Workbench
 
 Shape = tuple[int | None, ...] | None
-#: Only so many ops are looked at: a message must not take long.
+#: The limit of ops to search: a message must not take long.
 _LOOKED = 20_000
 _SHOWN = 4
 _QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
@@ -74,7 +74,7 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
 
 
 def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:
-    """Returns a sentence that names inputs of ops which would take a tensor; empty where there is none.
+    """Returns a sentence that names inputs of ops which would take a tensor; empty if there are none.
 
     Example:
         >>> f2, f3 = TensorInfo("float32", (2,)), TensorInfo("float32", (3,))
@@ -123,9 +123,9 @@ def both_ways(
 
 
 def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] | None:
-    """Returns why the handle of a variable cannot take the place of another's, and which would; None where it can.
+    """Returns why the handle of a variable cannot take the place of another's, and which would; None if it can.
 
-    A handle says neither dtype nor shape, and TensorFlow would refuse what reads it.
+    A handle has neither dtype nor shape, and TensorFlow would refuse its consumers.
     """
     known = graph.state.variables if graph.types[new[0]] == graph.types[old[0]] == "VarHandleOp" else {}
     a, b = (known.get(graph.names[op]) for op, _ in (new, old))
@@ -193,7 +193,7 @@ def shapes_differ(a: Shape, b: Shape) -> bool:
 
 
 def axis_text(a: Shape, b: Shape) -> str:
-    """Returns where two shapes differ, in words.
+    """Returns the difference of two shapes, in words.
 
     Example:
         >>> axis_text((None, 64), (None, 128))

@@ -24,7 +24,7 @@ class Taker:
         op: the op.
         input: which of its inputs, from 0.
         reads: the tensor that it reads now.
-        why: why it cannot read another; empty where it can.
+        why: why it cannot read another; empty if it can.
         adaptable: only dtype or shape are against it: an adapter may help.
     """
 

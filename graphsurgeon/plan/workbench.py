@@ -75,7 +75,7 @@ class _Ahead:
         return self._row(op)
 
     def change(self, op: int, was: Sequence[int], now: Sequence[int]) -> None:
-        """Lets an op read, or wait for, other ops."""
+        """Makes an op read, or wait for, other ops."""
         for source in was:
             row = self.of(source)
             row[op] -= 1
@@ -236,14 +236,14 @@ class Workbench:
     # -- changing it ----------------------------------------------------------------------------
 
     def set_input(self, op: int, at: int, tensor: Tensor) -> None:
-        """Lets an op read another tensor."""
+        """Makes an op read another tensor."""
         row = self._rows.setdefault(op, self.row(op))
         was, row[at] = row[at], tensor
         self._readers.change(op, [was[0]], [tensor[0]])
         self._frozen = None
 
     def set_waits(self, op: int, waits: Sequence[int]) -> None:
-        """Lets an op wait for just these others."""
+        """Makes an op wait for exactly these others."""
         self._waiting.change(op, self.waits(op), waits)
         self._waits[op] = list(waits)
         self._frozen = None
@@ -262,7 +262,7 @@ class Workbench:
         Args:
             names, types, nodes: of each.
             data, control: what they read and wait for, by number.
-            tell: tells their outputs, counted from 0; None where nobody can.
+            tell: returns their outputs, counted from 0; None if they are not known.
         """
         self._unshare()
         first, block = self.size, len(self._blocks)
@@ -356,7 +356,7 @@ class Workbench:
             self._lost[scope] = self._lost.get(scope, 0) + 1
 
     def _add_loops(self, first: int, types: Sequence[str], data: Edges) -> None:
-        """Notes in which loop new ops run; where loops are added themselves, all is asked again when it is needed."""
+        """Notes in which loop new ops run; if loops are added, all of it is computed again when needed."""
         if not set(ENTERS).isdisjoint(types):
             self._looping, self._loops = True, None
         if self._loops is None:

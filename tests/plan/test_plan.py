@@ -96,7 +96,9 @@ def test_a_choice_that_is_none(argument, value, choices):
 @pytest.mark.parametrize("device", ["gpu zero", {"/gpu:0": "nowhere"}, {"here": "/cpu:0"}])
 def test_a_device_that_is_none(device):
     shown = device if isinstance(device, str) else next(n for n in ("nowhere", "here") if n in str(device))
-    with refuses(PlanError, "copy(to='t')", f"device={shown!r} is not a device", "Choose 'clear', 'keep', a device such as"):
+    with refuses(
+        PlanError, "copy(to='t')", f"device={shown!r} is not a device", "Choose 'clear', 'keep', a device such as"
+    ):
         Plan(net()).copy(select(net()), to="t", device=device)
 
 
