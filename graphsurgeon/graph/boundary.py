@@ -20,11 +20,11 @@ _QUIET = VARIABLE_TYPES | ASKING_TYPES | PLACEHOLDER_TYPES | {"Assign"}
 
 @dataclass(frozen=True)
 class Leak:
-    """A tensor the region needs that no boundary input covers.
+    """A tensor that the region needs and that does not come from a boundary input.
 
     Args:
         tensor: its name.
-        needed_by: ops of the region that read it (at most 8).
+        needed_by: its consumers in the region, at most 8.
         source: the op that would have to be fed.
     """
 
@@ -38,14 +38,14 @@ class Leak:
 
 @dataclass(frozen=True)
 class Boundary:
-    """What crosses the border of a selection, all by name.
+    """The tensors and edges that enter and leave a selection, by name.
 
     Args:
         inputs: tensors that enter.
-        outputs: tensors that leave; for a selection made by boundary, the outputs asked for.
+        outputs: tensors that leave; for a selection made by a boundary, the requested outputs.
         control_inputs: (inside op, outside op) pairs of control edges that enter.
         variables: variable ops inside.
-        leaks: entering tensors that were not listed as inputs, where inputs were listed.
+        leaks: entering tensors that are not among the listed inputs, if inputs were listed.
     """
 
     inputs: tuple[str, ...]
@@ -83,7 +83,7 @@ def entering(graph: Graph, mask: Mask, cuts: frozenset[Tensor] = frozenset()) ->
 
 
 def leaving(graph: Graph, mask: Mask) -> list[Tensor]:
-    """Returns the tensors of `mask` that ops outside read, in graph order, then outputs of its ops nobody reads."""
+    """Returns the tensors of `mask` with consumers outside, and outputs of its ops without consumers, in order."""
     rows = graph.data.rows
     cross = ~mask[rows] & mask[graph.data.node]
     pairs = dict.fromkeys(zip(graph.data.node[cross].tolist(), graph.data.port[cross].tolist(), strict=True))
@@ -105,12 +105,12 @@ def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
 def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], asked: str) -> Mask:
     """Returns the ops that compute `outputs` from `inputs`, with the constants and variables they need.
 
-    Ops that hang on a feed of their own (a placeholder, a queue) and do not depend on the inputs stay outside:
-    the tensors that come from them are the leaks. With no inputs, everything the outputs need is in. A feed that is
-    both input and output passes through: it stays outside.
+    Ops that depend on another feed, such as a placeholder or a queue, and not on the inputs stay outside. Their tensors
+    are the leaks. Without inputs, everything that the outputs need is inside. A feed that is both input and output
+    stays outside.
 
     Raises:
-        SelectionError: an output does not depend on an input, or an input reaches no output.
+        SelectionError: if an output does not depend on an input, or no output depends on an input.
     """
     cuts = frozenset(inputs)
     through = {t for t in outputs if t in cuts and graph.types[t[0]] in FEED_TYPES}
@@ -158,7 +158,7 @@ def fed_from(graph: Graph, among: Mask, feeds: Mask | None = None) -> Mask:
 
 
 def _held(graph: Graph) -> Mask:
-    """The arguments of functions that stand for a variable, where calls are unfolded."""
+    """Returns the arguments of functions that represent a variable, if calls are unfolded."""
     held = graph.typed(VARIABLE_TYPES)
     arguments = np.flatnonzero(graph.typed(["_Arg"])).tolist() if graph.unfolded is not None else []
     for op in arguments:
@@ -187,7 +187,7 @@ def _round_of(graph: Graph, op: int) -> int:
 
 
 def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...]:
-    """Returns the tensors that enter `mask` without being among `inputs`; none where no inputs were listed."""
+    """Returns the tensors that enter `mask` without being among `inputs`; none if no inputs were listed."""
     if not inputs:
         return ()
     rows = graph.data.rows

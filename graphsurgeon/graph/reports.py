@@ -11,14 +11,14 @@ from .sizes import size_text
 
 @dataclass(frozen=True)
 class Restored:
-    """What `Editor.restore` did.
+    """The result of `Editor.restore`.
 
     Args:
-        checkpoint: the prefix it read.
-        found: variable -> the name its value has in the checkpoint.
-        missing: variables that the checkpoint does not have; they keep the values they had.
-        unused: names of the checkpoint that no variable took.
-        left: variables that were not to be restored.
+        checkpoint: the prefix of the checkpoint.
+        found: variable -> name of its value in the checkpoint.
+        missing: variables that the checkpoint lacks; they keep their values.
+        unused: names in the checkpoint that no variable uses.
+        left: variables that were excluded.
 
     Example:
         >>> print(Restored("ckpt/model-7", {"enc/w": "w"}, ("enc/b",), ("step",)))
@@ -47,13 +47,13 @@ class Restored:
 
 @dataclass(frozen=True)
 class Transferred:
-    """What `transfer` did; `again()` does the same with the values of then.
+    """The result of `transfer`; `again()` repeats it with the current values.
 
     Args:
         pairs: (source variable, target variable), in order.
         bytes: the size of all values.
-        unused: source variables that went nowhere.
-        missing: target variables that got nothing.
+        unused: source variables without a target.
+        missing: target variables without a source.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -63,7 +63,7 @@ class Transferred:
     repeat: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     def again(self) -> Transferred:
-        """Copies the values once more, as they are now; the pairs are not looked for again."""
+        """Copies the current values between the same pairs."""
         self.repeat()
         return self
 
@@ -81,17 +81,17 @@ class Transferred:
 
 @dataclass(frozen=True)
 class Saved:
-    """What `Editor.save` wrote.
+    """The result of `Editor.save`.
 
     Args:
-        path: what to give to `gs.open`, or to TensorFlow.
+        path: the path for `gs.open` or TensorFlow.
         format: one of the formats of `Editor.save`.
         ops: number of ops in the file.
-        variables: names of the variables whose values are in it.
-        left: number of ops of the graph that are not in it.
-        notes: what to know before it is used, and what of it could not be run, and why.
-        untrained: variables that have nothing but initial values in it -> why.
-        proof: what was run of it, before it took its name; empty where that was not wanted.
+        variables: names of the variables whose values are in the file.
+        left: number of ops of the graph that are not in the file.
+        notes: notes on the use of the file, and on the parts that could not be run.
+        untrained: variables that only have their initial value in the file -> the reason.
+        proof: the runs that checked the file; empty if the check was skipped.
     """
 
     path: str
@@ -113,7 +113,7 @@ class Saved:
 
 
 def untrained_text(untrained: Mapping[str, str]) -> list[str]:
-    """Returns a sentence on variables that have nothing but initial values, for each reason.
+    """Returns a sentence for each reason why variables only have initial values.
 
     Example:
         >>> untrained_text({"w": "not in the checkpoint", "b": "not in the checkpoint"})

@@ -22,7 +22,7 @@ from .variables import VARIABLE_TYPES
 
 @dataclass(frozen=True)
 class Query:
-    """How a selection was made: a verb with its arguments, over other queries; printed as Python by `code`."""
+    """The call that made a selection: a method with its arguments, on other queries. `code` prints it as Python."""
 
     verb: str
     args: tuple[Any, ...] = ()
@@ -31,7 +31,7 @@ class Query:
 
 @dataclass(frozen=True)
 class OpView:
-    """One op as `where` shows it: name, type, attributes, inputs and outputs."""
+    """An op in a call of `where`: name, type, attributes, inputs and outputs."""
 
     graph: Graph
     number: int
@@ -43,7 +43,7 @@ class OpView:
 
     @property
     def type(self) -> str:
-        """The op type, as ``Conv2D``."""
+        """The op type, for example ``Conv2D``."""
         return self.graph.types[self.number]
 
     @property
@@ -53,7 +53,7 @@ class OpView:
 
     @property
     def device(self) -> str:
-        """The device asked for; empty for none."""
+        """The requested device; empty if none is requested."""
         return str(getattr(self.node, "device", ""))
 
     @property
@@ -63,7 +63,7 @@ class OpView:
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """Dtype and shape of each output; empty where unknown."""
+        """Dtype and shape of each output; empty if unknown."""
         return self.graph.outputs(self.number) or ()
 
 
@@ -117,7 +117,7 @@ class Selection:
 
     @cached_property
     def types(self) -> dict[str, int]:
-        """How many ops there are of each type, most frequent first."""
+        """The number of ops of each type, most frequent first."""
         kinds, counts = np.unique(self.graph.type_array[self.mask], return_counts=True)
         pairs = sorted(zip(counts.tolist(), kinds.tolist(), strict=True), key=lambda p: (-p[0], p[1]))
         return {str(kind): int(count) for count, kind in pairs}
@@ -158,7 +158,7 @@ class Selection:
         return Selection(self.graph, ~self.mask, Query("not", (), (self.query,)))
 
     def ancestors(self, control: bool = True) -> Selection:
-        """Returns these ops and all they need, control inputs included unless `control` is False.
+        """Returns these ops and all ops that they depend on.
 
         Args:
             control: whether control inputs count.
@@ -167,7 +167,7 @@ class Selection:
         return Selection(self.graph, mask, Query("ancestors", (control,), (self.query,)))
 
     def descendants(self, control: bool = True) -> Selection:
-        """Returns these ops and all that need them.
+        """Returns these ops and all ops that depend on them.
 
         Args:
             control: whether control edges count.
@@ -192,10 +192,10 @@ class Selection:
         """Returns this selection if it has exactly `count` ops.
 
         Args:
-            count: the number of ops that it should have.
+            count: the expected number of ops.
 
         Raises:
-            SelectionError: it has another number of ops; the message shows what it holds.
+            SelectionError: if it has another number of ops; the message lists its ops.
         """
         if len(self) != count:
             kinds = few([f"{n} {kind}" for kind, n in self.types.items()], 6) or "nothing"
@@ -239,13 +239,13 @@ class Selection:
     def on(self, graph: Graph) -> Selection:
         """Returns the same ops in another snapshot of the graph, or in the graph after a plan.
 
-        Ops are found by their names. `notes` lists what `graph` does not have.
+        Ops are found by their names. `notes` lists the ops that `graph` lacks.
 
         Args:
             graph: the other snapshot, or the result of `Plan.after`.
 
         Raises:
-            SelectionError: `graph` is a snapshot of another graph.
+            SelectionError: if `graph` is a snapshot of another graph.
 
         Example:
             >>> from graphsurgeon import Plan
@@ -274,7 +274,7 @@ class Selection:
             asked: the request, for messages.
 
         Raises:
-            SelectionError: `graph` is a snapshot of another graph, or does not have one of the ops.
+            SelectionError: if `graph` is a snapshot of another graph, or lacks one of the ops.
         """
         if graph is self.graph:
             return self
@@ -288,13 +288,13 @@ class Selection:
         return self.on(graph)
 
     def moved(self, graph: Graph) -> Selection:
-        """Returns the ops of these names in a graph that was made of this one.
+        """Returns the ops of the same names in a graph that was made from this one.
 
         Args:
-            graph: the snapshot of the graph that was made.
+            graph: the snapshot of that graph.
 
         Raises:
-            SelectionError: one of them is not there.
+            SelectionError: if an op does not exist there.
         """
         names, old = tuple(self.names), self.graph.names
         mask = graph.mask([graph.find(name, "the copy of what was selected") for name in names])
@@ -317,9 +317,9 @@ def listed(graph: Graph, ops: Iterable[int] | Mask) -> Selection:
 
 
 def _carried(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
-    """The ops of a selection in another snapshot of its graph, and the names of those that it does not have.
+    """Returns the ops of a selection in another snapshot of its graph, and the names of the missing ones.
 
-    If calls are unfolded there, the ops inside a call are there for the call.
+    If a call is unfolded there, the ops inside it represent the call.
     """
     old = selection.graph
     if graph is old:
@@ -341,13 +341,13 @@ def _carried(selection: Selection, graph: Graph) -> tuple[Mask, list[str]]:
 
 
 def _moved(old: Graph, tensor: Tensor, new: Graph) -> Tensor | None:
-    """A tensor in another snapshot of its graph; None if the other does not have it."""
+    """Returns a tensor in another snapshot of its graph; None if it is missing there."""
     op = tensor[0] if new.owner is old.owner else new.index.get(old.names[tensor[0]], -1)
     return (op, tensor[1]) if 0 <= op < new.size else None
 
 
 def _with_ops_of_both(one: Graph, two: Graph) -> list[Graph]:
-    """The snapshots of a graph that may have the ops of two of its snapshots: with the calls of both unfolded."""
+    """Returns the snapshots of a graph that may have the ops of two of its snapshots, with their calls unfolded."""
     opened = [graph.unfolded for graph in (one, two) if graph.unfolded is not None]
     if not opened:
         return [one, two]
@@ -370,20 +370,20 @@ def select(
     layer: str | Iterable[str] | None = None,
     layers: Layers = NO_LAYERS,
 ) -> Selection:
-    """Returns the ops that fit all that is given.
+    """Returns the ops that match all given criteria.
 
     Args:
         graph: the snapshot to select from.
-        scope: a name scope: its own op, if there is one, and all below.
-        op: an op type or several; of several, those that the graph has, and the selection says which it has not.
+        scope: a name scope: its own op, if there is one, and all ops below.
+        op: an op type or several. If the graph lacks some of several types, the selection has a note.
         name: op names, or patterns with ``*``, ``?`` and ``[ ]``.
-        inputs: boundary input tensors: what lies before them stays out.
-        outputs: boundary output tensors: only what they need is in.
-        layer: names or paths of Keras layers, or patterns: what they have made, and their variables.
+        inputs: boundary input tensors. Their ancestors stay outside.
+        outputs: boundary output tensors. Only ops that they need are inside.
+        layer: names or paths of Keras layers, or patterns: their ops and variables.
         layers: the layers of the graph.
 
     Raises:
-        SelectionError: a name, scope, type or layer is not in the graph, or the boundary does not connect.
+        SelectionError: if a name, scope, type or layer is not in the graph, or the boundary does not connect.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/a", "Neg", ["x"]), ("n/b", "Neg", ["n/a"])])
@@ -434,14 +434,14 @@ def _made(graph: Graph, ops: Iterable[str]) -> Mask:
 
 
 def words_of(given: Any, key: str) -> tuple[str, ...] | None:
-    """Returns the names in what was given: a text, an object that has a name, or several of them.
+    """Returns the names in an argument: a text, an object that has a name, or several of them.
 
     Args:
-        given: what was given; None for nothing.
-        key: as which argument of `select`.
+        given: the argument; None for nothing.
+        key: the name of the argument of `select`.
 
     Raises:
-        SelectionError: something in it is neither.
+        SelectionError: if an item is neither a text nor an object with a name.
     """
     if given is None:
         return None

@@ -20,7 +20,7 @@ from .step_text import one_line, step_text
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """The effect of a plan, for people. `print` it, or ask for `table()` or `marks`.
+    """The effect of a plan. `print` it, or use `table()` or `marks`.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -40,7 +40,9 @@ class Preview:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many ops, variables, placeholders and connections the plan makes, and ops it changes or removes."""
+        """The numbers of ops, variables, placeholders and connections that the plan makes, and of ops it changes or
+        removes.
+        """
         effect = self.effect
         return {
             "ops": len(effect.new_names),
@@ -56,8 +58,8 @@ class Preview:
     def marks(self) -> dict[int, str]:
         """Op number after the plan -> its state.
 
-        ``new``; ``changed`` for ops that get other inputs, attributes or a device; ``orphan`` for ops that only ops
-        without a consumer use now; ``shape`` for others that give other shapes than before.
+        ``new``; ``changed`` for ops with other inputs, attributes or another device; ``orphan`` for ops that only ops
+        without a consumer still use; ``shape`` for other ops whose output shapes change.
         """
         effect, after = self.effect, self.effect.after
         out = dict.fromkeys(range(effect.first, after.size), "new")
@@ -66,7 +68,7 @@ class Preview:
         return dict.fromkeys(effect.verdict.reshaped, "shape") | dict.fromkeys(unused(effect), "orphan") | out
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns one row for each thing the plan makes or joins: kind, name, what it was, and details."""
+        """Returns one row for each new or connected thing: kind, name, origin, details."""
         rows: list[dict[str, Any]] = []
 
         def row(kind: str, name: str, was: str, what: str) -> None:
@@ -111,11 +113,11 @@ class Preview:
 
     @cached_property
     def _unproved(self) -> dict[int, dict[str, str]]:
-        """For each copy, which variables of the source have no value but their initial one, and why."""
+        """For each copy, the variables of the source that only have their initial value, and why."""
         return {id(copied): self.backend.unproved(copied) for copied in self.effect.copies}
 
     def start_of(self, copied: Copied, variable: str, policy: str) -> str:
-        """Returns what a variable of the source gives its copy, in words.
+        """Returns the value that a copy of a variable starts from, in words.
 
         Args:
             copied: the copy.
@@ -236,6 +238,6 @@ def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
 def _part(
     title: str, things: Sequence[Any], row: Callable[[Any], str] = str, indent: str = "", most: int = 6
 ) -> list[str]:
-    """Some things under a title; nothing where there are none."""
+    """Returns some things under a title; nothing if there are none."""
     more = [f"{indent}  … and {len(things) - most} more"] if len(things) > most else []
     return [indent + title, *(f"{indent}  {row(thing)}" for thing in things[:most]), *more] if things else []
