@@ -104,16 +104,16 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Compatibility:
-    """What keeps a graph from a target, op by op; empty, and so false, where nothing does. Printed, a line for each.
+    """The ops that keep a graph from a target; empty, and so false, if there are none. Printed, a line for each.
 
     Args:
-        title: what the graph is called.
+        title: the title of the graph.
         target: ``tflite`` or ``tfjs``.
-        converter: what was asked, with its version; empty where the graph cannot be frozen, which comes first.
-        blockers: the ops that are in the way, in graph order.
-        ops: so many ops the outputs need.
-        inputs, outputs: the tensors that the model would take and give.
-        proof: what was run, where that was asked for.
+        converter: the converter, with its version; empty if the graph cannot be frozen, which comes first.
+        blockers: the ops that prevent the conversion, in graph order.
+        ops: the number of ops that the outputs need.
+        inputs, outputs: the input and output tensors of the model.
+        proof: the result of a run of the converted model, if it was requested.
 
     Example:
         >>> found = Compatibility("net", "tflite", "TensorFlow 2.21.0",
@@ -142,12 +142,12 @@ class Compatibility:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is in the way."""
+        """Whether nothing prevents the conversion."""
         return not self.blockers
 
     @property
     def words(self) -> dict[str, str]:
-        """Op -> the kind of what is wrong with it, for colours: ``ed.paint(check)``."""
+        """Op -> the kind of its problem, for colors: ``ed.paint(check)``."""
         return {one.op: one.kind for one in self.blockers if one.op}
 
     def table(self) -> list[dict[str, Any]]:

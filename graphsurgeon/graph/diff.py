@@ -50,13 +50,13 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Diff:
-    """What differs between two graphs; true where anything does, a name included.
+    """The differences between two graphs; true if there are any, a name included.
 
     Args:
         a, b: the graphs.
         place: for each op of `a` the number of its partner in `b`, -1 for none.
-        changes: what differs at ops that both have.
-        draw: draws it, as mime type -> text; None where nothing draws.
+        changes: the differences of ops that both graphs have.
+        draw: draws the differences, as mime type -> text; None if nothing can draw them.
     """
 
     a: Graph
@@ -78,12 +78,12 @@ class Diff:
 
     @cached_property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """(old, new) names of the ops that are called otherwise in the second graph."""
+        """(old, new) names of the ops that have another name in the second graph."""
         old, new, place = self.a.names, self.b.names, self.place.tolist()
         return tuple((old[i], new[j]) for i, j in enumerate(place) if j >= 0 and old[i] != new[j])
 
     def of(self, kind: str) -> tuple[Change, ...]:
-        """Returns the changes of one kind, as ``input`` or ``attribute``.
+        """Returns the changes of one kind, such as ``input`` or ``attribute``.
 
         Args:
             kind: the kind of change.
@@ -97,7 +97,7 @@ class Diff:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many there are: ops added, removed and renamed, and changes of each kind."""
+        """The numbers of ops added, removed and renamed, and of changes of each kind."""
         ops = {"added": len(self.added), "removed": len(self.removed), "renamed": len(self.renamed)}
         return {**ops, **{kind: len(self.of(kind)) for kind in KINDS}}
 
@@ -121,7 +121,7 @@ class Diff:
 
     @cached_property
     def picture(self) -> Graph:
-        """The second graph with the removed ops of the first behind it, to draw both at once."""
+        """The second graph plus the removed ops of the first, to draw both at once."""
         a, b = self.a, self.b
         gone = np.flatnonzero(self.place < 0).astype(np.int32)
         spot = self.place.copy()

@@ -59,7 +59,7 @@ class TensorInfo(NamedTuple):
 
 
 def output_at(outputs: Sequence[TensorInfo] | None, port: int) -> TensorInfo | None:
-    """Returns what is known of one output of an op, or None where nobody can say: a damaged file reads any number.
+    """Returns what is known of one output of an op, or None if it is not known: a damaged file reads any number.
 
     Args:
         outputs: what is known of each output of the op, or None.
@@ -156,7 +156,7 @@ class Graph:
         control: row i = control inputs of op i.
         owner: identifies the graph: the live graph, which may be pending, or any other object. Ops that two
             snapshots of one owner share have the same numbers. After a plan, or a cut, the owner is `Derived`.
-        outputs_of: op number -> TensorInfo of each of its outputs; None where nobody can say.
+        outputs_of: op number -> TensorInfo of each of its outputs; None if they are not known.
         title: what to call the graph in messages.
         state_of: reads its variables and collections, when they are first asked for.
         stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
@@ -303,12 +303,12 @@ class Graph:
 
     @cached_property
     def state(self) -> State:
-        """Variables and collections; empty where nobody can say."""
+        """Variables and collections; empty if they are not known."""
         return self.state_of() if self.state_of else State()
 
     @cached_property
     def functions(self) -> Mapping[str, Any]:
-        """The functions that its ops may call: name -> FunctionDef; none where nobody can say.
+        """The functions that its ops may call: name -> FunctionDef; empty if they are not known.
 
         A file may hold one without a name: no op can call it, for an empty name says that there is no function.
         """
@@ -519,7 +519,7 @@ class Graph:
         return output_at(self.stated(i), port)
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
-        """Returns what is known of each output of op i, or None where nobody can say.
+        """Returns what is known of each output of op i, or None if it is not known.
 
         Args:
             i: the number of the op.
@@ -527,7 +527,7 @@ class Graph:
         return self.outputs_of(i) if self.outputs_of else None
 
     def info(self, i: int, port: int) -> TensorInfo | None:
-        """Returns dtype and static shape of output `port` of op i, or None where nobody can say.
+        """Returns dtype and static shape of output `port` of op i, or None if it is not known.
 
         Args:
             i: the number of the op.
@@ -611,7 +611,7 @@ class Graph:
 
     @cached_property
     def placed(self) -> Mask:
-        """A mask of the ops that ask to be placed with others (``_class``)."""
+        """A mask of the ops that are to be placed with others (``_class``)."""
         held = (getattr(node, "attr", ()) for node in self.nodes)
         return np.fromiter(("_class" in attributes for attributes in held), np.bool_, self.size)
 

@@ -73,11 +73,11 @@ class Risks:
     """The risks of a graph, the worst kind first; printed, a line for each.
 
     Args:
-        title: what the graph is called.
-        items: what somebody must be asked about before it runs.
-        harmless: ops of the same kinds, of which it is known that they do no more than whoever runs them wants: savers,
-            whose file is named by the one who runs them; tables that are filled from a SavedModel's own assets.
-        unknown: op types that only a library can run which TensorFlow has not loaded here, where there are such.
+        title: the title of the graph.
+        items: the ops that the user must allow before the graph runs.
+        harmless: ops of the same kinds that are known to do only what the user requested: savers, whose file the user
+            names; tables that are filled from the assets of a SavedModel.
+        unknown: op types that need a library which TensorFlow has not loaded here, if there are any.
 
     Example:
         >>> found = Risks("graph", (Risk("w", "WriteFile", "writes files", "writes its text to a file", "/tmp/x"),))
@@ -101,7 +101,7 @@ class Risks:
 
     @property
     def words(self) -> str:
-        """What there is, in one line; empty where there is nothing."""
+        """The risks in one line; empty if there are none."""
         if not self.items:
             return ""
         kinds = Counter(risk.kind for risk in self.items)
@@ -110,7 +110,7 @@ class Risks:
         return f"{counted(len(self.items), 'ops')} that {' or '.join(doing)}, {shown}"
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns one row for each op, those that are harmless too: op, type, kind, reason, path, load, harmless."""
+        """Returns one row for each op, harmless ones too: op, type, kind, reason, path, load, harmless."""
         return [dict(vars(risk)) for risk in (*self.items, *self.harmless)]
 
     def __str__(self) -> str:

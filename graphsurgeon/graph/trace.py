@@ -283,7 +283,7 @@ class Trace:
                 ``zeros``, the share of these that is zero, in per cent; ``not finite``, how many are NaN or infinite.
 
         Raises:
-            SelectionError: it is none of these.
+            SelectionError: if `what` is not one of these words.
         """
         if what not in NUMBERS:
             instead = f"Choose one of {', '.join(map(repr, NUMBERS))}"
