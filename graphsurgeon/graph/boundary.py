@@ -38,7 +38,6 @@ class Leak:
 
 @dataclass(frozen=True)
 class Boundary:
-<<<<<<< HEAD
     """The tensors and edges that enter and leave a selection, by name.
 
     Args:
@@ -47,16 +46,6 @@ class Boundary:
         control_inputs: (inside op, outside op) pairs of control edges that enter.
         variables: variable ops inside.
         leaks: entering tensors that are not among the listed inputs, if inputs were listed.
-=======
-    """The tensors, edges and variables at the border of a selection, all by name.
-
-    Args:
-        inputs: tensors that enter.
-        outputs: tensors that leave; for a selection made by boundary, the requested outputs.
-        control_inputs: (inside op, outside op) pairs of control edges that enter.
-        variables: variable ops inside.
-        leaks: entering tensors that were not listed as inputs; empty if no inputs were listed.
->>>>>>> 0689f68 (Docstrings of Selection, Boundary, Diff, Risks and Compatibility: nouns, and conditions with if)
     """
 
     inputs: tuple[str, ...]
