@@ -18,7 +18,7 @@ TARGETS = {"tflite": "TFLite", "tfjs": "TF.js"}
 SELECT, CUSTOM, REFUSED, MISSING, VARIABLE = "TF Select", "custom op", "refused", "missing", "variable"
 KINDS = {
     SELECT: "TFLite has no op for it; TF Select, a runtime of its own, could run it",
-    CUSTOM: "TFLite has no op for it: somebody has to write one",
+    CUSTOM: "TFLite has no op for it: it needs a custom op",
     MISSING: "the converter's list of ops does not have it",
     REFUSED: "the converter refuses it",
     VARIABLE: "it needs a variable, and freezing makes that a constant",
@@ -181,7 +181,7 @@ def blockers(graph: Graph, made: Converted) -> tuple[Blocker, ...]:
         >>> g = Graph.of([("x", "Placeholder", []), ("loop", "While", ["x"])])
         >>> said = Said(("loop/body/cell", "loop"), "GRUBlockCell", "ERROR_NEEDS_CUSTOM_OPS", "neither this nor that")
         >>> [str(one) for one in blockers(g, Converted(said="failed", errors=(said,)))]
-        ["'loop' (GRUBlockCell): TFLite has no op for it: somebody has to write one"]
+        ["'loop' (GRUBlockCell): TFLite has no op for it: it needs a custom op"]
     """
     found: dict[tuple[str, str], Blocker] = {}
     for one in made.errors:

@@ -415,7 +415,7 @@ class Graph:
         """
         asked = asked or f"find({name!r})"
         if not isinstance(name, str):
-            raise SelectionError(asked, f"{name!r} is not text", "Give its name, as 'conv1/y'")
+            raise SelectionError(asked, f"{name!r} is not text", "Give its name, such as 'conv1/y'")
         i = self.index.get(name)
         if i is None:
             more, instead = self._inside(name)
@@ -466,7 +466,7 @@ class Graph:
         """
         asked = asked or f"tensor({name!r})"
         if not isinstance(name, str):
-            raise SelectionError(asked, f"{name!r} is not text", "Give its name, as 'conv1/y:0'")
+            raise SelectionError(asked, f"{name!r} is not text", "Give its name, such as 'conv1/y:0'")
         op_name, colon, port_text = name.rpartition(":")
         if not colon:
             op_name, port_text = name, "0"

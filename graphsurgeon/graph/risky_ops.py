@@ -130,7 +130,7 @@ RISKY: dict[str, RiskyOp] = {
         CODE, "runs a program in an attribute, which cannot be read", None, "MlirPassthroughOp", "_TPUCompileMlir",
         "_XlaHostComputeMlir",
     ),
-    **_of(CODE, "runs a graph that is written in a string, where nobody sees its ops", None, "DatasetFromGraph"),
+    **_of(CODE, "runs a graph that is hidden in a string", None, "DatasetFromGraph"),
     **_of(CODE, "runs compiled code of TensorRT that is written in a string", None, "TRTEngineOp"),
     **_of(ENDS, "ends the process", None, "Abort"),
     **_of(ENDS, "can tell a worker to end", None, "WorkerHeartbeat"),

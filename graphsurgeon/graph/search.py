@@ -184,7 +184,7 @@ def hits(
         SelectionError: as `search`.
     """
     if not isinstance(query, str):
-        raise SelectionError(f"find({query!r})", f"{query!r} is not text", "Give words, as 'conv op:Conv2D'")
+        raise SelectionError(f"find({query!r})", f"{query!r} is not text", "Give words, such as 'conv op:Conv2D'")
     words = query.split()
     if not words or not graph.size:
         return []

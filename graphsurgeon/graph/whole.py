@@ -127,7 +127,7 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, asked: str) -> N
     if not os.path.lexists(file):
         return
     if file.is_dir():
-        raise PlanError(asked, f"{os.fspath(path)!r} is a folder", "Choose another path, as of a file in it")
+        raise PlanError(asked, f"{os.fspath(path)!r} is a folder", "Give the path of a file, such as one in it")
     if file.is_file() and not file.stat().st_mode & 0o222:
         wrong = f"{os.fspath(path)!r} is there, and may only be read"
         raise PlanError(asked, wrong, "Choose another path, or let it be written")

@@ -221,9 +221,9 @@ def test_what_is_no_selection_and_no_test_is_told():
         select(G) & 3
     with refuses(SelectionError, "where(3): 3 is of type int, not a function", "lambda op: op.type == 'Conv2D'"):
         select(G).where(3)
-    with refuses(SelectionError, "tensor(None): None is not text", "Give its name, as 'conv1/y:0'"):
+    with refuses(SelectionError, "tensor(None): None is not text", "Give its name, such as 'conv1/y:0'"):
         G.tensor(None)
-    with refuses(SelectionError, "find(3): 3 is not text", "Give its name, as 'conv1/y'"):
+    with refuses(SelectionError, "find(3): 3 is not text", "Give its name, such as 'conv1/y'"):
         G.find(3)
-    with refuses(SelectionError, "find(3): 3 is not text", "Give words, as 'conv op:Conv2D'"):
+    with refuses(SelectionError, "find(3): 3 is not text", "Give words, such as 'conv op:Conv2D'"):
         search(G, 3)

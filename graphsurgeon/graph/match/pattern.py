@@ -134,7 +134,7 @@ class Pattern:
     def _with(self, keys: str | Iterable[str], constants: str, read: Callable[[Any], Any] | None) -> Pattern:
         graph = self.graph
         if constants not in CONSTANTS:
-            wrong = f"{constants!r} says nothing about constants"
+            wrong = f"constants={constants!r} is not known"
             raise SelectionError(f"pattern(constants={constants!r})", wrong, f"Choose one of {', '.join(CONSTANTS)}")
         if not self.mask.any():
             raise SelectionError(

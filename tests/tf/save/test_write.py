@@ -218,7 +218,7 @@ def test_what_cannot_be_written_is_said(tmp_path):
     with refuses(PlanError, "nothing can be written in"):
         save(1.0, "graph_def", tmp_path / "file")
     (tmp_path / "m.pb").mkdir()
-    with refuses(PlanError, "m.pb' is a folder", "Choose another path, as of a file in it"):
+    with refuses(PlanError, "m.pb' is a folder", "Give the path of a file"):
         save(1.0, "graph_def", tmp_path)
 
 
