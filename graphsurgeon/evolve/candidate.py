@@ -67,7 +67,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> str:
-        """What tells two candidates apart: their nodes, whose names are given by order."""
+        """Returns a digest of the nodes, whose names follow their order; equal candidates have the same."""
         from ..tf.run.trials import digest
 
         return digest(self.graph, self.output)
@@ -79,7 +79,7 @@ class Candidate:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """Where it can be cut, in graph order: outside of loops and conds, at tensors of values.
+        """The tensors at which it can be cut, in graph order: tensors of values outside of loops and conds.
 
         Values are what has the dtype of an input or of the output, or is true or false; the rest are shapes, axes
         and counts, of which another one of the same kind need not fit.
@@ -124,7 +124,7 @@ class Candidate:
 
     @cached_property
     def formula(self) -> str:
-        """The output as a formula; cut off where it gets very long, as it may where parts are used many times."""
+        """The output as a formula; truncated if it gets very long, as parts may be used many times."""
         graph = self.editor.snapshot
         said: dict[str, str] = {name: name for name in self.inputs}
         for name in self.needed:
@@ -185,7 +185,7 @@ class Piece:
 
 
 class Assembly:
-    """A new candidate in the making: pieces are added, then it is made in one plan, in a graph of its own.
+    """A new candidate in the making: pieces are added, then one plan makes it in a new graph.
 
     Args:
         like: a candidate with the inputs that the new one is to have.
@@ -243,7 +243,7 @@ class Assembly:
             born: how it is made, in words.
 
         Raises:
-            PlanError: the pieces do not fit: TensorFlow says another shape, or a loop was cut through.
+            PlanError: if the pieces do not fit: TensorFlow infers another shape, or a loop was cut.
         """
         from ..tf.elements import graph_with_placeholders
 
@@ -278,7 +278,7 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
 
     Args:
         thing: what `gs.open` takes.
-        output: the tensor it computes, by name or object. Default: its one output, as ``print(gs.open(thing))`` says.
+        output: the tensor it computes, by name or object. Default: its only output.
         inputs: names of its placeholders. Default: all there are.
 
     Raises:

@@ -94,17 +94,17 @@ def evolve(
 ) -> Evolution:
     """Evolves graphs until one is good: genetic programming.
 
-    Each child is a graph of its own: a copy of one parent in which a random sub-expression is replaced by a copy of
+    Each child is a separate graph: a copy of one parent in which a random sub-expression is replaced by a copy of
     one of the other parent's (`crossover`), a constant is changed, a `rule` is applied, or something new grows.
 
     Args:
         score: how good a candidate is, the lower the better. It is called with ``run``; ``run({"x": array})`` gives
             the output of the candidate, ``run.candidate`` is the `Candidate`, and ``run.session`` its session, in
-            which it can be trained before it is judged. It is called by several threads where there are several
+            which it can be trained before it is judged. Several threads call it if there are several
             workers.
         inputs: name -> `tf.TensorSpec` (or a dtype, for one of any length); all of one dtype and shape. Default: those
             of `initial`.
-        functions: plain functions of tensors that new expressions are made of, as ``[tf.add, tf.sin]``.
+        functions: plain functions of tensors that new expressions are made of, such as ``[tf.add, tf.sin]``.
         initial: graphs to begin with (what `gs.open` takes, or a `Candidate`); the rest of the population grows.
         rules: (pattern, replacement), both plain functions of tensors: ``(lambda a, b: a + b, lambda a, b: a * b)``.
         generations: how many at most, after the first population.
@@ -186,7 +186,7 @@ class _Judge:
 
     Args:
         score: as in `evolve`.
-        workers: where candidates are tried.
+        workers: the workers that candidates are tried on.
     """
 
     def __init__(self, score: Callable[[Any], float], workers: Any) -> None:
@@ -235,13 +235,13 @@ class _Nursery:
             known.add(child.key)
             self.births[child.born] += 1
             grown.append(child)
-        if self._made >= _COLLECT_AFTER:  # graphs are full of cycles: left to itself, Python lets them pile up
+        if self._made >= _COLLECT_AFTER:  # graphs are full of cycles, which Python collects too rarely
             gc.collect()
             self._made = 0
         return grown
 
     def _child(self, population: list[Candidate]) -> Candidate:
-        """A child of candidates that won a round each; a copy of one where nothing else comes about."""
+        """Returns a child of candidates that won a round each; a copy of one if no other child can be made."""
         rng, limit = self._rng, self._limit
         one, child = self._winner(population), None
         dice = rng.random()

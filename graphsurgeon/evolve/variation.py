@@ -12,7 +12,7 @@ from ..graph.names import op_name, tensor_name
 from .candidate import Assembly, Candidate, Piece, candidate
 
 _TRIES = 8
-_JITTER = 0.2  # how far a constant moves, as a part of its size, and of 1 where that is smaller
+_JITTER = 0.2  # how far a constant moves, relative to its size, or to 1 if it is smaller
 
 
 def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
@@ -27,7 +27,7 @@ def crossover(one: Candidate, other: Candidate, rng: Any, limit: int = 200) -> C
         limit: the greatest number of ops of a child.
 
     Returns:
-        the child, in a graph of its own; None where no parts fit in a few tries.
+        the child, in a separate graph; None if no parts fit in a few tries.
 
     Example:
         >>> import numpy as np, tensorflow as tf
@@ -64,7 +64,7 @@ def _grafted(one: Candidate, cut: str, other: Candidate, graft: str, born: str, 
 def _replaced(
     one: Candidate, cut: str, new: str, assembly: Assembly, born: str, limit: int, kept: Mapping[str, str] | None = None
 ) -> Candidate | None:
-    """`one`, of which everything that read `cut` reads the tensor `new` of an assembly; None where that does not fit.
+    """Returns `one` with the consumers of `cut` reading the tensor `new` of an assembly; None if it does not fit.
 
     Args:
         one: the parent.
@@ -97,7 +97,7 @@ def _reads_another(one: Candidate, ops: Sequence[str], cut: str) -> bool:
 
 
 def jitter(one: Candidate, rng: Any) -> Candidate | None:
-    """Returns a copy in which one constant is changed by chance; None where it has no constant.
+    """Returns a copy in which one constant is changed at random; None if it has no constant.
 
     Args:
         one: the parent; it stays as it is.
@@ -148,7 +148,7 @@ class Rule:
         self.replacement = candidate(graph, output, arguments)
 
     def apply(self, one: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
-        """Returns a copy in which one place that fits is replaced; None where none does."""
+        """Returns a copy in which one matching place is replaced; None if no place matches."""
         kinds = dict.fromkeys(self.arguments, self.kind)
         needed = set(one.needed)
         found = [
@@ -183,7 +183,7 @@ def grow(
 
     Args:
         inputs: name -> `tf.TensorSpec`; all of one dtype and shape.
-        functions: plain functions of tensors it may be made of, as `tf.add`.
+        functions: plain functions of tensors that it may be made of, such as `tf.add`.
         rng: a NumPy random generator.
         constants: the least and the greatest constant.
         depth: how many functions are inside one another at most.
@@ -198,7 +198,7 @@ def grow(
 
 
 def sprout(one: Candidate, fresh: Candidate, rng: Any, limit: int = 200) -> Candidate | None:
-    """Returns `one` with a random part replaced by the whole of a new expression; None where none fits."""
+    """Returns `one` with a random part replaced by a whole new expression; None if no part fits."""
     kind = str(fresh.editor.snapshot.info(*fresh.editor.snapshot.tensor(fresh.output)))
     cuts = [p for p in one.points if p.kind == kind]
     if not cuts:

@@ -30,7 +30,7 @@ os._exit(0)
 
 
 class LocalCluster:
-    """TensorFlow servers in processes of their own, on the loopback of this machine. Made by `gs.local_cluster`.
+    """TensorFlow servers in separate processes, on the loopback of this machine. Made by `gs.local_cluster`.
 
     Args:
         tasks: how many servers.
@@ -48,7 +48,7 @@ class LocalCluster:
                 return
             except PlanError:
                 self.close()
-                if attempt == 2:  # somebody else may have taken a port meanwhile: twice is enough
+                if attempt == 2:  # another program may have taken a port meanwhile: twice is enough
                     raise
 
     @property
@@ -122,7 +122,7 @@ class LocalCluster:
 
 
 def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0) -> LocalCluster:
-    """Starts TensorFlow servers on this machine, each in a process of its own, and waits until they are there.
+    """Starts TensorFlow servers on this machine, each in a separate process, and waits until they are ready.
 
     Args:
         tasks: how many.
@@ -150,7 +150,7 @@ def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0)
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns ports of the loopback that nobody uses just now.
+    """Returns free ports of the loopback.
 
     They lie below those that systems hand out by themselves, so that no other program is given one of them before it
     is used.

@@ -55,11 +55,11 @@ def duplicate(
 
     Args:
         source: what to copy: a selection (`ed.select(...)`), an editor, or whatever `gs.open` takes.
-        device: where the copy is to run: ``"/cpu:0"``, ``"/gpu:0"``, ``"/job:worker/task:1"``; or as in `Plan.copy`.
-        graph: the graph, session or editor to put it in. Default: a new graph, with a session of its own. In the
+        device: the device of the copy: ``"/cpu:0"``, ``"/gpu:0"``, ``"/job:worker/task:1"``; or as in `Plan.copy`.
+        graph: the graph, session or editor to put it in. Default: a new graph with its own session. In the
             graph of the original it runs in the same session, and an update is one op, made once.
         to: its name scope. Default: ``replica`` in the graph of the original, else none: all names are kept.
-        values: the session in which the original runs, or an editor: where updates come from. Default: the source's
+        values: the session in which the original runs, or an editor: the source of updates. Default: the source's
             own, if it has one (a selection has none); else nothing until `Replica.attach`, `Replica.hook` or
             `Replica.follow`. A Keras model, `tf.Module` or function gives the values that its variables have at each
             update: train it by `Replica.train`, or update in the thread that trains it. A mapping of variable name to
@@ -76,8 +76,8 @@ def duplicate(
         timeout: how long to wait for the cluster, in seconds.
 
     Returns:
-        a `Replica`, with the values of the original where these are known. Where nothing has given it values, its first
-        answer comes with a warning.
+        a `Replica`, with the values of the original if they are known. If it has no values, its first answer comes
+        with a warning.
 
     Raises:
         PlanError: there is no such device, the cluster does not answer, the scope is taken, a variable has no value or
@@ -151,14 +151,14 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
             if graph.types[number] in VARIABLE_TYPES and not any(fnmatchcase(name, rule) for rule in explicit):
                 raise PlanError(
                     "duplicate(...)",
-                    f"the part reads variable {name!r}, which is not in it: nothing of its own would follow",
+                    f"the part reads variable {name!r}, which is not in it, so it has no variable that could follow",
                     "Select it too, as ed.select(inputs=..., outputs=...) does; or give inputs={name: tensor}, "
                     "or variables='share'",
                 )
 
 
 def _running(editor: Editor | None, values: Any) -> Any:
-    """The session in which the original runs, or arrays; None where nobody knows of any."""
+    """Returns the session in which the original runs, or arrays; None if there is no source."""
     from ..tf.values.givers import values_of
 
     if values is not None and not (isinstance(values, Editor) and not values.values.given):
@@ -191,7 +191,7 @@ def _beside(editor: Editor | None, block: Selection, session: TFSession | None, 
 
 
 def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]) -> Replica:
-    """A duplicate in another graph, with a session of its own; `handles` are those of the variables of an object."""
+    """Returns a duplicate in another graph, with its own session; `handles` are variables of a TF2 object."""
     from ..tf.elements import Graph
     from ..tf.run.devices import new_session, refuse_missing, refuse_missing_at
     from ..tf.values.replica_values import MappingSource, ObjectSource, SessionSource
@@ -229,7 +229,7 @@ def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, h
 
 
 def _copied(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
-    """The copy, and its variables with their originals; what a plan says of the copy is said of the duplicate."""
+    """Returns the copy, and its variables with their originals. Errors of the plan are reported for the duplicate."""
     from ..tf.values.replica_values import pairs_of, refuse_folded
     from ..tf.values.variables import refuse_empty
 

@@ -28,22 +28,22 @@ class Replica:
     brings the values of the original over. It can be called as `step` (every n-th call counts), from a training loop
     as `hook`, or by itself with `follow`.
 
-    Nobody sees old and new values together, whatever threads train, update and read. An update takes its values between
-    two steps of the original, and sets them between two runs of the duplicate. `train` takes a step. A step that
-    another thread takes by ``session.run`` counts too, as both sessions are observed until `close`. What cannot be
+    No reader sees old and new values together, even if other threads train, update and read. An update takes its values
+    between two steps of the original, and sets them between two runs of the duplicate. `train` takes a step. A step
+    that another thread takes by ``session.run`` counts too, as both sessions are observed until `close`. What cannot be
     observed: another program, or another session object, that trains in the same cluster (follow its checkpoints), and
     Keras models and modules (train them with `train` or inside `training`).
 
     Args:
         applied: what was copied.
         pairs: the variables, each with its original.
-        source: where values come from, or None so far.
-        opened: makes a session for it; None where the session belongs to somebody else.
+        source: the source of values; None if there is none yet.
+        opened: makes a session for it; None if the session belongs to the caller.
         session: the session it runs in, if there is one yet.
         grouped: in one session with the original, the ops that update it.
         every, tau: as given to `gs.duplicate`.
-        settle: gives all else in a session its start: tables, variables that follow nothing; None where it has one.
-        initial: variables of the original whose copies start from initial values, and follow from the first update on.
+        settle: initializes everything else in a session: tables, variables that follow nothing; None if that is done.
+        initial: variables of the original whose copies start from initial values, and follow after the first update.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Replica:
         self.error: Exception | None = None
         self._pairs = {pair.old.op: pair for pair in pairs}
         self._source, self._opened, self._grouped, self._settle = source, opened, grouped, settle
-        # Runs that step the original are behind one door, runs of the duplicate behind the other.
+        # One door guards runs that step the original, the other guards runs of the duplicate.
         self._original, self._door, self._one = Door(), Door(), threading.RLock()
         self._known: dict[str, bytes] = {}
         self._count = self._steps = 0
         self._closed = False
         self._fresh = True  # the next update takes over all, whatever tau is
-        self._lacking = list(self._pairs)  # originals of the variables whose values nobody gave
-        self._warned = grouped is not None  # of which was warned, or which somebody asked for
+        self._lacking = list(self._pairs)  # originals of the variables without given values
+        self._warned = grouped is not None  # whether a warning was given, or initial values were requested
         self._state = _State()
         self._stop: threading.Event | None = None
         self._observed: list[Any] = []
@@ -107,7 +107,7 @@ class Replica:
         """Runs the duplicate, with values of one update: nothing is set while it runs.
 
         Args:
-            fetches: as for `Session.run`. Things of the original are taken for their copies where the duplicate is
+            fetches: as for `Session.run`. Ops and tensors of the original mean their copies if the duplicate is
                 in another graph; names are names of the duplicate's graph.
             feeds: tensor -> array, likewise.
 
@@ -159,7 +159,7 @@ class Replica:
             yield self.session
 
     def _tell_lack(self) -> None:
-        """Warns, once, of answers from values that nobody has given."""
+        """Warns, once, of answers computed from values that were not given."""
         if self._warned or not self._lacking:
             return
         self._warned = True
@@ -212,7 +212,7 @@ class Replica:
     def training(self) -> Iterator[Any]:
         """Makes one step of several runs of the original: no update takes values until the block ends.
 
-        Gives the session of the original; None where it is an object that has none.
+        Yields the session of the original; None if it is an object without a session.
 
         Raises:
             PlanError: the original is not here, or not attached yet, or this thread is reading the duplicate.
@@ -225,7 +225,7 @@ class Replica:
             yield session
 
     def _trained(self, asked: str) -> Any:
-        """The session that the original is trained in; None where it needs none."""
+        """Returns the session that the original is trained in; None if it needs no session."""
         if self._door.is_reader():
             raise PlanError(asked, "this thread is reading the duplicate", "Train outside of `with reading()`")
         session, source = self._session_of_original(), self._source
@@ -247,8 +247,8 @@ class Replica:
         Args:
             tau: how far to go: 1 copies, 0.01 moves one part in a hundred of the way. Default: that of
                 `gs.duplicate`. Counters and flags are always copied.
-            wait: seconds to wait for a checkpoint newer than the last one, where it follows a folder.
-            timeout: how long to wait until steps that run are done, and then readers, in seconds.
+            wait: seconds to wait for a checkpoint newer than the last one, if it follows a folder.
+            timeout: seconds to wait until running steps are done, and then readers.
 
         Returns:
             an `Update`: what has changed.
@@ -290,7 +290,7 @@ class Replica:
     def _alone(
         self, observed: Sequence[Any], elements: Sequence[Any], doors: Sequence[Door], timeout: float
     ) -> Iterator[None]:
-        """Lets nobody else behind some doors, while these ops are run in the session that is observed."""
+        """Keeps others out of some doors while these ops run in the observed session."""
         from ..tf.run.observed import alone
 
         try:
@@ -300,7 +300,7 @@ class Replica:
             raise PlanError(
                 "update()",
                 f"for {timeout:g} s there was no moment without a step of the original or a reader of the duplicate",
-                "Let them end or pause, or wait longer: replica.update(timeout=600)",
+                "End or pause them, or wait longer: replica.update(timeout=600)",
             ) from error
 
     def _between_steps(self, timeout: float) -> Callable[[Sequence[Any]], AbstractContextManager[None]]:
@@ -389,7 +389,7 @@ class Replica:
         return Update(self._count, names, len(self._pairs), size, origin, time.perf_counter() - start, skipped)
 
     def _set(self, values: Mapping[str, Any], timeout: float) -> None:
-        """Sets copies, while nobody reads them."""
+        """Sets copies while there is no reader."""
         from ..tf.values.replica_values import feed, setters
 
         pairs = {name: self._pairs[name] for name in values}
@@ -399,7 +399,7 @@ class Replica:
             feed(self.session, values, pairs)
 
     def _start(self, initial: Collection[str]) -> None:
-        """Takes over values for all variables but those that start from initial values, where there are any."""
+        """Takes over the values of all variables except those that start from initial values."""
         from ..tf.values.replica_values import SessionSource
 
         original = self._session_of_original()
@@ -419,7 +419,7 @@ class Replica:
         """Counts one step of the original; every n-th call, n being `every`, updates.
 
         Returns:
-            the update, or None where it was not its turn.
+            the update, or None if it was not its turn.
         """
         self._steps += 1
         return self.update() if self._steps % self.every == 0 else None
@@ -471,14 +471,14 @@ class Replica:
     def follow(self, folder: Any, seconds: float | None = None, *, values: str | None = None) -> Replica:
         """Follows the checkpoints that a training writes to a folder, in this process or another.
 
-        Where nothing has given it values yet, it answers nothing before the first checkpoint.
+        If it has no values yet, it gives no answer before the first checkpoint.
 
         Args:
             folder: the folder, with or without checkpoints so far. Only whole checkpoints are taken: index, shards,
                 sizes and the checksum of each value are looked at before anything is set.
             seconds: look there by itself, in a thread, so often; what goes wrong there is kept as `error`, and
                 the duplicate stays as it is. Default: only when `update` is called.
-            values: ``"initial"`` lets it answer with its initial values until then.
+            values: ``"initial"`` makes it answer with its initial values until then.
 
         Raises:
             PlanError: it is in one session with its original, which it follows already; or `values` is something else.
@@ -511,7 +511,7 @@ class Replica:
             raise PlanError(
                 asked,
                 "the duplicate is in one graph with its original",
-                "Leave graph= out, so that it has a session of its own",
+                "Leave graph= out, so that it has its own session",
             )
         source = FolderSource(CheckpointFolder(os.fspath(folder)))
         source.folder.refuse_missing()
@@ -530,7 +530,7 @@ class Replica:
     # -- ending ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stops following, and closes the session where it is its own."""
+        """Stops following, and closes the session if it is its own."""
         self._rest()
         with self._one, self._door.writing():
             if self._opened is not None and self.session is not None and not self._closed:
@@ -550,7 +550,7 @@ class Replica:
             self._stop = None
 
     def _reopen(self) -> None:
-        """Makes a new session where a task of the cluster was lost; all values are brought over again."""
+        """Makes a new session after a task of the cluster was lost, and copies all values again."""
         assert self._opened is not None
         with self._door.writing():
             self.session = self._opened()
@@ -575,7 +575,7 @@ class _State:
             raise PlanError(
                 "run(...)",
                 f"there was no checkpoint in {self.waiting!r} yet, and nothing else has given it values",
-                "Call replica.update(wait=60), or let it answer before: replica.follow(folder, values='initial')",
+                "Call replica.update(wait=60), or allow earlier answers: replica.follow(folder, values='initial')",
             )
 
     @contextmanager
@@ -602,7 +602,7 @@ def _release(observed: list[Any]) -> None:
 
 
 def _beat(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) -> None:
-    """Updates a replica again and again, until it is closed or nobody holds it."""
+    """Updates a replica repeatedly, until it is closed or deleted."""
     from ..tf.run.progress import silent
 
     while not stop.wait(seconds):
@@ -610,9 +610,9 @@ def _beat(replica: weakref.ref[Replica], stop: threading.Event, seconds: float) 
         if one is None:
             return
         try:
-            with silent():  # nobody waits for it
+            with silent():  # no thread waits for it
                 one.update()
             one.error = None
-        except Exception as error:  # nobody hears of it, and the next look may be a good one
+        except Exception as error:  # there is no caller to raise to, and the next update may succeed
             one.error = error if not stop.is_set() else None
         del one

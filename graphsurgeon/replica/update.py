@@ -1,4 +1,4 @@
-"""Update: what one update of a duplicate has changed, and the words that say how updates are to be.
+"""Update: the changes of one update of a duplicate, and the options of updates.
 
 Updates are carried out in replica.py, over the ways in tf/values/replica_values.py.
 """
@@ -17,16 +17,16 @@ from ..words import counted
 
 @dataclass(frozen=True)
 class Update:
-    """What an update has changed: true where it has changed anything.
+    """The changes of an update; true if anything changed.
 
     Args:
         number: how many updates there were, this one included.
         changed: names of the variables of the duplicate that got another value. In one session TensorFlow sets all
-            of them in one op and nobody compares.
+            of them in one op, without a comparison.
         of: how many variables the duplicate has.
-        bytes: how much was fed; 0 where the values never left TensorFlow.
-        origin: where the values came from; empty where there was nothing newer.
-        seconds: how long it took.
+        bytes: the size of the fed values; 0 if the values never left TensorFlow.
+        origin: the source of the values; empty if there was nothing newer.
+        seconds: its duration.
         skipped: checkpoint -> why it was not taken, of those newer than the one that was.
     """
 
@@ -55,7 +55,7 @@ def part(tau: Any, verb: str) -> float:
     """Returns `tau`, a number above 0 and at most 1.
 
     Raises:
-        PlanError: it is none.
+        PlanError: if it is not such a number.
     """
     if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < float(tau) <= 1:
         raise PlanError(f"{verb}(tau={tau!r})", "tau is the part of the way to go: above 0, at most 1", "Try tau=0.005")
@@ -66,7 +66,7 @@ def times(every: Any, verb: str) -> int:
     """Returns `every`, a whole number of steps above 0.
 
     Raises:
-        PlanError: it is none.
+        PlanError: if it is not such a number.
     """
     if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
         raise PlanError(f"{verb}(every={every!r})", "every is a number of steps, at least 1", "Try every=100")
@@ -77,7 +77,7 @@ def pause(seconds: Any) -> float:
     """Returns `seconds`, a time above 0.
 
     Raises:
-        PlanError: it is none.
+        PlanError: if it is not such a time.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
         raise PlanError(f"follow(seconds={seconds!r})", "seconds is a time, above 0", "Try seconds=5")
