@@ -1,7 +1,7 @@
 """Runs benchmarks/bench_*.py, prints one table and writes results.json: python -m benchmarks [NAME...].
 
 A module bench_NAME.py says in its docstring what it measures and has one function `rows() -> Iterable[Row]`.
-Each runs in a process of its own, so that none warms or loads the next. Exit code 1: a target was missed.
+Each runs in a separate process, so that none warms or loads the next. Exit code 1: a target was missed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(available()) or "none yet")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--tf115", metavar="PYTHON", help="an interpreter with TensorFlow 1.15, to measure against")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="where the results go")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="file of the results")
     parser.add_argument(
         "--peers", type=Path, metavar="FOLDER", help="a virtual environment with other viewers, for `view`"
     )
@@ -63,7 +63,7 @@ def available() -> list[str]:
 
 
 def run(name: str, results: list[dict[str, Any]]) -> bool:
-    """Runs one benchmark in a process of its own and adds its rows; returns whether it ended well."""
+    """Runs one benchmark in a separate process and adds its rows; returns whether it ended well."""
     print(f"bench_{name} ...", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "benchmarks", "--one", name]
     process = subprocess.Popen(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)

@@ -1,7 +1,7 @@
 """Copying a graph, from selection to live graph, against a bare `tf.import_graph_def` of the same nodes.
 
 Ours is everything: select, plan, check, preview text, apply, variables, collections, reading back. The peer makes the
-nodes alone. Both run with the garbage collector on, as people run them; once more with it resting. Where an interpreter
+nodes alone. Both run with the garbage collector on, as people run them; once more with it off. If an interpreter
 with TensorFlow 1.15 is given (`--tf115 PYTHON`), `tf.contrib.graph_editor` copies the same graphs.
 """
 
@@ -25,7 +25,7 @@ PEER = "tf.import_graph_def"
 AGAIN, FIRST = 0.40, 0.45  # of the peer's time: plain ops again; with variables, real graphs, a first copy
 MEMORY = 2.0  # the copy, and what is known of it: names, edges, variables
 PLAIN, LADEN = 1 / 10, 1 / 100  # of the original graph editor's time: plain ops, and with variables and collections
-LARGEST = 3  # so many of the corpus graphs
+LARGEST = 3  # the number of corpus graphs
 
 
 def rows() -> Iterator[Row]:
@@ -85,7 +85,7 @@ def copying(who: str, what: str, size: int) -> Callable[[], Any]:
 def _corpus() -> Iterator[Row]:
     folder = corpus_folder()
     if not folder:
-        skipped("the largest real graphs", "no corpus beside the checkout")
+        skipped("the largest real graphs", "no corpus next to the checkout")
         return
     corpus = Corpus(folder)
     for id in corpus.ids(lambda item: item["n_ops"] is not None)[-LARGEST:]:
@@ -96,7 +96,7 @@ def _corpus() -> Iterator[Row]:
 
 def _measured(graph: Any, repeat: int, resting: bool = False, output: str | None = "out:0") -> tuple[float, float]:
     source, graph_def = opened(graph), graph.as_graph_def()
-    copy(source, output)  # what is read of a graph once is read: a row of its own has the first copy
+    copy(source, output)  # a separate row has the first copy, which reads the graph
     return in_turns(partial(copy, source, output), partial(bare, graph_def), repeat, resting)
 
 

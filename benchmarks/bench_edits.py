@@ -168,7 +168,7 @@ def hard(x: Any) -> Any:
 
 
 def chain(x: Any, count: int) -> Any:
-    """Returns a swish and what follows it in each block, as a pattern of `count` ops."""
+    """Returns the swish of a block and the ops after it: a pattern of `count` ops."""
     h = swish(x)
     for _ in range(count - 2):
         h = tf.abs(h)

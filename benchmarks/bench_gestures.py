@@ -22,7 +22,7 @@ from tests.needs import _FIND, corpus_folder
 FRAME = 1 / 60
 STEP = 0.3
 ROUNDS = 3
-"""Each move is done so often, and the shortest counts: what else the machine does is no work of ours."""
+"""The number of repetitions of a move. The shortest time counts, which excludes other work of the machine."""
 MANY = """
 v1 = tf.compat.v1
 KINDS = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum]
@@ -185,7 +185,7 @@ def _step(page: Any, server: Any, lab: Any, path: str) -> Iterator[Row]:
 
 
 class _Busy:
-    """The CPU time of a page's main thread: the same on a busy machine, where a clock counts what others do."""
+    """The CPU time of a page's main thread: the same on a busy machine, unlike a clock."""
 
     def __init__(self, page: Any) -> None:
         self._ask = page.context.new_cdp_session(page).send

@@ -1,6 +1,6 @@
 """Copying with `ge.copy`, against a bare `tf.import_graph_def` of the same nodes, and against the original of TF 1.15.
 
-The original runs where an interpreter with TensorFlow 1.15 is given (`--tf115 PYTHON`); else its rows are skipped.
+The original runs if an interpreter with TensorFlow 1.15 is given (`--tf115 PYTHON`); else its rows are skipped.
 A few ops copied within a large graph are compared with the same by a plan. Walks, the flood to a boundary, and a
 reroute on large graphs are measured too: a first walk asks TensorFlow for each edge, the third reads all edges and
 keeps them, later ones use these.

@@ -1,8 +1,8 @@
-"""A trace with all summaries beside a plain run of the same outputs, and beside fetching all tensors.
+"""A trace with all summaries, compared with a plain run of the same outputs, and with fetching all tensors.
 
 The graph is the largest of the corpus that only infers. A trace is everything: the copy with its values, the probes,
 the run, the value. TensorFlow's own `enable_check_numerics` is measured on a Keras model, for it works on no graph that
-is imported; it tells of NaN and infinity alone. A model must be traced by `tf.function` for it: that is in its time.
+is imported; it only reports NaN and infinity. A model must be traced by `tf.function` for it: that is in its time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAIN = "3 plain runs and 1 s"
 def rows() -> Iterator[Row]:
     """Yields the time of a trace, its memory, what fetching all costs, and the check of TensorFlow."""
     if not corpus_folder():
-        skipped("a trace of a real graph", "no corpus beside the checkout")
+        skipped("a trace of a real graph", "no corpus next to the checkout")
         return
     ed, session, feeds, wanted = _opened()
     plain, traced = partial(session.run, wanted, feeds), partial(ed.trace, feeds, wanted)

@@ -1,6 +1,6 @@
-"""The first picture in JupyterLab beside other viewers in the same browser; unfolding, search, messages, limits.
+"""The first picture in JupyterLab compared with other viewers in the same browser; unfolding, search, messages, limits.
 
-Model Explorer, Netron and TensorBoard are measured where `--peers` names a virtual environment that has them:
+Model Explorer, Netron and TensorBoard are measured if `--peers` names a virtual environment that has them:
 `python -m venv peers && peers/bin/pip install ai-edge-model-explorer netron tensorboard "setuptools<80"`. All read the
 same GraphDef file; their servers run already, as does our kernel. The time ends when the picture is painted and has
 answered a click. A peer without a picture after 120 s counts as 120 s.

@@ -14,15 +14,15 @@ tf1 = tf.compat.v1
 
 
 def layered(size: int, every: int = 40, variables: int | None = None, kept: int = 0) -> Any:
-    """Returns a `tf.Graph` of about `size` ops: dense layers in scopes, some with a variable of their own.
+    """Returns a `tf.Graph` of about `size` ops: dense layers in scopes, some with a variable.
 
     The variables are reference and resource variables in turn; the input is ``x:0``, the output ``out:0``.
 
     Args:
-        size: number of ops; more where so many variables need more.
-        every: one layer in so many has a variable, where `variables` does not say how many there are.
-        variables: exactly so many, spread evenly.
-        kept: so many tensors are put in the collection ``kept``.
+        size: number of ops; more if the variables need more.
+        every: one of this number of layers has a variable, if `variables` is not given.
+        variables: the exact number of variables, spread evenly.
+        kept: the number of tensors in the collection ``kept``.
     """
     graph = tf.Graph()
     count = made = 0

@@ -19,7 +19,7 @@ def peak(module: str, function: str, *args: Any) -> float:
     """Returns the most memory that a piece of work held above what its process held before, in MB.
 
     Args:
-        module: where the work is defined, as ``benchmarks.bench_copy``.
+        module: the module that defines the work, for example ``benchmarks.bench_copy``.
         function: its maker there: called with `args` before anything is measured, it returns the work as a callable.
         args: plain values, as JSON has them.
     """
@@ -29,7 +29,7 @@ def peak(module: str, function: str, *args: Any) -> float:
 
 
 def can_measure() -> bool:
-    """Tells whether this system lets a process ask for its own peak."""
+    """Returns whether a process can read its own peak on this system."""
     return _STATUS.exists() and _RESET.exists()
 
 

@@ -1,4 +1,4 @@
-"""Peer: `tf.contrib.graph_editor` itself, where an interpreter with TensorFlow 1.15 is given, on the same graph."""
+"""Peer: `tf.contrib.graph_editor` itself, if an interpreter with TensorFlow 1.15 is given, on the same graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def peer_seconds(graph: Any, repeat: int, what: str) -> float | None:
         what: the row, for the word that it is skipped.
 
     Returns:
-        the time, or None where no interpreter was given.
+        the time, or None if no interpreter was given.
     """
     interpreter = os.environ.get(PEER_PATH)
     if not interpreter:
@@ -37,7 +37,7 @@ def peer_seconds(graph: Any, repeat: int, what: str) -> float | None:
         file = os.path.join(folder, "graph.meta")
         with graph.as_default():
             tf.compat.v1.train.export_meta_graph(file)
-        # TF2 leaves a variable behind that would change TF1.
+        # TF2 leaves an environment variable that would change TF1.
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "TF"))}
         done = subprocess.run(
             [interpreter, str(PROGRAM), file, str(repeat)],

@@ -1,4 +1,4 @@
-"""Peers: other viewers, from a virtual environment of their own, each timed until its first picture can be clicked."""
+"""Peers: other viewers, from a separate virtual environment, each timed until its first picture can be clicked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame
 
 @dataclass(frozen=True)
 class Peer:
-    """A viewer with a server of its own.
+    """A viewer with its own server.
 
     Args:
         name: what it is called.
@@ -33,7 +33,7 @@ class Peer:
         painted: a Playwright selector of what is there once the picture is.
         folder: whether it reads a folder of event files in place of a GraphDef.
         greeting: a selector of a button that has to be pressed before it opens the file; it is, at once.
-        state: "attached" where what is there once the picture is has no size of its own.
+        state: "attached" if the element that appears with the picture has no size.
     """
 
     name: str
@@ -113,7 +113,7 @@ def served(environment: Path, peer: Peer, file: Path) -> Iterator[str]:
 def picture(browser: Any, environment: Path, peer: Peer, file: Path) -> float | None:
     """Returns the seconds from opening a peer's page until its picture is painted and has answered a click.
 
-    None where there is no such picture within the limit.
+    None if there is no such picture within the limit.
     """
     with served(environment, peer, file) as address:
         context = browser.new_context(viewport={"width": 1280, "height": 800})

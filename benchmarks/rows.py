@@ -14,13 +14,13 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement beside what it is compared with.
+    """One measurement and its reference.
 
     Args:
         name: what was measured, and at which size.
         measured: our value, in `unit`.
         against: the peer's value in the same unit and run, or None for a promise in absolute terms.
-        target: the largest good ratio measured / against; the largest good value where there is no peer.
+        target: the largest good ratio measured / against; the largest good value if there is no peer.
         peer: what the peer is.
         unit: of both values.
 

@@ -77,7 +77,7 @@ def test_the_exit_code_is_that_of_the_tests(tmp_path, monkeypatch, capsys):
 def test_a_wrong_word_is_refused(word, capsys):
     with pytest.raises(SystemExit):
         COMPAT["main"]([word])
-    assert f"{word!r} is none of lowest, newest" in capsys.readouterr().err
+    assert f"{word!r} is not one of lowest, newest" in capsys.readouterr().err
 
 
 def test_what_needs_more_than_packages_is_left_out_unless_asked_for(monkeypatch, tmp_path):

@@ -1,7 +1,7 @@
 """Runs the tests with the oldest packages that pyproject.toml allows, and with the newest: python tools/compat.py.
 
 `lowest` is Python 3.11 with every package at its lower bound, `newest` is Python 3.13 with what pip finds today. Each
-has an environment of its own in build/compat, which is kept until the list of packages changes. Left out by default are
+has its own environment in build/compat, which is kept until the list of packages changes. Left out by default are
 browsers, real graphs, notebooks and the deep tier; `--tests` asks for others.
 """
 
@@ -34,10 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--tests", default="", help="what pytest is given, as one text; default: all that needs no browser"
     )
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the environments are kept")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of the environments")
     given = parser.parse_args(arguments)
     if unknown := [one for one in given.which if one not in PYTHONS]:
-        parser.error(f"{unknown[0]!r} is none of {', '.join(PYTHONS)}")
+        parser.error(f"{unknown[0]!r} is not one of {', '.join(PYTHONS)}")
     rows, failed = [], False
     for which in given.which or PYTHONS:
         python = interpreter(PYTHONS[which])

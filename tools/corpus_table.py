@@ -4,8 +4,8 @@ A graph has `--within` seconds, by default 600; what is not done by then is name
 
 A row says whether the graph opens (or the sentence that refuses it), and whether copies of it, twice into one graph,
 cut in the middle, and trained, give the numbers recorded for it; of a SavedModel of TF2 also what it serves, opened as
-that, copied, cut, and saved for plain TensorFlow; and for each recipe what it did where it applies, its claim asserted.
-Where no numbers are recorded, the copies are compared with what was predicted; of a graph that TensorFlow cannot run
+that, copied, cut, and saved for plain TensorFlow; and for each recipe its result if it applies, its claim asserted.
+If no numbers are recorded, the copies are compared with what was predicted; of a graph that TensorFlow cannot run
 here, the row has the sentence that refuses the copy. Exit code 1: a copy or a recipe failed or differs.
 """
 
@@ -48,7 +48,7 @@ LATE = "not within its time"
 
 
 class Late(BaseException):
-    """The time of a graph is over; like Ctrl+C, nothing takes it for a fault of its own."""
+    """The time of a graph is over; like Ctrl+C, no handler treats it as an ordinary error."""
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def outcome(run: Callable[[Any, str], Any], corpus: Corpus, id: str, end: float)
     except Late:
         return LATE
     except Exception as error:
-        if time.perf_counter() >= end:  # C++ that called Python says it in words of its own
+        if time.perf_counter() >= end:  # C++ that called Python reports it in other words
             return LATE
         words = " ".join(str(error).split())
         return f"FAILED {type(error).__name__}: {words[:120]}"

@@ -1,7 +1,7 @@
 """Fuzzing as a habit: spoilt files, as many as there is time for, go through all that people do with a file.
 
-``make fuzz MINUTES=30`` goes on where it stopped. What does harm is made small and kept in ``tests/fuzz_corpus``, where
-a test tries it again in each run. Counts and finds stand in ``build/fuzz``, and are printed at the end.
+``make fuzz MINUTES=30`` goes on where it stopped. What does harm is made small and kept in ``tests/fuzz_corpus``;
+a test tries it again in each run. Counts and findings are in ``build/fuzz``, and are printed at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from tests.needs import corpus_folder  # noqa: E402
 from tests.tf.fuzzing import Result, results, sign  # noqa: E402
 
-BLOCK = 4000  # each begins with a process of its own, which loads TensorFlow
+BLOCK = 4000  # each begins with a new process, which loads TensorFlow
 #: Whose turn it is, block by block.
 TURNS = ("own", *("real", "saved", "generated") * 2, "zoo", *("real", "saved", "generated", "real") * 2)
 
@@ -34,7 +34,7 @@ class Ledger:
     """What has been done so far, on disk: from where to go on, and what came of it.
 
     Args:
-        folder: where it stands.
+        folder: its folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -145,13 +145,13 @@ def work(ledger: Ledger, until: float, found: list[tuple[str, Result]]) -> None:
 def _kept(group: str, result: Result) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", f"{sign(result.outcome)} {group} {result.number}".lower()).strip("-")
     command = [sys.executable, "-m", "tests.tf.shrink", group, str(result.number), name]
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}  # as where it did harm
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}  # as in the run in which it did harm
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     return done.stdout.strip() or done.stderr[-1000:]
 
 
 def main() -> int:
-    """Does what the command line says; returns 1 where a file has done harm."""
+    """Runs the command line; returns 1 if a file has done harm."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0, help="how long; default: 30")
     parser.add_argument("--workers", type=int, default=1, help="how many at once; default: 1")

@@ -1,7 +1,7 @@
 """Builds the files of a release into dist and checks them, without publishing anything: python tools/release.py.
 
-The version stands in three places, and in the tag; the files hold what they should and nothing else; the wheel that a
-stranger builds from the sdist is the same; PyPI would take and render them.
+The version must be the same in three places and in the tag. The files must contain everything they need and nothing
+else. The wheel built from the sdist must be the same. PyPI must accept and render them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MUST = (
     "graphsurgeon/py.typed",
     "graphsurgeon/widget/static/widget.js",
 )
-"""What a wheel cannot do without, beside all Python of the package and all that lies in `static`."""
+"""The files that a wheel needs in addition to the Python files of the package and the files in `static`."""
 #: Folders and suffixes of which a wheel has none.
 FOREIGN = re.compile(r"(^|/)(tests|notebooks|docs|frontend|node_modules|__pycache__)/|\.(pyc|ipynb|ts|map)$")
 INSTALLED = "graphsurgeon.__main__:main"
@@ -36,7 +36,7 @@ class Wrong(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Builds and checks; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python tools/release.py", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--to", type=Path, default=ROOT / "dist", help="where the files go; an older release goes away")
+    parser.add_argument("--to", type=Path, default=ROOT / "dist", help="folder of the files, which is emptied")
     parser.add_argument("--tag", default="", help="the tag that is released, as v0.1.0; default: none, a dry run")
     given = parser.parse_args(arguments)
     try:

@@ -42,7 +42,7 @@ def _members(kind: type) -> Iterator[str]:
     names = {name for name in {*dir(kind), *fields} if not name.startswith("_")}
     for base in kind.__mro__[1:]:
         if not base.__module__.startswith("graphsurgeon"):
-            names -= set(vars(base))  # what a list or a NamedTuple has of its own
+            names -= set(vars(base))  # the names that a list or a NamedTuple has itself
     constructor = f"  {_signature(kind)}"
     yield constructor
     for name in sorted(names):

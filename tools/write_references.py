@@ -2,7 +2,7 @@
 
 - What C++ writes to the terminal stays out, as it does when nbval runs the cells.
 - Widget views are taken out of the stored outputs: without their state a viewer shows an error in their
-  place, while the static picture beside them shows everywhere. Whoever runs the cell gets the widget.
+  place, while the static picture in the same output shows everywhere. Running the cell shows the widget.
 - What one cell prints is stored in one piece, however the kernel happened to send it.
 - Times and execution metadata are not stored, so that a second run changes nothing. TensorFlow's version is: with
   another one, pictures are compared by what they show, not by their bytes.
@@ -33,7 +33,7 @@ def run(notebook: Any, folder: Path, timeout: int = 120) -> Any:
 
     Args:
         notebook: what nbformat read.
-        folder: where the cells run.
+        folder: the working directory of the cells.
         timeout: seconds for one cell.
     """
     options = ["--IPKernelApp.capture_fd_output=False"]
@@ -85,7 +85,7 @@ def failed(notebook: Any) -> list[str]:
 
 
 def write(path: Path) -> None:
-    """Runs one notebook and stores its outputs; where one of them says that something failed, nothing is stored."""
+    """Runs one notebook and stores its outputs; if one of them reports a failure, nothing is stored."""
     start = time.perf_counter()
     notebook = tidy(run(nbformat.read(path, as_version=4), path.parent))
     if said := failed(notebook):

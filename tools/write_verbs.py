@@ -112,7 +112,7 @@ def keys_table() -> str:
 
 
 def verbs_table() -> str:
-    """Returns all verbs as a Markdown table: what they do, by mouse, by key, as a method."""
+    """Returns all verbs as a Markdown table: effect, mouse, key, method."""
     rows = ["| effect | by mouse | key | method of `ed.screen` |", "|---|---|---|---|"]
     rows += [f"| {v.does} | {v.gesture} | {v.key} | [`{v.usage}`]({_REFERENCE}.{v.name}) |" for v in VERBS.values()]
     return "\n".join(rows)

@@ -33,7 +33,7 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
         control_outputs: a `ControlOutputs` of the graph.
 
     Raises:
-        TypeError: it is none.
+        TypeError: if it is not.
     """
     if not isinstance(control_outputs, util.ControlOutputs):
         raise expected("detach_control_outputs(...)", "a ControlOutputs", control_outputs)
@@ -60,8 +60,8 @@ def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Any
         control_inputs: remove control inputs from outside, too.
 
     Returns:
-        the view, and the placeholders in the order of its inputs, as ``foo/geph__b_0`` for ``foo/b:0``. They take any
-        shape.
+        the view, and the placeholders in the order of its inputs, such as ``foo/geph__b_0`` for ``foo/b:0``. They take
+        any shape.
     """
     sgv = subgraph.make_view(sgv)
     placeholders = _stand_ins(list(sgv.inputs), any_shape=True)
@@ -112,7 +112,7 @@ def detach(
 
 
 def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, Any]:
-    """Lets the inputs of the second view be the outputs of the first.
+    """Connects the inputs of the second view to the outputs of the first.
 
     Args:
         sgv0, sgv1: what can be made views; views are changed in place.
@@ -132,7 +132,7 @@ def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[Any, 
 
 
 def bypass(sgv: Any) -> tuple[Any, list[Any]]:
-    """Lets what reads the outputs of a view read its inputs.
+    """Connects the consumers of a view's outputs to its inputs.
 
     Args:
         sgv: what can be made a view, with as many inputs as outputs; a view is changed in place.

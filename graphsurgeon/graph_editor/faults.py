@@ -35,7 +35,7 @@ def expected(asked: str, what: str, got: Any, kind: Callable[[str, str, str], An
 
     Args:
         asked: the request.
-        what: what is expected, as ``"a tf.Graph"``.
+        what: the expected kind, for example ``"a tf.Graph"``.
         got: what came.
         kind: the class of the error.
     """

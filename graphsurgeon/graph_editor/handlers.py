@@ -68,7 +68,7 @@ def copy_op_handler(
         info: the `TmpInfo`.
         op: the op.
         new_inputs: tensors of the destination that the copy reads.
-        copy_shape: keep static shapes that were set by hand, where the inputs have the same shapes still.
+        copy_shape: keep static shapes that were set by hand, if the inputs still have the same shapes.
         nodedef_fn: called with the NodeDef of the copy; returns the one to use.
 
     Returns:
@@ -112,7 +112,7 @@ def place(info: Any, transformer: Any, pairs: Iterable[tuple[Any, Any]]) -> None
 
 
 def note_originals(info: Any, transformer: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Lets new ops say of which ops they were made for; arguments as for `place`."""
+    """Sets the original ops of new ops; arguments as for `place`."""
     handler = transformer.transform_original_op_handler
     originals = elements.originals_of([old for old, _ in pairs])
     for (_, new), original in originals and zip(pairs, originals, strict=True):

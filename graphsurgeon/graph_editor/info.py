@@ -1,4 +1,4 @@
-"""Info: what a transformation knows while it runs: names, places; and what it tells afterwards: where each one went."""
+"""Info: the names and places that a transformation uses, and its result: the new place of each op and tensor."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def unique_name(graph: TFGraph, name: str) -> str:
 
 
 class Names(Mapping[str, str]):
-    """Source op -> name of its copy; source tensor -> name of the placeholder that stands for it.
+    """Source op -> name of its copy; source tensor -> name of its placeholder.
 
     Args:
         info: the `TmpInfo`.
@@ -188,9 +188,9 @@ class TmpInfo:
 
 
 class TransformerInfo:
-    """Where the ops and tensors of a view went.
+    """The new places of the ops and tensors of a view.
 
-    Inputs of the view are known too, as the tensors that stand for them in the copy.
+    Inputs of the view are included: the tensors that replace them in the copy.
 
     Args:
         info: a `TmpInfo` of the finished transformation.
@@ -207,7 +207,7 @@ class TransformerInfo:
 
         Args:
             original: an op, a tensor, a variable, the name of one; or a tree of them: the result has the same form.
-            missing_fn: called with what is not known; without it that is None.
+            missing_fn: called with an unknown op or tensor; the default returns None.
 
         Raises:
             TypeError: it is something else.
@@ -221,7 +221,7 @@ class TransformerInfo:
 
         Args:
             transformed: an op or tensor of the copy.
-            missing_fn: called with what is not known; without it that is None.
+            missing_fn: called with an unknown op or tensor; the default returns None.
         """
         return util.transform_tree(
             transformed, lambda top: _moved(elements.bare(top), self._graph_, self._graph, self._old, missing_fn)

@@ -16,7 +16,7 @@ __all__ = ["OpMatcher", "op_type"]
 def op_type(op_types: Any, op: Any = None) -> Any:
     """Returns a test for the types of ops; or, with an op, whether it passes.
 
-    A type stands for its later versions too: what made an ``Add`` in TF 1 makes an ``AddV2`` today.
+    A type includes its later versions: code that made an ``Add`` in TF 1 makes an ``AddV2`` today.
 
     Args:
         op_types: a type, or several.
@@ -45,7 +45,7 @@ class OpMatcher:
         positive_filter: a regular expression for its name, an op, a test, or True for any op.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: if it is not one of these.
 
     Example:
         ``OpMatcher(op_type("Mul")).input_ops(OpMatcher("^a"), True)(op)``
@@ -130,7 +130,7 @@ def _in_order(matchers: list[Any], ops: list[Any]) -> bool:
 
 
 def _matched(matchers: list[Any], ops: Any) -> bool:
-    """Whether each matcher can have an op of its own."""
+    """Whether each matcher can have a different op."""
     ops = list(ops)
     if len(matchers) != len(ops):
         return False

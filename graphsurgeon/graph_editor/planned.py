@@ -31,12 +31,12 @@ from .handlers import (
 )
 from .info import Names, OutputMap, TensorMap
 
-#: what is more than one op in so many of the graph is copied by a plan
+#: a plan copies a part that has more than one of this number of ops of the graph
 SHARE = 8
 
 
 def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Mapping[str, Any]) -> list[Any]:
-    """Copies the view of an info, and notes in it where each op and tensor went.
+    """Copies the view of an info, and notes the new place of each op and tensor in it.
 
     Args:
         info: the `TmpInfo`.
@@ -57,13 +57,13 @@ def run(info: Any, transformer: Any, replaced: Mapping[Any, Any], variables: Map
         note_originals(info, transformer, few)
         place(info, transformer, few)
         return [new for _, new in few]
-    # Where all names are the old ones under a new scope, the engine needs no table of them.
+    # If all names are the old ones under a new scope, the engine needs no table of them.
     plain = info.fresh and not info.scope and all(t in inputs or t.op.name in variables for t in info.sgv.edge[0])
     names = None if plain else Names(info)
     quiet = transformer.assign_collections_handler is not assign_renamed_collections_handler
     try:
         done, copied = _apply(info, inputs, variables, names, quiet)
-    except StalePlanError:  # somebody has changed an edge since it was read: read again
+    except StalePlanError:  # an edge has changed since it was read: read again
         rewiring.journal(info.graph).keep(None)
         done, copied = _apply(info, inputs, variables, names, quiet)
     old, made = info.graph.get_operations(), done.made.ops
@@ -90,7 +90,7 @@ def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]
         inputs: tensor from outside -> tensor that is read in its place.
 
     Returns:
-        (op, its copy) in order; None where the engine is to do it, as it must where TensorFlow refuses: it knows why.
+        (op, its copy) in order; None if the engine must do it, because TensorFlow refuses: the engine reports why.
     """
     if info.graph is not info.graph_ or len(info.sgv.ops) * SHARE > len(info.graph.get_operations()):
         return None
@@ -130,7 +130,7 @@ def _from_outside(
             continue
         handler = transformer.external_handler(id(t) in listed)
         if handler is replace_t_with_placeholder_handler or (handler is keep_t_if_possible_handler and not same):
-            # A placeholder that is in the contract needs no word; one that nobody asked for does.
+            # A requested placeholder needs no warning; any other does.
             if handler is not replace_t_with_placeholder_handler:
                 hidden.add(id(t))
             continue
@@ -177,7 +177,7 @@ def _apply(
 
 
 def _custom_collections(info: Any, transformer: Any, pairs: list[tuple[Any, Any]], done: Any) -> None:
-    """Lets the handler place ops and tensors; variables, of which it knows nothing, go where they belong."""
+    """Calls the handler to place ops and tensors, and places variables, which it does not handle."""
     place(info, transformer, pairs)
     by_name = {new.op.name: new for new in done.variables}
     made = {old.name: by_name[new.name] for old, new in pairs if new.name in by_name}

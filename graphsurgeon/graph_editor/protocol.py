@@ -1,4 +1,4 @@
-"""Protocol: a view transformed op by op, where a handler of the user's makes the new ops."""
+"""Protocol: a view transformed op by op, with new ops made by a handler of the user."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .info import TensorMap, unique_name
 def run(info: Any, transformer: Any, replaced: Mapping[Any, Any]) -> list[Any]:
     """Transforms the view of an info with the handlers of a transformer.
 
-    What Python keeps beside the ops is put back if a handler fails; ops that were made by then stay, for TensorFlow
-    cannot delete any.
+    If a handler fails, the state that Python keeps for the ops is restored. Ops made by then stay, because TensorFlow
+    cannot delete ops.
 
     Args:
-        info: the `TmpInfo`; where each op and tensor went is noted in it.
+        info: the `TmpInfo`, which gets the new place of each op and tensor.
         transformer: the handlers.
         replaced: tensors of the source -> tensors of the destination.
 

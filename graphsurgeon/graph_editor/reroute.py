@@ -23,7 +23,7 @@ __all__ = [
 
 
 def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Lets the consumers of each two tensors change places.
+    """Exchanges the consumers of each pair of tensors.
 
     Args:
         ts0, ts1: what can be made lists of tensors, of one length.
@@ -40,7 +40,7 @@ def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = Non
 
 
 def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Lets the consumers of each tensor of `ts1` read the one of `ts0` instead; arguments as in `swap_ts`.
+    """Makes the consumers of each tensor of `ts1` read the one of `ts0` instead; arguments as in `swap_ts`.
 
     Args:
         ts0: a tensor, or a list of tensors.
@@ -64,7 +64,7 @@ def reroute_a2b_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: An
 
 
 def reroute_b2a_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Lets the consumers of each tensor of `ts0` read the one of `ts1` instead: a name of 2016.
+    """Makes the consumers of each tensor of `ts0` read the one of `ts1` instead: a name of 2016.
 
     Args:
         ts0: a tensor, or a list of tensors.
@@ -103,7 +103,7 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
 
 
 def check_fit(asked: str, ts0: list[Any], ts1: list[Any]) -> None:
-    """Raises a `ValueError` where two lists of tensors cannot take each other's place; it names the tensors."""
+    """Raises a `ValueError` that names the tensors if two lists of tensors cannot be exchanged."""
     if len(ts0) != len(ts1):
         raise WrongValue(asked, f"the lists have different sizes: {len(ts0)} != {len(ts1)}", "Give lists of one length")
     for t0, t1 in zip(ts0, ts1, strict=True):
@@ -144,7 +144,7 @@ def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
 
 
 def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the second view read the inputs of the first; the views are changed in place and returned.
+    """Makes the second view read the inputs of the first; changes the views in place and returns them.
 
     Args:
         sgv0: the first view, or what `sgv` makes one of.
@@ -154,7 +154,7 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
 
 
 def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the consumers of the outputs of two views change places; returns the views.
+    """Exchanges the consumers of the outputs of two views; returns the views.
 
     Args:
         sgv0: the first view, or what `sgv` makes one of.
@@ -164,7 +164,7 @@ def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
 
 
 def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the consumers of the outputs of the second view read those of the first; returns the views.
+    """Makes the consumers of the second view's outputs read those of the first; returns the views.
 
     Args:
         sgv0: the first view, or what `sgv` makes one of.
@@ -184,7 +184,7 @@ def swap_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
 
 
 def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[Any, Any]:
-    """Lets the first view take the place of the second: outputs, and inputs of the first for the second.
+    """Replaces the second view by the first: its inputs and its outputs.
 
     Args:
         sgv0: the first view, or what `sgv` makes one of.
@@ -227,7 +227,7 @@ def _outputs(sgv0: Any, sgv1: Any, how: Callable[..., int]) -> tuple[Any, Any]:
 
 
 def remove_control_inputs(op: TFOp, cops: Any) -> None:
-    """Lets an op no longer wait for others.
+    """Removes control inputs of an op.
 
     Args:
         op: the op.
@@ -247,7 +247,7 @@ def remove_control_inputs(op: TFOp, cops: Any) -> None:
 
 
 def add_control_inputs(op: TFOp, cops: Any) -> None:
-    """Lets an op wait for others.
+    """Adds control inputs to an op.
 
     Args:
         op: the op.

@@ -50,12 +50,12 @@ def make_regex(obj: Any) -> re.Pattern[str]:
 
 
 def _get_input_ts(ops: Any) -> list[Any]:
-    """Returns the tensors that ops read, each once. Programs call this, whatever its name says."""
+    """Returns the tensors that ops read, each once. Existing programs call it under this name."""
     return list(_read_by(util.make_list_of_op(ops)).values())
 
 
 def _get_output_ts(ops: Any) -> list[Any]:
-    """Returns the tensors that ops compute. Programs call this, whatever its name says."""
+    """Returns the tensors that ops compute. Existing programs call it under this name."""
     return [t for op in util.make_list_of_op(ops) for t in op.outputs]
 
 
@@ -72,7 +72,7 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[Any]:
 
 
 def filter_ts_from_regex(ops: Any, regex: Any) -> list[Any]:
-    r"""Returns the tensors around ops whose names a regular expression finds, as ``r"^foo(/.*)?:\d+$"``.
+    r"""Returns the tensors around ops whose names match a regular expression such as ``r"^foo(/.*)?:\d+$"``.
 
     Args:
         ops: ops, or a graph.
@@ -94,7 +94,7 @@ def filter_ops(ops: Any, positive_filter: Any) -> list[Any]:
 
 
 def filter_ops_from_regex(ops: Any, regex: Any) -> list[Any]:
-    """Returns the ops whose names a regular expression finds, as ``"^foo(/.*)?$"``.
+    """Returns the ops whose names match a regular expression such as ``"^foo(/.*)?$"``.
 
     Args:
         ops: ops, or a graph.
@@ -201,7 +201,7 @@ def check_cios(control_inputs: Any = False, control_outputs: Any = None, control
     Args:
         control_inputs: follow control inputs.
         control_outputs: a `ControlOutputs`, to follow control outputs; None: do not.
-        control_ios: a `ControlOutputs` that stands for both.
+        control_ios: a `ControlOutputs`, instead of both.
 
     Raises:
         TypeError: it is not a `ControlOutputs`.
@@ -234,7 +234,7 @@ def _neighbours(op: TFOp, control_inputs: Any, control_outputs: Any) -> list[Any
 def get_ops_ios(
     ops: Any, control_inputs: Any = False, control_outputs: Any = None, control_ios: Any = None
 ) -> list[Any]:
-    """Returns the ops that stand next to ops: what computes their inputs and what reads their outputs.
+    """Returns the neighbors of ops: the producers of their inputs and the consumers of their outputs.
 
     Args:
         ops: what can be made a list of ops.
@@ -262,7 +262,7 @@ def boundary_of(ops: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     computed = list(chain.from_iterable(map(_OUTPUTS, ops)))
     made = dict(zip(map(id, computed), computed, strict=True))
     if ops and len(ops) == len(made_in := ops[0].graph.get_operations()) and ops == made_in:
-        return [], [made[key] for key in made if key not in read], list(read.values())  # nobody is outside
+        return [], [made[key] for key in made if key not in read], list(read.values())  # there is no op outside
     inside = [t for key, t in read.items() if key in made]
     entering = [t for key, t in read.items() if key not in made] if len(inside) < len(read) else []
     own = set(ops)
@@ -286,8 +286,8 @@ def get_within_boundary_ops(
 
     Args:
         ops: the ops to stay within: a `tf.Graph` for all of it.
-        seed_ops: ops to start from; a tensor stands for the op that computes it.
-        boundary_ops: ops to stop at; a tensor stands for the op that computes it.
+        seed_ops: ops to start from; a tensor means its op.
+        boundary_ops: ops to stop at; a tensor means its op.
         inclusive: take the boundary ops that are reached, too.
         control_inputs, control_outputs, control_ios: see `check_cios`.
 
@@ -329,7 +329,7 @@ def get_within_boundary_ops(
 
 
 def _ops_of(tops: Any) -> list[Any]:
-    """Ops; tensors stand for the ops that compute them."""
+    """Returns ops; a tensor means its op."""
     if isinstance(tops, elements.Graph):
         return util.make_list_of_op(tops, allow_graph=False)
     tops = util.bare_list(tops)

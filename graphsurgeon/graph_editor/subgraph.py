@@ -19,7 +19,7 @@ __all__ = ["SubGraphView", "make_view", "make_view_from_scope"]
 class SubGraphView:
     """Some ops, the tensors that enter them, and the tensors that leave them. A view changes no graph.
 
-    An input or output is *connected* where an op inside reads or computes it, and *passthrough* where it goes from the
+    An input or output is *connected* if an op inside reads or computes it, and *passthrough* if it goes from the
     inputs to the outputs with no op between. Inputs and outputs can be remapped: left out (then *hidden*), put in
     another order, outputs also repeated. The methods return new views; only the editing functions, as
     `swap_inputs`, change a view they are given, so that it goes on saying what is there.
@@ -58,7 +58,7 @@ class SubGraphView:
 
         Args:
             graph, ops, inputs, outputs, passthroughs: what it shows.
-            edge: all tensors that enter and leave the ops, where that is known.
+            edge: all tensors that enter and leave the ops, if they are known.
         """
         self._graph, self._ops, self._passthrough_ts = graph, ops, list(passthroughs)
         self._input_ts, self._output_ts = list(inputs), list(outputs)
@@ -104,7 +104,7 @@ class SubGraphView:
             passthroughs: tensors that are inputs and outputs.
             outputs: the output tensors.
         """
-        own = self.outputs  # looks at the graph again where it was edited
+        own = self.outputs  # reads the graph again if it was edited
         outputs = own if outputs is None else outputs
         return type(self)().reset(self._graph, list(self._ops), inputs, outputs, passthroughs, self._edge)
 
@@ -307,7 +307,7 @@ class SubGraphView:
             t: the tensor.
 
         Raises:
-            ValueError: it is none.
+            ValueError: if it is not.
         """
         return self._place(t, list(self.inputs), f"input_index({getattr(t, 'name', t)!r})")
 
@@ -318,7 +318,7 @@ class SubGraphView:
             t: the tensor.
 
         Raises:
-            ValueError: it is none.
+            ValueError: if it is not.
         """
         return self._place(t, list(self.outputs), f"output_index({getattr(t, 'name', t)!r})")
 

@@ -35,9 +35,9 @@ class Transformer:
     - `transform_op_handler(info, op, new_inputs)`: makes an op; returns it and its outputs.
     - `transform_control_input_handler(info, op)`: what a new op waits for instead of `op`; None for nothing.
     - `assign_collections_handler(info, elem, elem_)`: called for each op and tensor; variables are placed without it.
-    - `transform_external_input_handler(info, t)`: what stands for an input of the view; asked once for each.
-    - `transform_external_hidden_input_handler(info, t)`: the same for what enters without being listed.
-    - `transform_original_op_handler(info, op)`: what stands for the `_original_op` of an op.
+    - `transform_external_input_handler(info, t)`: the replacement of an input of the view; called once for each.
+    - `transform_external_hidden_input_handler(info, t)`: the same for entering tensors that are not listed.
+    - `transform_original_op_handler(info, op)`: the replacement of the `_original_op` of an op.
 
     With the first two as they are, the copy is one plan of the engine: with variables, loops and functions,
     all or nothing. With a handler for either, it is made op by op.
@@ -96,7 +96,7 @@ class Transformer:
             sgv: a subgraph view, or what `sgv` makes one of.
             dst_graph: the graph to copy into.
             dst_scope: the scope of the copy.
-            src_scope: the scope that gives way to it.
+            src_scope: the scope that it replaces.
             reuse_dst_scope: whether the scope may exist already.
             replaced: tensor from outside -> what the copy reads.
             variables: what becomes of variables, as in `Plan.copy`.
@@ -146,7 +146,7 @@ def _view_of(info: Any, ops: list[Any]) -> Any:
 def copy(
     sgv: Any, dst_graph: Any = None, dst_scope: str = "", src_scope: str = "", reuse_dst_scope: bool = False
 ) -> tuple[Any, Any]:
-    """Copies a view; its inputs become placeholders, as ``scope/geph__b_0`` for ``foo/b:0``.
+    """Copies a view; its inputs become placeholders, for example ``scope/geph__b_0`` for ``foo/b:0``.
 
     Args:
         sgv: what can be made a view.
@@ -222,7 +222,7 @@ def _replacements(replacement_ts: Any, graph: TFGraph) -> tuple[TensorMap, dict[
 def graph_replace(
     target_ts: Any, replacement_ts: Any, dst_scope: str = "", src_scope: str = "", reuse_dst_scope: bool = False
 ) -> Any:
-    """Computes tensors anew from other tensors; only what lies between is copied.
+    """Recomputes tensors from other tensors; only the ops between them are copied.
 
     Args:
         target_ts: a tensor, or a tree of tensors.
@@ -242,7 +242,7 @@ def graph_replace(
     graph = util.get_unique_graph(targets, check_types=elements.Tensor)
     control_ios = util.ControlOutputs(graph)
     tensors, variables = _replacements(replacement_ts, graph)
-    for t in list(tensors):  # a read of a variable of one's own, as v.value(), stands for the variable
+    for t in list(tensors):  # a separate read of a variable, such as v.value(), means the variable
         holder = elements.variable_of(t)
         if holder is not None and not _between([t], [], targets, control_ios):
             variables[holder.name] = tensors.pop(t)

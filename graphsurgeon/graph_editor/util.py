@@ -45,7 +45,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
 
     Args:
         tops: an iterable of `tf.Operation` and `tf.Tensor`, or a `tf.Graph`.
-        check_types: type or types they must have; ops and tensors where it is None.
+        check_types: type or types they must have; None: ops and tensors.
         none_if_empty: return None for nothing, instead of an error.
 
     Raises:
@@ -179,7 +179,7 @@ class ControlOutputs:
         graph: a `tf.Graph`.
 
     Raises:
-        TypeError: it is none.
+        TypeError: if it is not.
     """
 
     def __init__(self, graph: TFGraph) -> None:
@@ -191,7 +191,7 @@ class ControlOutputs:
         self.update()
 
     def update(self) -> ControlOutputs:
-        """Reads the graph again where it has grown, or was edited by this package."""
+        """Reads the graph again if it has grown, or was edited by this package."""
         # The version of a graph does not move when an edge does.
         state = (self._graph.version, rewiring.journal(self._graph).count)
         if state != self._state:
@@ -234,7 +234,7 @@ def scope_finalize(scope: str) -> str:
 
 
 def scope_dirname(scope: str) -> str:
-    """Returns what stands before the last part, with its slash.
+    """Returns everything before the last part, with its slash.
 
     Args:
         scope: the name scope.
@@ -260,7 +260,7 @@ def scope_basename(scope: str) -> str:
 
 
 def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PREFIX) -> str:
-    """Returns the name of a placeholder that stands for a tensor, as ``foo/geph__b_0`` for ``foo/b:0``.
+    """Returns the name of the placeholder of a tensor, for example ``foo/geph__b_0`` for ``foo/b:0``.
 
     Args:
         t: the tensor; None: the prefix alone is the name.
@@ -350,7 +350,7 @@ def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_sc
         targets: ops or tensors, a list or a tree of them.
         dst_graph: the graph to look in.
         dst_scope: the scope there.
-        src_scope: the scope of the targets, which gives way to `dst_scope`.
+        src_scope: the scope of the targets, which `dst_scope` replaces.
     """
     return transform_tree(targets, lambda top: find_corresponding_elem(top, dst_graph, dst_scope, src_scope))
 
@@ -447,7 +447,7 @@ def is_leaf(obj: Any) -> bool:
 
 
 def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:
-    """Returns the leaves of a tree in order; appended to `leaves` where that is given.
+    """Returns the leaves of a tree in order; appended to `leaves` if that is given.
 
     Args:
         tree: lists, tuples and dicts inside one another.
@@ -484,7 +484,7 @@ def transform_tree(tree: Any, fn: Callable[[Any], Any], iterable_type: Callable[
         return fn(tree)
     if isinstance(tree, dict):
         pairs = {key: transform_tree(child, fn, iterable_type) for key, child in tree.items()}
-        new = copy.copy(tree)  # keeps what the type knows beside its items, as a default
+        new = copy.copy(tree)  # keeps other attributes of the type, such as a default
         new.clear()
         new.update(pairs)
         return new
