@@ -36,7 +36,7 @@ class Wrong(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Builds and checks; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python tools/release.py", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--to", type=Path, default=ROOT / "dist", help="folder of the files, which is emptied")
+    parser.add_argument("--to", type=Path, default=ROOT / "dist", help="folder of the files; removes an older release")
     parser.add_argument("--tag", default="", help="the tag that is released, as v0.1.0; default: none, a dry run")
     given = parser.parse_args(arguments)
     try:
