@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from .fresh import fresh
 from .private import keras_2
 from .private.eager import eager
+from .run.gate import session_of
 
 tf1 = tf.compat.v1
 STEPS, BATCH = 120, 64
@@ -70,7 +72,7 @@ def _trained() -> list[Any]:
 def frozen(path: Path) -> str:
     """Writes the trained classifier as a frozen graph for a batch of one."""
     weights = iter(_trained())
-    with tf.Graph().as_default() as graph:
+    with fresh().as_default() as graph:
         x = tf1.placeholder(tf.float32, [1, 16, 16, 1], name="image")
         for name in ("conv1", "conv2"):
             with tf.name_scope(name):
@@ -88,7 +90,7 @@ def frozen(path: Path) -> str:
 def training(path: Path) -> str:
     """Writes a trained TF1 training graph with its checkpoint."""
     images, labels = pictures()
-    with tf.Graph().as_default():
+    with fresh().as_default() as graph:
         tf1.set_random_seed(0)
         image = tf1.placeholder(tf.float32, [None, 16, 16, 1], name="image")
         label = tf1.placeholder(tf.int32, [None], name="label")
@@ -114,7 +116,7 @@ def training(path: Path) -> str:
         train = tf1.train.AdamOptimizer(0.02).minimize(loss, name="train")
         with tf.control_dependencies([train]):
             averages = tf1.train.ExponentialMovingAverage(0.9).apply(tf1.trainable_variables())
-        with tf1.Session() as session:
+        with session_of(graph) as session:
             session.run(tf1.global_variables_initializer())
             for i in range(STEPS):
                 part = slice(i * BATCH % len(images), i * BATCH % len(images) + BATCH)
@@ -135,7 +137,7 @@ def detector(path: Path) -> str:
     def weights(*shape: int) -> Any:
         return tf.constant(random.normal(0.0, 0.4, shape).astype(np.float32), name="kernel")
 
-    with tf.Graph().as_default() as graph:
+    with fresh().as_default() as graph:
         image = tf1.placeholder(tf.uint8, [1, None, None, 3], name="image")
         with tf.name_scope("preprocess"):
             x = tf.raw_ops.ResizeBilinear(images=image, size=[32, 32], name="resize")
@@ -180,7 +182,7 @@ def transformer(path: Path) -> str:
 
 def nan_loss(path: Path) -> str:
     """Writes a TF1 training graph whose loss is NaN, with its checkpoint."""
-    with tf.Graph().as_default():
+    with fresh().as_default() as graph:
         image = tf1.placeholder(tf.float32, [None, 8], name="image")
         label = tf1.placeholder(tf.float32, [None, 1], name="label")
         w = tf1.get_variable("kernel", initializer=np.full([8, 1], 50.0, np.float32))
@@ -190,7 +192,7 @@ def nan_loss(path: Path) -> str:
             no = tf.multiply(1.0 - label, tf.math.log(1.0 - probability, name="log_no"), name="no")
         loss = tf.negative(tf.reduce_mean(yes + no, name="mean"), name="loss")
         tf1.train.MomentumOptimizer(0.1, 0.9).minimize(loss, name="train")
-        with tf1.Session() as session:
+        with session_of(graph) as session:
             session.run(tf1.global_variables_initializer())
             return _saved(session, path)
 
@@ -202,7 +204,7 @@ def large(path: Path) -> str:
     """Writes a graph of about 40,000 ops: one block is built, and its nodes are written under other names."""
     half = (5, 2, 3)
     block, odd = _block(False), _block(True)
-    with tf.Graph().as_default() as graph:
+    with fresh().as_default() as graph:
         features = tf1.placeholder(tf.float32, [None, WIDTH], name="features")
         tf.divide(tf.add_n([features] * TOWERS, name="sum"), TOWERS, name="scores")
     out = graph.as_graph_def()
@@ -227,7 +229,7 @@ def large(path: Path) -> str:
 def _block(half: bool) -> Any:
     """Returns the nodes of a residual block on an input ``x``."""
     random = np.random.RandomState(0)
-    with tf.Graph().as_default() as graph:
+    with fresh().as_default() as graph:
         x = tf1.placeholder(tf.float32, [None, WIDTH], name="x")
         h = x
         for name in ("first", "second"):

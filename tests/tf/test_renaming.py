@@ -55,7 +55,7 @@ def test_lists_that_do_not_fit_and_tensors_named_twice():
         plan.reroute(["x", "target"], to=["x"])
     with refuses(PlanError, "1 tensor against 0", "or a dict"):
         plan.reroute("x")
-    with refuses(PlanError, "a dict says both", "Give the dict alone"):
+    with refuses(PlanError, "the dict names both tensors", "Give the dict alone"):
         plan.swap({"x": "target"}, "x")
     with refuses(PlanError, "a tensor is named twice", "Name each once"):
         plan.reroute(["x", "x:0"], to=["target", "target"])

@@ -184,7 +184,7 @@ def test_a_sparse_tensor_does_not_take_the_place_of_a_ragged_one():
         ragged = tf1.ragged.placeholder(tf.float32, 1, name="ragged")
         tf.reduce_sum(ragged, name="y")
     ed = gs.open(graph)
-    with refuses(PlanError, "RaggedTensor is made of 2 tensors, and SparseTensor of 3", "one of its own kind"):
+    with refuses(PlanError, "RaggedTensor is made of 2 tensors, and SparseTensor of 3", "an object of the same kind"):
         ed.plan().copy(ed.select(), to="t", inputs={ragged: sparse})
 
 

@@ -175,6 +175,7 @@ def test_sessions_are_made_and_files_are_loaded_in_one_place():
     }
     assert made == {
         ("tf/run/gate.py", "tf1.Session"),
+        ("tf/examples.py", "tf.function"),  # a training step of this package
         ("tf/functions/traces.py", "tf.function"),  # of what somebody has written in Python
         ("tf/functions/tracing.py", "tf.function"),  # `traced` asks the gate before; a plan that collapses runs nothing
         ("tf/save/tflite.py", "tf1.wrap_function"),  # of what `check` and `save` have asked the gate for
