@@ -47,7 +47,7 @@ test: setup check
 test-all: test
 	@tools/setup.sh firefox
 	$(PYTEST) --tier deep
-	$(COMPAT) --tests 'tests/graph tests/plan tests/tf/copy tests/tf/values tests/test_editor.py'
+	$(COMPAT) lowest --tests 'tests/graph tests/plan tests/tf/copy tests/tf/values tests/test_editor.py'
 
 check: $(VENV)/test
 	$(PY) -m ruff check .
