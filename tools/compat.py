@@ -23,7 +23,7 @@ FOLDER = ROOT / "build" / "compat"
 PYTHONS = {"lowest": "3.11", "newest": "3.13"}
 EXTRAS = ("lab", "test")
 #: Nothing of these is of another version here: they look at the code, or at this checkout.
-NOT_NEEDED = ("mypy", "ruff", "twine", "rustworkx")
+NOT_NEEDED = ("mypy", "ruff", "twine", "rustworkx", "marimo", "websocket-client")
 LEFT_OUT = "not browser and not corpus"
 
 
