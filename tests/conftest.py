@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,13 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()
+        _return_memory()
+
+
+def _return_memory() -> None:
+    """Returns freed memory to the system: glibc keeps it, in pieces that the next file of tests may not fit into."""
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
