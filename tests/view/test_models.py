@@ -77,7 +77,11 @@ SHORTCUTS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(MODELS))
+#: The largest model takes half a gigabyte.
+DEEP = {"resnet50": pytest.mark.deep}
+
+
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=DEEP.get(name, ())) for name in MODELS])
 def model(request):
     """Returns a model's name and its tree, with the ends it says it has."""
     keras.backend.clear_session()
