@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OpenError, SurgeryError
+from .graph.opened import KINDS
 from .graph.whole import write_whole
 from .words import counted
 
@@ -23,8 +24,6 @@ FORMATS: dict[str, Callable[[Any, Any], str]] = {
     "svg": lambda ed, given: str(ed.to_svg(given.unfold)),
 }
 """Format -> what writes it."""
-KINDS = "a GraphDef (.pb, .pbtxt) or MetaGraph (.meta), each also as .gz, a .keras file, or a SavedModel folder"
-"""The kinds of files that can be read."""
 VERSION: str = sys.modules["graphsurgeon"].__version__  # this package is loaded, however its command line is run
 PACKAGES = ("tensorflow", "numpy", "anywidget", "jupyterlab", "notebook")
 """What else a report of a fault should name the version of."""

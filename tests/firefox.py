@@ -12,6 +12,7 @@ from typing import Any
 import websocket
 
 from graphsurgeon.replica.cluster import free_ports
+from tests.lab import end
 from tests.needs import need
 from tests.until import until
 
@@ -111,18 +112,14 @@ class Firefox:
     def _act(self, *sources: dict[str, Any]) -> None:
         self._send("input.performActions", context=self._window, actions=list(sources))
 
-    def screenshot(self) -> bytes:
-        """Returns a PNG of the tab."""
-        return b64decode(self._send("browsingContext.captureScreenshot", context=self._window)["data"])
+    def screenshot(self, path: str) -> None:
+        """Writes a PNG of the tab, like the method of a page of Playwright."""
+        data = self._send("browsingContext.captureScreenshot", context=self._window)["data"]
+        Path(path).write_bytes(b64decode(data))
 
     def close(self) -> None:
         """Ends Firefox."""
         if hasattr(self, "_socket"):
             self._socket.close()
-        self._process.terminate()
-        try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process)
         self._log.close()

@@ -56,6 +56,16 @@ _FAILED = """() => window.jupyterapp.shell.currentWidget.content.widgets.flatMap
         .map((o) => o.ename + ': ' + o.evalue))"""
 
 
+def end(process: subprocess.Popen[Any]) -> None:
+    """Ends a process, by force if it does not end by itself."""
+    process.terminate()
+    try:
+        process.wait(15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class Server:
     """One server in a folder of its own: no prompts, no news, no other network than this machine's loopback.
 
@@ -170,12 +180,7 @@ class Server:
         with contextlib.suppress(Exception):
             for kernel in self.api("kernels"):
                 self.api(f"kernels/{kernel['id']}", "DELETE")
-        self._process.terminate()
-        try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process)
         self._log.close()
 
 

@@ -14,6 +14,8 @@ from .names import renamed_end
 from .signatures import Serving
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
+KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
+"""The kinds of files that can be opened."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from .fresh import fresh
+from .importing import without_log_warnings
 from .private import keras_2
 from .private.eager import eager
 from .run.gate import session_of
@@ -63,10 +65,16 @@ def _trained() -> list[Any]:
                 w.assign_sub(0.03 * moment)
 
         fast = tf.function(step)
-        for i in range(STEPS):
-            part = slice(i * BATCH % len(images), i * BATCH % len(images) + BATCH)
-            fast(images[part], labels[part])
+        for batch in _batches(images, labels):
+            fast(*batch)
         return [w.numpy() for w in weights]
+
+
+def _batches(images: Any, labels: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields the images and labels of each training step."""
+    for start in range(0, STEPS * BATCH, BATCH):
+        part = slice(start % len(images), start % len(images) + BATCH)
+        yield images[part], labels[part]
 
 
 def frozen(path: Path) -> str:
@@ -118,9 +126,8 @@ def training(path: Path) -> str:
             averages = tf1.train.ExponentialMovingAverage(0.9).apply(tf1.trainable_variables())
         with session_of(graph) as session:
             session.run(tf1.global_variables_initializer())
-            for i in range(STEPS):
-                part = slice(i * BATCH % len(images), i * BATCH % len(images) + BATCH)
-                session.run(averages, {image: images[part], label: labels[part]})
+            for batch in _batches(images, labels):
+                session.run(averages, dict(zip((image, label), batch, strict=True)))
             return _saved(session, path)
 
 
@@ -252,13 +259,8 @@ def _written(graph_def: Any, path: Path) -> str:
 
 def _saved(session: Any, path: Path) -> str:
     """Writes the graph of a session, with its checkpoint, and returns the path of the ``.meta`` file."""
-    logger = tf.get_logger()
-    level = logger.level
-    logger.setLevel("ERROR")
-    try:
+    with without_log_warnings():
         tf1.train.Saver().save(session, str(path.with_suffix("")), write_state=False)
-    finally:
-        logger.setLevel(level)
     return str(path)
 
 

@@ -47,6 +47,18 @@ def tensorflow() -> ModuleType:
 
 
 @contextmanager
+def without_log_warnings() -> Iterator[None]:
+    """Keeps warnings out of TensorFlow's Python log while a block runs; errors are still logged."""
+    logger = tensorflow().get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
 def shown(text: str) -> Iterator[None]:
     """Shows a line in the output of the cell while a block runs; elsewhere than in a notebook, nothing.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 import graphsurgeon as gs
-from tests.browser.hands import BUILD, IMPORTS, build
+from tests.browser.hands import BUILD, IMPORTS, build, shot
 from tests.firefox import Firefox
 from tests.lab import write_notebook
 
@@ -27,13 +26,6 @@ def firefox(tmp_path: Path) -> Iterator[Firefox]:
     window = Firefox(folder)
     yield window
     window.close()
-
-
-def shot(firefox: Firefox, name: str) -> None:
-    """Takes a screenshot for people to look at if GRAPHSURGEON_SHOTS names a folder."""
-    folder = os.environ.get("GRAPHSURGEON_SHOTS")
-    if folder:
-        (Path(folder) / f"{name}.png").write_bytes(firefox.screenshot())
 
 
 def test_jupyterlab_by_mouse_and_keys(firefox: Firefox, lab: Any) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from graphsurgeon.replica.cluster import free_ports
 from tests.browser.hands import BUILD, IMPORTS, shot
+from tests.lab import end
 from tests.needs import ROOT
 from tests.until import until
 
@@ -48,8 +49,7 @@ def marimo(tmp_path: Path) -> Iterator[str]:
             until(lambda: _answers(address, process), timeout=120)
             yield address
         finally:
-            process.terminate()
-            process.wait(30)
+            end(process)
 
 
 def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:

@@ -17,12 +17,12 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...errors import OpenError, nearest
+from ...graph.opened import KINDS
 from ...graph.sizes import size_text
 from ...words import counted, few
 from ..values.latest import newest
 from ..wire import decoded
 
-_KINDS = "a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel folder, each also as .gz, or a .keras file"
 _MAGIC = {
     b"\x89HDF": "an HDF5 file (old Keras weights)",
     b"PK\x03\x04": "a zip file (an archive, or a Keras model, whose name ends in .keras)",
@@ -108,10 +108,10 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
         OpenError: they hold something else, or are cut short or damaged; the message says where.
     """
     if not data:
-        raise OpenError(asked, "the file is empty", f"Give {_KINDS}")
+        raise OpenError(asked, "the file is empty", f"Give {KINDS}")
     for magic, what in _MAGIC.items():
         if data.startswith(magic):
-            raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {_KINDS}")
+            raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {KINDS}")
     if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
         wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow's Python cannot read either"
         how = "Write it again as saved_model.pb where it was made: tf.saved_model.save(model, folder), without "
@@ -173,7 +173,7 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
     looks_alike = any(word in text[:20_000] for word in ("node {", "node:", "graph_def", "meta_graphs", "op:"))
     where = problems[0].replace("tensorflow.", "") if problems else "no op in it"
     if not looks_alike:
-        raise OpenError(asked, f"this is text, but not of a TensorFlow graph ({where})", f"Give {_KINDS}")
+        raise OpenError(asked, f"this is text, but not of a TensorFlow graph ({where})", f"Give {KINDS}")
     raise OpenError(
         asked, f"the text is broken at line and column {where}", "Fix it there, or write the graph out again"
     )
@@ -235,7 +235,7 @@ def _why_broken(data: bytes, asked: str) -> OpenError:
         at += length
     if count:
         return OpenError(asked, f"byte {at} of {size} is damaged, after op {last!r}", "Fetch or write the file again")
-    return OpenError(asked, "this is not a TensorFlow graph", f"Give {_KINDS}")
+    return OpenError(asked, "this is not a TensorFlow graph", f"Give {KINDS}")
 
 
 def _varint(data: bytes, at: int) -> tuple[int | None, int]:
@@ -264,5 +264,5 @@ def saved_model_file(folder: Path, asked: str) -> Path:
         return Path(latest + ".meta")
     there = sorted(os.listdir(folder))
     graphs = [n for n in there if n.removesuffix(".gz").endswith((".pb", ".pbtxt", ".meta"))]
-    hint = f"Open {str(folder / graphs[0])!r} in it" if graphs else f"Give {_KINDS}"
+    hint = f"Open {str(folder / graphs[0])!r} in it" if graphs else f"Give {KINDS}"
     raise OpenError(asked, "this folder is not a SavedModel: it has no saved_model.pb", hint)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
 from tensorflow.python import keras
 from tensorflow.python.keras import layers as layers
 from tensorflow.python.keras import models
 
+from ..importing import without_log_warnings
 from .eager import eager
 
 VERSION = "2.6.0"
@@ -37,15 +37,12 @@ def write(model: Any, folder: Path) -> None:
         model: the model.
         folder: the folder, which is replaced.
     """
-    logger = tf.get_logger()
-    level, missing = logger.level, not hasattr(keras, "__version__")
+    missing = not hasattr(keras, "__version__")
     if missing:  # the writer puts the version into its file
         keras.__version__ = VERSION
-    logger.setLevel("ERROR")  # the model is not compiled, and the writer warns of that
     try:
-        with eager():
+        with without_log_warnings(), eager():  # the model is not compiled, and the writer warns of that
             model.save(folder, save_format="tf", include_optimizer=False)
     finally:
-        logger.setLevel(level)
         if missing:
             del keras.__version__

@@ -29,6 +29,7 @@ from ...plan.policies import writes
 from ...words import counted, few
 from ..fresh import fresh
 from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
+from ..importing import without_log_warnings
 from ..private.eager import eager
 from ..private.functions import functions_of
 from ..private.graphs import has_op, op_definition
@@ -529,13 +530,8 @@ def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]
 @contextmanager
 def served_file(folder: str, calls: Calls, tags: Sequence[str] | None = None) -> Iterator[Run]:
     """Loads a SavedModel as TF2 does: its signatures are called."""
-    logger, level = tf.get_logger(), tf.get_logger().level
-    logger.setLevel("ERROR")  # TensorFlow warns of each reference variable, again and again
-    try:
-        with eager():
-            loaded = tf.saved_model.load(folder, tags)
-    finally:
-        logger.setLevel(level)
+    with without_log_warnings(), eager():  # TensorFlow warns of each reference variable, again and again
+        loaded = tf.saved_model.load(folder, tags)
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         ins, outs = calls[key]
