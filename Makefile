@@ -10,8 +10,6 @@ LAB_OPTIONS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 # Many processes import this package: the first one keeps its bytecode, also where the shell says not to.
 export PYTHONDONTWRITEBYTECODE =
-# TensorFlow starts many threads. With a heap for each of them, test workers hold much memory that is free.
-export MALLOC_ARENA_MAX ?= 2
 
 .PHONY: help lab setup test test-all check notebooks screenshots bench corpus fuzz docs build release compat clean
 help:

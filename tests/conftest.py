@@ -142,7 +142,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["peak"] = peak()
-    elif largest_peak() > MEMORY * 4 // 3 and not tiers.deep():  # single runs differ by some hundred MB
+    elif largest_peak() > MEMORY and not tiers.deep():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

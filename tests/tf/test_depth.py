@@ -63,6 +63,7 @@ def test_a_chain_is_copied_from_its_end_and_runs(long):
     assert np.isfinite(new)
 
 
+@pytest.mark.deep  # half a gigabyte
 def test_the_2016_copier_has_no_recursion_limit(long):
     into = tf.Graph()
     tensor = gs.copy_to_graph(long.get_tensor_by_name(f"op{DEPTH}:0"), into, namespace="deep")
