@@ -1,4 +1,4 @@
-"""The only room that imports TensorFlow; one that is missing or too old is refused at its door."""
+"""The only package that imports TensorFlow. Its import fails if TensorFlow is missing or too old."""
 
 from .supported import refuse_unsupported
 

@@ -1,4 +1,4 @@
-"""Elements: what a live graph is made of, as far as other rooms must know it: kinds, placeholders, single new ops."""
+"""Elements: kinds, placeholders and single new ops of a live graph, for the packages that do not import TensorFlow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ tf1 = tf.compat.v1
 Graph, Operation, Tensor = tf.Graph, tf.Operation, tf.Tensor
 #: Whether ops made now would run at once: no graph is being built.
 executing_eagerly = tf.executing_eagerly
-#: What only a live graph has; an eager tensor is none.
+#: The type of a tensor of a live graph; an eager tensor does not have it.
 SymbolicTensor = TENSOR
 
 
@@ -45,7 +45,7 @@ def dtype_of(number: int) -> Any:
     """Returns the dtype of a number, as protos have it.
 
     Raises:
-        TypeError: there is none.
+        TypeError: no dtype has this number.
     """
     return tf.as_dtype(number)
 
@@ -56,9 +56,9 @@ def is_variable_object(thing: Any) -> bool:
 
 
 def bare(thing: Any) -> Any:
-    """Returns the op or tensor inside of what TensorFlow wraps around results that must be used; else the thing.
+    """Returns the op or tensor inside a wrapper for results that must be used; anything else is returned unchanged.
 
-    `tf.debugging.Assert` and others give such a wrapper: it says that it is an op, and is another object than the op.
+    `tf.debugging.Assert` and others return such a wrapper: `isinstance` takes it for an op, but it is another object.
     """
     if issubclass(type(thing), Operation | Tensor) or not isinstance(thing, Operation | Tensor):
         return thing
@@ -66,11 +66,11 @@ def bare(thing: Any) -> Any:
 
 
 def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str | None = None) -> TFTensor:
-    """Makes a placeholder in a graph, or in the graph that is the default where `graph` is None.
+    """Makes a placeholder in a graph, or in the default graph if `graph` is None.
 
     Args:
         graph: a `tf.Graph`, or None.
-        dtype: what it holds; that of a reference loses the reference.
+        dtype: its dtype; a reference dtype loses the reference.
         shape: static shape; None for an unknown one.
         name: its full name; made unique.
     """
@@ -83,7 +83,7 @@ def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str 
 
 
 def graph_key_names() -> list[str]:
-    """Returns the names of all collections that TensorFlow itself knows."""
+    """Returns the names of all collections that TensorFlow itself uses."""
     keys = tf1.GraphKeys
     # VARIABLES is an old name of GLOBAL_VARIABLES, and TensorFlow logs that it is.
     asked = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
@@ -91,7 +91,7 @@ def graph_key_names() -> list[str]:
 
 
 def collections_in(graph: TFGraph) -> dict[Any, list[Any]]:
-    """Returns the collections of a graph as lists of their own."""
+    """Returns the collections of a graph, as new lists."""
     return {key: graph.get_collection(key) for key in graph.get_all_collection_keys()}
 
 
@@ -101,7 +101,7 @@ def is_name_taken(graph: TFGraph, name: str) -> bool:
 
 
 def whole_contexts(ops: Iterable[TFOp]) -> list[TFOp]:
-    """Returns the ops that are missing where a part of a TF1 loop or cond is given, in order of creation."""
+    """Returns the missing ops of TF1 loops and conds of which only a part is given, in order of creation."""
     given = list(ops)
     wanted = {id(outermost_context(op)) for op in given} - {id(None)}
     if not wanted:
@@ -179,7 +179,7 @@ def add_op(graph: TFGraph, node: TFNodeDef, inputs: Sequence[TFTensor]) -> TFOp:
 
 
 def is_held(tensor: TFTensor) -> bool:
-    """Returns whether a tensor stands for something that is held elsewhere: a reference or a handle."""
+    """Returns whether a tensor is a reference or a handle, so that its value is kept elsewhere."""
     return tensor.dtype != tensor.dtype.base_dtype or tensor.dtype in (tf.resource, tf.variant)
 
 
@@ -209,14 +209,14 @@ def copied_plainly(
 
     Args:
         graph: the graph.
-        ops: what `is_plain`, in order of creation.
+        ops: ops that pass `is_plain`, in order of creation.
         names: name of an op -> name of its copy.
-        inputs: tensor from outside -> tensor that is read in its place.
-        instead: op from outside -> op that is waited for in its place.
+        inputs: outside tensor -> the tensor that copies read instead.
+        instead: outside op -> the op that copies wait for instead.
         scope: the scope of all new names; empty for none.
 
     Returns:
-        name -> new op; None where TensorFlow refuses: nothing is made then.
+        name -> new op; None if TensorFlow refuses the copies: then nothing is made.
     """
     graph_def = graph_pb2.GraphDef()
     graph_def.versions.CopyFrom(graph.graph_def_versions)
@@ -248,7 +248,7 @@ def copied_plainly(
     if len(made) != len(ops):  # one of the names was taken
         return None
     if scope:
-        names_in_use(graph).setdefault(scope.lower(), 1)  # so that nobody is given it by chance
+        names_in_use(graph).setdefault(scope.lower(), 1)  # no other op gets this name by chance
     for op in ops:
         copy = made[names[op.name]]
         if same_shapes(op.inputs, copy.inputs):
@@ -260,10 +260,10 @@ def copied_plainly(
 def rebuild_variables(
     source: TFGraph, graph: TFGraph, ops: Mapping[str, str], scope: str, rename: Callable[[str], str]
 ) -> list[TFVariable]:
-    """Makes `tf.Variable` objects over copied ops, and puts them into the collections of their originals.
+    """Makes `tf.Variable` objects for copied ops, and adds them to the collections of their originals.
 
     Args:
-        source: the graph copied from.
+        source: the graph that was copied from.
         graph: the graph of the copies.
         ops: name of a source op -> name of its copy.
         scope: the scope of the copy.
@@ -318,7 +318,7 @@ def carry_values(ops: Mapping[str, str], source: TFSession, session: TFSession) 
 
 
 def is_placed(op: TFOp) -> bool:
-    """Returns whether an op asks to be placed with another."""
+    """Returns whether an op is colocated with another op."""
     return bool(op.colocation_groups() != [b"loc:@" + op.name.encode()])
 
 
@@ -357,7 +357,7 @@ def graph_with_placeholders(wanted: Mapping[str, Any], asked: str) -> TFGraph:
         asked: the request, for messages.
 
     Raises:
-        PlanError: a name is none that TensorFlow takes.
+        PlanError: TensorFlow does not accept a name.
     """
     graph = fresh()
     with graph.as_default(), tf1.device(None):

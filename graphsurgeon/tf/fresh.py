@@ -1,4 +1,4 @@
-"""Fresh: each live graph that this package makes, from what it is made: what came from a file stays known as that."""
+"""Fresh: makes every new live graph of this package, and marks it as coming from a file if one of its sources does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def fresh(*sources: Any) -> TFGraph:
     """Returns a new, empty live graph.
 
     Args:
-        sources: the live graphs whose ops it will hold; none where it holds only what this process makes up.
+        sources: the live graphs whose ops it will hold; give none if this package makes all of its ops.
     """
     graph = tf.Graph()
     hand_on(graph, *sources)

@@ -1,4 +1,4 @@
-"""Importing: the one import of TensorFlow, with a sign of life, and without the lines that it always writes."""
+"""Importing: imports TensorFlow once, shows that it is being imported, and hides the lines that it always writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PATIENCE = 5.0  # seconds for the filter to end: a process that was started mea
 
 
 def tensorflow() -> ModuleType:
-    """Returns TensorFlow; the first call imports it, which takes some seconds.
+    """Returns TensorFlow; the first call imports it, which takes several seconds.
 
     Raises:
         ModuleNotFoundError: it is not installed.
@@ -60,9 +60,9 @@ def without_log_warnings() -> Iterator[None]:
 
 @contextmanager
 def shown(text: str) -> Iterator[None]:
-    """Shows a line in the output of the cell while a block runs; elsewhere than in a notebook, nothing.
+    """Shows a line in the output of the cell while a block runs; outside a notebook, shows nothing.
 
-    The output stays, and is empty then: it counts for nothing where outputs are compared.
+    Afterwards the output stays, but empty, so a comparison of outputs ignores it.
 
     Args:
         text: the line.
@@ -72,7 +72,7 @@ def shown(text: str) -> Iterator[None]:
         yield
         return
     where = {"display_id": f"graphsurgeon-{os.urandom(8).hex()}"}
-    # a reader of outputs that takes no updates sees an empty one from the first
+    # A program that reads outputs but no updates of them gets an empty one.
     publish(data={}, metadata={}, transient=where)
     publish(data={"text/plain": text}, metadata={}, transient=where, update=True)
     try:
@@ -82,7 +82,7 @@ def shown(text: str) -> Iterator[None]:
 
 
 def _publisher() -> Any:
-    """Returns what publishes outputs of a cell; None if no cell of a notebook is run."""
+    """Returns the function that publishes outputs of a cell; None if no cell of a notebook is running."""
     ipython = sys.modules.get("IPython")
     shell: Any = ipython.get_ipython() if ipython is not None else None
     return shell.display_pub.publish if getattr(shell, "kernel", None) is not None else None
@@ -90,10 +90,10 @@ def _publisher() -> Any:
 
 @contextmanager
 def filtered() -> Iterator[None]:
-    """Takes the known start-up lines out of what a block writes to the standard error of the process.
+    """Removes the known start-up lines from the text that a block writes to the standard error of the process.
 
-    A process of its own does it: it writes on while an import holds the interpreter, and if the interpreter dies.
-    With ``TF_CPP_MIN_LOG_LEVEL=0``, which asks for every line, all are written.
+    A separate process does this, so it also works while an import holds the interpreter, and if the interpreter dies.
+    With ``TF_CPP_MIN_LOG_LEVEL=0``, which requests every line, all lines are written.
     """
     begun = _begun() if os.name == "posix" and os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0" else None
     if begun is None:
@@ -110,7 +110,9 @@ def filtered() -> Iterator[None]:
 
 
 def _begun() -> tuple[subprocess.Popen[bytes], int] | None:
-    """Starts the filter in the place of standard error, and returns it with what that was; None if it cannot."""
+    """Starts the filter in place of standard error; returns the filter and the old standard error, or None if it
+    cannot.
+    """
     try:
         saved = os.dup(2)
     except OSError:  # it is closed

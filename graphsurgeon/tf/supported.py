@@ -1,4 +1,4 @@
-"""Which TensorFlow there must be, and what is said where there is another, or none."""
+"""Supported: checks that a supported TensorFlow is installed, and raises an error otherwise."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from .importing import tensorflow
 
 OLDEST = (2, 16)  # as in pyproject.toml: the first with Keras 3
 _MORE = (
-    "in an environment of its own. Without it, stored pictures and pages show what they showed, and "
+    "in a separate environment. Stored pictures and pages work without it; "
     "`python -m graphsurgeon doctor` lists what is installed"
 )
 
 
 def refuse_unsupported() -> None:
-    """Refuses to go on without a TensorFlow that this package works with.
+    """Raises an error without a TensorFlow that this package works with.
 
     Raises:
-        OpenError: there is none, or it is too old.
+        OpenError: TensorFlow is not installed, or too old.
     """
     needed = f"tensorflow>={'.'.join(map(str, OLDEST))}"
     try:
@@ -26,5 +26,5 @@ def refuse_unsupported() -> None:
             raise
         raise OpenError("import tensorflow", "it is not installed", f"pip install '{needed}', {_MORE}") from None
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
-        wrong = f"this is TensorFlow {version}, too old to be worked on"
+        wrong = f"this is TensorFlow {version}, which is too old"
         raise OpenError("import tensorflow", wrong, f"pip install -U '{needed}', {_MORE}")

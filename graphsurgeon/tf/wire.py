@@ -1,4 +1,4 @@
-"""Wire: protos as bytes and back; where memory runs out, that is said, and nothing is called damaged for it."""
+"""Wire: converts protos to bytes and back. If memory runs out, it raises MemoryError, and reports no damaged file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from .. import errors
 
-#: What protobuf says of memory that it does not get for what it reads.
+#: Part of protobuf's error message if it gets no memory for a proto that it reads.
 _NO_ROOM = "alloc failed"
-#: What TensorFlow's bindings say where they get no memory for the bytes of an op.
+#: Part of the error message of TensorFlow's bindings if they get no memory for the bytes of an op.
 _NO_BYTES = "Could not allocate bytes object"
 
 
@@ -20,11 +20,11 @@ def encoded(proto: Any, deterministic: bool = False) -> bytes:
     """Returns a proto as bytes.
 
     Args:
-        proto: what to write.
+        proto: the proto.
         deterministic: whether equal protos give equal bytes.
 
     Raises:
-        MemoryError: there is no room for them.
+        MemoryError: there is no memory for the bytes.
     """
     try:
         data: bytes = proto.SerializeToString(deterministic=deterministic)
@@ -37,12 +37,12 @@ def decoded(kind: Any, data: bytes) -> Any:
     """Returns the proto that bytes hold.
 
     Args:
-        kind: what it is.
+        kind: the class of the proto.
         data: the bytes.
 
     Raises:
-        DecodeError: they are damaged, or of another kind.
-        MemoryError: there is no room for it.
+        DecodeError: the bytes are damaged, or hold another kind of proto.
+        MemoryError: there is no memory for the proto.
     """
     try:
         return kind.FromString(data)
@@ -54,7 +54,9 @@ def decoded(kind: Any, data: bytes) -> Any:
 
 
 def _has_room(size: int) -> bool:
-    """Whether there is memory for so many bytes; it is only asked for, as older protobufs do not say why they stop."""
+    """Whether there is memory for this number of bytes. Needed because older protobufs do not give the reason of an
+    error.
+    """
     try:
         np.empty(size, np.uint8)
     except MemoryError:
@@ -63,7 +65,7 @@ def _has_room(size: int) -> bool:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Returns whether an error says that memory has run out; protobuf and TensorFlow say it in words of their own.
+    """Returns whether an error means that memory has run out; protobuf and TensorFlow have their own errors for it.
 
     Example:
         >>> lacks_memory(MemoryError()), lacks_memory(EncodeError("Failed to serialize proto"))
@@ -79,7 +81,7 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def naming_memory(asked: str) -> AbstractContextManager[None]:
-    """Returns `errors.naming_memory`, for where protobuf and TensorFlow may be what runs out of memory.
+    """Returns `errors.naming_memory`, for code in which protobuf or TensorFlow may run out of memory.
 
     Args:
         asked: the request, for the message.

@@ -16,7 +16,7 @@ def test_a_row_says_what_opens_what_is_equal_and_what_is_refused(corpus, capsys)
     assert silent[:2] == ["opened", "as predicted, no numbers"]
     assert unknown[0] == "opened"
     assert "refused: the result would hold 1 op of a type that TensorFlow does not know" in unknown[1]
-    assert "is not an op name that TensorFlow takes" in closed[0]
+    assert "is not an op name that TensorFlow accepts" in closed[0]
 
 
 def test_a_graph_that_takes_too_long_is_left_and_counted(corpus, capsys):

@@ -32,10 +32,10 @@ def elsewhere(request, tmp_path):
 def test_what_needs_tensorflow_says_what_is_missing(elsewhere):
     kind, path = elsewhere
     done = run("-m", "graphsurgeon", "view", "model.pb", "-o", "-", path=path)
-    said = {"missing": "import tensorflow: it is not installed.", "old": "this is TensorFlow 2.9.1, too old to be"}
+    said = {"missing": "import tensorflow: it is not installed.", "old": "this is TensorFlow 2.9.1, which is too old"}
     assert done.returncode == 1, done.stderr
     assert said[kind] in done.stderr
-    assert re.search(r"pip install (-U )?'tensorflow>=2\.16', in an environment of its own", done.stderr)
+    assert re.search(r"pip install (-U )?'tensorflow>=2\.16', in a separate environment", done.stderr)
     assert "Traceback" not in done.stderr
 
 

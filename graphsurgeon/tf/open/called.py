@@ -1,4 +1,4 @@
-"""Called: a function of a file with a call of it, which its graph need not have: so it opens as a signature does."""
+"""Called: adds a call of a function to the graph of a file, so that the function opens as a signature does."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..values.assets import asset_files
 
 
 def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
-    """Returns tensor of the graph -> number of the object that it is, by the functions that capture it.
+    """Returns the captured tensors of the graph, each with the number of its object, as the functions capture them.
 
     Returns:
-        with it, the functions of which the object graph says more captures than their calls have.
+        tensor -> number of its object; and the functions that capture more in the object graph than their calls pass.
     """
     objects = meta.object_graph_def
     found: dict[str, int] = {}
@@ -37,7 +37,7 @@ def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
 
 
 def paths(objects: Any) -> dict[int, str]:
-    """Returns object -> the shortest way to it from the one that was saved."""
+    """Returns object -> the shortest way to it from the saved object."""
     found, todo = ({0: ""}, [0]) if objects.nodes else ({}, [])
     for at in todo:
         for child in objects.nodes[at].children:
@@ -48,7 +48,7 @@ def paths(objects: Any) -> dict[int, str]:
 
 
 def functions(meta: Any) -> dict[str, list[str]]:
-    """Returns the functions of a file: the way to each from the object that was saved -> its traces, by name."""
+    """Returns the functions of a file: the way to each from the saved object -> the names of its traces."""
     objects = meta.object_graph_def
     ways = paths(objects)
     found = {}
@@ -63,13 +63,13 @@ def called(meta: Any, name: Any, asked: str) -> tuple[Any, dict[str, str], dict[
     """Returns a MetaGraph with a call of a function, and the tensors of its arguments and results by name.
 
     Args:
-        meta: the MetaGraphDef; it stays as it is.
-        name: the function: by its name in the library, or the way to it from the object that was saved, as
+        meta: the MetaGraphDef; it is not changed.
+        name: the function: its name in the library, or the way to it from the saved object, for example
             ``"encoder.forward"``.
         asked: the request, for messages.
 
     Raises:
-        OpenError: there is no such function, it has several traces, or it captures what nothing in the file makes.
+        OpenError: there is no such function, it has several traces, or the file does not make something it captures.
     """
     library = {function.signature.name: function for function in meta.graph_def.library.function}
     known = functions(meta)
@@ -117,7 +117,7 @@ class _Call:
         return self.meta, inputs, {key: f"{call.name}:{i}" for i, key in enumerate(keys)}
 
     def _argument(self, i: int, inputs: dict[str, str]) -> str:
-        """A tensor to be given for an argument of the function; its name is added to those of the inputs."""
+        """Makes a tensor for an argument of the function, and adds its name to those of the inputs."""
         argument = self.function.signature.input_arg[i]
         said = self.function.arg_attr[i].attr if i in self.function.arg_attr else {}
         called = said["_user_specified_name"].s.decode() if "_user_specified_name" in said else argument.name
@@ -134,9 +134,9 @@ class _Call:
         return f"{node.name}:0"
 
     def _captures(self, bound: list[int], count: int, inputs: dict[str, str]) -> Iterator[str]:
-        """The tensors that a function captures, which stand behind its arguments.
+        """The tensors that a function captures, which follow its arguments.
 
-        What a gradient captures of the function that it is the gradient of is an input: it is made in that alone.
+        A gradient captures tensors that exist only inside its function; these become inputs.
         """
         found, _ = captured(self.made_of)
         there = {number: text for text, number in found.items()}
@@ -146,8 +146,8 @@ class _Call:
                 text = self._argument(i, inputs)
             if not text:
                 argument, name = self.function.signature.input_arg[i].name, self.function.signature.name
-                wrong = f"its function {name!r} captures {argument!r}, which nothing makes"
-                raise OpenError(self.asked, wrong, "Open a signature, or the file as it lies: raw=True")
+                wrong = f"its function {name!r} captures {argument!r}, which nothing in the file makes"
+                raise OpenError(self.asked, wrong, "Open a signature, or the graph as stored: raw=True")
             there[number] = text
             yield text
 
@@ -156,7 +156,7 @@ class _Call:
         return str(objects[number].WhichOneof("kind")) if 0 <= number < len(objects) else ""
 
     def _object(self, number: int) -> str:
-        """A tensor that is an object of the object graph; empty where it cannot be made."""
+        """The tensor of an object in the object graph; empty if it cannot be made."""
         kind = self._kind(number)
         if not kind:
             return ""
@@ -180,7 +180,7 @@ class _Call:
 
 
 def _keys(value: Any, path: str = "") -> Iterator[str]:
-    """What the results of a function are called: by keys and positions in what it returns, joined by "_"."""
+    """The names of a function's results: the keys and positions in its return value, joined by "_"."""
     kind = value.WhichOneof("kind")
     if kind == "dict_value":
         for key in sorted(value.dict_value.fields):

@@ -1,4 +1,4 @@
-"""Dangers: what is known to end or to hang the Python process inside TensorFlow, found before TensorFlow sees it."""
+"""Dangers: finds graphs that would crash or hang the Python process inside TensorFlow, before TensorFlow reads them."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ _MOST_LISTED = 1_000_000
 _MOST_INPUTS = 500_000
 #: Each level of names is kept as text by itself: a long deep name would take gigabytes.
 _MOST_LETTERS, _MOST_LEVELS = 2_000, 100
-#: Shape inference goes into functions that are called: 3 µs for each op; and down the C++ stack, which ends at 4,000.
+#: Shape inference enters called functions: 3 µs for each op. It also uses the C++ stack, which ends at 4,000 calls.
 _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
 #: What is wrong, and what to do.
 _Fault = tuple[str, str]
 
 
 def refuse_deadly(graph_def: TFGraphDef, asked: str) -> None:
-    """Refuses a GraphDef that TensorFlow's importer would not survive, or would take minutes for.
+    """Refuses a GraphDef that would crash TensorFlow's importer, or keep it busy for minutes.
 
     Args:
-        graph_def: what is to be imported.
+        graph_def: the graph to import.
         asked: the request, for messages.
 
     Raises:
-        OpenError: functions call each other in a cycle, too deep or too often; an op claims more inputs or outputs
-            than it has, reads an output that no op can have, or has a name that no memory can hold; a constant is of
-            another dtype than it says; the sizes of tensors are computed in a way that shape inference cannot follow.
+        OpenError: functions call each other in a cycle, too deeply or too often; an op claims more inputs or outputs
+            than it has, reads an output number that no op can have, or has a name that does not fit in memory; the
+            value of a constant has another dtype than the constant; or shape inference cannot follow the computation of
+            the sizes of tensors.
     """
     refusal = deadly(graph_def, asked)
     if refusal is not None:
@@ -54,21 +55,21 @@ def refuse_deadly(graph_def: TFGraphDef, asked: str) -> None:
 
 
 def deadly(graph_def: TFGraphDef, asked: str) -> OpenError | None:
-    """Returns why the importer would not survive a GraphDef; None where nothing is known against it."""
+    """Returns why the importer would not survive a GraphDef; None if no reason is known."""
     with gc_paused():
         found = next(_faults(graph_def), None)
     return None if found is None else OpenError(asked, *found)
 
 
 def refuse_names(names: Sequence[str], asked: str) -> None:
-    """Refuses names of ops that TensorFlow does not take, or no memory can hold; raises OpenError."""
+    """Refuses names of ops that TensorFlow does not accept, or that do not fit in memory; raises OpenError."""
     odd = "".join(names).encode().translate(None, _LETTERS)  # all at once: ten times quicker than one by one
     wrong = () if not odd and _FIRST.issuperset({name[:1] for name in names}) else names
     for name in wrong:
         if not _NAME.fullmatch(name):
             raise OpenError(
                 asked,
-                f"{name[:80]!r} is not an op name that TensorFlow takes",
+                f"{name[:80]!r} is not an op name that TensorFlow accepts",
                 "Rename the op where the graph was made: names start with a letter, digit or dot",
             )
     for found in (one for name in names if len(name) > _MOST_LEVELS for one in _of_name(name, "")):
@@ -119,7 +120,7 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
 
 
 def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
-    """The importer counts on a Merge that closes a loop to have one input from outside of it."""
+    """A Merge that closes a loop must have one input from outside of the loop: the importer relies on it."""
     turns = {i for i, kind in enumerate(walks.kinds) if kind in TURNING}
     for number in [i for i, kind in enumerate(walks.kinds) if kind in MERGING]:
         before = walks.before(number)
@@ -133,7 +134,8 @@ def _of_name(name: str, place: str) -> Iterator[_Fault]:
         yield (
             f"the name of an op{place}, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
             f"and {counted(name.count('/'), 'slashes')}",
-            f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are taken: rename it where it was made",
+            f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are possible: "
+            "rename the op where the graph was made",
         )
 
 
@@ -150,7 +152,7 @@ def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
         yield (
             f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
             "TensorFlow would take minutes to import it",
-            f"Up to {_MOST_INPUTS:,} are taken: build it up in steps where it was made",
+            f"Up to {_MOST_INPUTS:,} are possible: combine them in steps where the graph was made",
         )
 
 
@@ -167,8 +169,8 @@ def _of_lists(node: TFNodeDef, listed: Iterable[tuple[str, str]], place: str) ->
     for attribute, what in listed:
         count = node.attr[attribute].i if attribute in node.attr else 0
         if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
-            has = f", and has {len(node.input):,}" if what == "inputs" else ""
-            yield f"op {node.name!r}{place} ({node.op}) says it has {count:,} {what}{has}", _DAMAGED
+            has = f" but has {len(node.input):,}" if what == "inputs" else ""
+            yield f"op {node.name!r}{place} ({node.op}) claims {count:,} {what}{has}", _DAMAGED
 
 
 # -- functions ------------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
     taken = next((name for name in library if op_definition(name) is not None), None)
     if taken is not None:
         wrong = f"function {taken!r} has the name of an op type that TensorFlow has itself"
-        yield wrong, "Rename the function where it was made"
+        yield wrong, "Rename the function where the graph was made"
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
     try:
         order = list(
@@ -200,7 +202,7 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         first = cycle.index(next(name for name in library if name in cycle))
         cycle = [*cycle[first:], *cycle[: first + 1]]
         wrong = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
-        yield wrong, "TensorFlow cannot run such a function; write it as a loop where it was made"
+        yield wrong, "TensorFlow cannot run such a function: write it as a loop where the graph was made"
         return
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
@@ -209,19 +211,18 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         depth[name] = 1 + max((depth[other] for each in calls[name] for other in each), default=0)
         if depth[name] > _MOST_CALLS:
             wrong = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
-            yield wrong, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are taken"
+            yield wrong, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible"
         if size[name] > _MOST_EXPANDED:
             yield (
-                f"function {name!r} with all that it calls, each as often as it is called, "
-                f"has {counted(size[name], 'ops')}",
-                f"TensorFlow looks at each of them; up to {_MOST_EXPANDED:,} are taken",
+                f"function {name!r} and its calls, each expanded at every call, have {counted(size[name], 'ops')}",
+                f"TensorFlow would visit each of them; up to {_MOST_EXPANDED:,} are possible",
             )
 
 
 # -- op types whose shape inference ends the process ------------------------------------------------
 
 
-#: What makes an input, as a NodeDef; None where it is not known.
+#: Position of a data input -> the NodeDef that makes it; None if it is not known.
 Giver = Callable[[int], Any]
 
 _SCALAR = {
@@ -246,7 +247,7 @@ def fragile(kind: str) -> bool:
 
 
 def fault(node: TFNodeDef, giver: Giver) -> str:
-    """Returns what is wrong with an op of a fragile type, so that it would end the process; "" where nothing is.
+    """Returns why an op of a fragile type would end the process; "" if it would not.
 
     Args:
         node: its NodeDef.
@@ -302,10 +303,10 @@ def _partitioned(node: TFNodeDef, giver: Giver) -> str:
 
 
 def _text(node: TFNodeDef, giver: Giver) -> str:
-    """TensorFlow ends the process that has no room for a text; of room for a tensor it says so."""
+    """TensorFlow ends the process if it has no memory for a text; if a tensor does not fit, it raises an error."""
     for key in ("width", "precision"):
         if key in node.attr and node.attr[key].i > _MOST_DIGITS:
-            return f"its {key} is {node.attr[key].i}: each text that it makes would be as long"
+            return f"its {key} is {node.attr[key].i}: each text would have that length"
     return ""
 
 

@@ -1,4 +1,6 @@
-"""Facts: what a screen asks TensorFlow of ops beyond a snapshot: the module is the `Facts` of screen/facts.py."""
+"""Facts: what the screen needs from TensorFlow in addition to a snapshot; this module is the `Facts` of
+screen/facts.py.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +37,16 @@ def pattern(selection: Selection) -> Any:
 
 
 def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Callable[[], TFSession]) -> Any:
-    """Returns what a constant or a variable holds now, as an array: from its node, else from a session.
+    """Returns the current value of a constant or variable as an array: from its node, otherwise from a session.
 
     Args:
         graph: the snapshot.
         name: a constant or variable.
-        uninitialized: names of variables that nothing gives a value.
+        uninitialized: names of the variables without a value.
         session: opens the session to read from, if one is needed.
 
     Raises:
-        SelectionError: it is neither, or nothing gives it a value.
+        SelectionError: the op is neither, or the variable has no value.
     """
     name = op_name(name)
     asked = f"value({name!r})"
@@ -57,7 +59,7 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
             raise SelectionError(asked, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
         return found
     if name in uninitialized:
-        raise SelectionError(asked, "nothing gives this variable a value", "Open the graph with its checkpoint")
+        raise SelectionError(asked, "this variable has no value", "Open the graph with its checkpoint")
     live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
     with errors_as(SelectionError, asked, "its value cannot be read", how):
         return live.run(value_of(live.graph, held, asked))
@@ -131,5 +133,5 @@ def _cut(text: str, most: int) -> str:
 
 
 def constant_value(node: TFNodeDef, most: int = 8 << 20) -> Any:
-    """Returns the value of a constant as an array; None where the node has none, or more than `most` bytes."""
+    """Returns the value of a constant as an array; None if the node has no value, or one of more than `most` bytes."""
     return array_of(node, most)

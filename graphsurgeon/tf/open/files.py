@@ -1,4 +1,4 @@
-"""Files: bytes on disk to TensorFlow's protos, with a message that says where a file is broken."""
+"""Files: reads files into TensorFlow's protos; if a file is damaged, the error gives the position of the damage."""
 
 from __future__ import annotations
 
@@ -33,30 +33,34 @@ _MAGIC = {
     b"%PDF": "a PDF",
     b"\x89PNG": "a PNG picture",
 }
-#: Bytes that protobuf reads at most; that a gzip file may have unpacked however small it is; beyond, so many of each.
+#: The largest size that protobuf reads. The size up to which any file is unpacked, and above it, the largest ratio of
+#: unpacked to packed size.
 MOST, TRUSTED, DENSEST = 2**31 - 1, 256 << 20, 200
 _PIECE = 16 << 20
-#: How a SavedModel begins that is split into parts: a file of records in the form of Riegeli.
+#: First bytes of a SavedModel that is split into parts: a file of records in the Riegeli format.
 _SPLIT = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 
 
 def refuse_unreachable(path: Path, asked: str) -> None:
-    """Refuses a path of which nobody can say whether anything is there.
+    """Refuses a path that cannot be looked up.
 
     Raises:
-        OpenError: it is too long, or leads through a folder that may not be searched.
+        OpenError: the path is too long, or leads through a folder that may not be searched.
     """
     try:
         path.exists()
     except OSError as error:
-        raise OpenError(asked, f"nothing can be read there ({error.strerror})", "Check the path") from error
+        raise OpenError(
+            asked, f"this path cannot be read ({error.strerror})", "Check the path and its permissions"
+        ) from error
 
 
 def read_bytes(path: Path, asked: str) -> bytes:
-    """Returns what is in a file, unpacked where it is gzipped.
+    """Returns the content of a file, unpacked if it is gzipped.
 
     Raises:
-        OpenError: no such file, not readable, a broken gzip, or more than a graph can have: before it is read.
+        OpenError: the file does not exist, cannot be read, is a damaged gzip file, or is larger than any graph. The
+            size is checked before reading.
     """
     if not path.exists():
         folder = path.parent
@@ -83,7 +87,7 @@ def read_bytes(path: Path, asked: str) -> bytes:
 
 def _refuse_large(size: int, asked: str, unpacked: str = "") -> None:
     if size > MOST:
-        wrong = f"it has {size_text(size)}{unpacked}, and nobody reads a graph of more than {size_text(MOST)}"
+        wrong = f"it has {size_text(size)}{unpacked}, but a graph file is limited to {size_text(MOST)}"
         raise OpenError(asked, wrong, "Write it again with its weights as variables, not as constants")
 
 
@@ -97,7 +101,7 @@ def _unpacked(data: bytes, asked: str) -> bytes:
             _refuse_large(size, asked, " or more, unpacked")
             if size > TRUSTED and size > DENSEST * len(data):
                 wrong = f"{size_text(len(data))} unpack to {size_text(size)} or more, as in a file made to fill memory"
-                raise OpenError(asked, wrong, "Where you know who has packed it, unpack it first: gunzip")
+                raise OpenError(asked, wrong, "If you trust the file, unpack it with gunzip, and open the result")
     return b"".join(pieces)
 
 
@@ -105,7 +109,7 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
     """Returns the GraphDef, MetaGraphDef or SavedModel that these bytes hold, in binary or text form.
 
     Raises:
-        OpenError: they hold something else, or are cut short or damaged; the message says where.
+        OpenError: the bytes hold something else, or are cut short or damaged; the message gives the position.
     """
     if not data:
         raise OpenError(asked, "the file is empty", f"Give {KINDS}")
@@ -113,14 +117,14 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
         if data.startswith(magic):
             raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {KINDS}")
     if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
-        wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow's Python cannot read either"
+        wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow for Python cannot read"
         how = "Write it again as saved_model.pb where it was made: tf.saved_model.save(model, folder), without "
         weights = "experimental_image_format. A graph over 2 GB fits with its weights as variables, not as constants"
         raise OpenError(asked, wrong, how + weights)
     part = re.fullmatch(r"(.+)\.(?:index|data-\d+-of-\d+)", path.name)
     if part:
-        how = f"Open its graph, {str(path.with_name(part[1] + '.meta'))!r}; ed.restore(...) takes the values"
-        raise OpenError(asked, "this is a part of a checkpoint, which holds values and no graph", how)
+        how = f"Open its graph, {str(path.with_name(part[1] + '.meta'))!r}; ed.restore(...) loads the values"
+        raise OpenError(asked, "this is a part of a checkpoint, which holds values but no graph", how)
     if data[4:8] == b"TFL3":
         raise OpenError(asked, "this is a TensorFlow Lite model", "Give the graph it was converted from")
     order = _guess(path)
@@ -165,7 +169,7 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
         except text_format.ParseError as error:
             problems.append(str(error))
         except RecursionError:
-            wrong = "messages stand in one another too deep to be read: protobuf takes 100 levels"
+            wrong = "its messages are nested too deeply: protobuf reads up to 100 levels"
             raise OpenError(asked, wrong, "Write the graph out again where it was made") from None
         else:
             if _makes_sense(proto):
@@ -180,7 +184,7 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
 
 
 def _makes_sense(proto: Any) -> bool:
-    """Whether the bytes, read as this kind, give a graph: protobuf reads many wrong files without complaint."""
+    """Whether the bytes, read as this kind, give a graph: protobuf reads many wrong files without an error."""
     if hasattr(proto, "meta_graphs"):
         return len(proto.meta_graphs) > 0 and any(m.graph_def.node for m in proto.meta_graphs)
     graph = proto.graph_def if hasattr(proto, "graph_def") else proto
@@ -191,7 +195,7 @@ def _makes_sense(proto: Any) -> bool:
 
 
 def _why_broken(data: bytes, asked: str) -> OpenError:
-    """Walks the outermost fields of the bytes to say where they stop making sense."""
+    """Walks the outermost fields of the bytes, and returns an error with the first position that makes no sense."""
     at, count, last = 0, 0, ""
     size = len(data)
     while at < size:
@@ -254,7 +258,7 @@ def saved_model_file(folder: Path, asked: str) -> Path:
     """Returns the ``saved_model.pb``, ``.pbtxt`` or ``.cpb`` of a folder, or the ``.meta`` of its latest checkpoint.
 
     Raises:
-        OpenError: it has neither; what it has instead is named.
+        OpenError: the folder has neither; the message names its other graph files.
     """
     for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.pb.gz", "saved_model.pbtxt.gz", "saved_model.cpb"):
         if (folder / name).exists():

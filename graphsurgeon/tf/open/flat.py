@@ -1,4 +1,4 @@
-"""Flat: a graph on paper that is nothing but a call, as what the call computes; nothing is imported or run."""
+"""Flat: replaces calls in a graph on paper by the ops of their functions; nothing is imported or run."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from ..functions.body import Places, in_place
 from ..functions.calls import Calls
 from ..functions.library import BRANCHING
 
-#: Of the name of a function: what TensorFlow puts before and behind that of the user, and what an op cannot have.
+#: Of a function's name: the text that TensorFlow adds before and after the user's name, and the letters that an op's
+#: name cannot have.
 _LEAD, _TAIL = re.compile(r"^_*(inference|forward|internal)_+"), re.compile(r"_\d+$")
 _ODD = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9_]")
 
 
 class Flat:
-    """Nodes of a graph, in which calls give way to what they compute.
+    """Nodes of a graph in which calls are replaced by the ops of their functions.
 
-    No function has a name with ``#`` in it: nodes that are called so leave all names to the functions.
+    No function has a name with ``#`` in it: nodes with such names leave all other names to the functions.
 
     Args:
-        nodes: NodeDefs, which are its own from here on.
+        nodes: NodeDefs; they are changed in place.
         functions: name -> FunctionDef.
 
     Attributes:
-        nodes: the nodes there are now, by name. A call inside of a function has a name with ``#`` too.
-        names: such a name -> the one it has in the function.
-        stays: a call that stays -> why.
+        nodes: the current nodes, by name. A call inside a function also has a name with ``#``.
+        names: such a name -> the name in the function.
+        stays: a call that stays -> the reason.
     """
 
     def __init__(self, nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> None:
@@ -41,10 +42,10 @@ class Flat:
         self._calls = Calls(Graph.read([], functions_of=lambda: functions))
         self._places = Places()
         self._around: dict[str, tuple[str, ...]] = {}  # op -> the functions it is in, the innermost last
-        self._read: dict[str, list[str]] = {}  # op -> the ops that it reads and waits for, while no call gives way
+        self._read: dict[str, list[str]] = {}  # op -> the ops that it reads and waits for; cleared with each call
 
     def outer(self, ends: Iterable[str]) -> list[str]:
-        """Takes apart the call that gives all `ends`, as long as there is one; returns the tensors in their places."""
+        """Replaces the call that computes all of `ends`, repeatedly; returns the tensors that take their places."""
         found = [self.end(tensor) for tensor in ends]
         while True:
             behind = [self._through(tensor) for tensor in found]
@@ -58,7 +59,7 @@ class Flat:
             found = [self.end(tensor) for tensor in behind]
 
     def inner(self, ends: Iterable[str], exclude: Container[str]) -> None:
-        """Takes apart all calls that `ends` need, but for those in `exclude`, under names of their own."""
+        """Replaces all calls that `ends` need, except those in `exclude`; each gets its own name scope."""
         while True:
             names = self.needed(ends)
             todo = [n for n in names if n not in exclude and self._calls.called(self.nodes[n]) and self._gives_way(n)]
@@ -71,7 +72,7 @@ class Flat:
                 self._open(call, (), free_name(wish, lambda s: s.lower() in scopes, as_tensorflow=True) + "/")  # noqa: B023
 
     def needed(self, ends: Iterable[str]) -> dict[str, None]:
-        """Returns the names of the ops that tensors and ops need, these included."""
+        """Returns the names of the ops that tensors and ops need, including these."""
         return met_from((op_name(one) for end in ends for one in self._resolved(end)), self._before)
 
     def _before(self, name: str) -> list[str]:
@@ -82,11 +83,11 @@ class Flat:
         return read
 
     def end(self, tensor: str) -> str:
-        """Returns the tensor that is in the place of one."""
+        """Returns the tensor that replaces another, or the tensor itself."""
         return self._places.end(tensor)
 
     def effects(self, op: str) -> list[str]:
-        """Returns the ops that do what an op does: of a call that was taken apart, those of its function."""
+        """Returns the ops with the effects of an op: for a replaced call, those of its function."""
         return list(dict.fromkeys(op_name(text) for text in self._resolved(op)))
 
     # -- one call -------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ class Flat:
         return call not in self.stays
 
     def _open(self, call: str, taken: Container[str], scope: str = "") -> None:
-        """Puts the nodes of a function in the place of its call, under its own names where none of them is taken."""
+        """Replaces a call by the nodes of its function, which keep their names if none of these is taken."""
         node = self.nodes.pop(call)
         self._join(node)
         function = self._calls.called(node)
@@ -131,7 +132,7 @@ class Flat:
     # -- edges ----------------------------------------------------------------------------------
 
     def _join(self, node: TFNodeDef) -> list[str]:
-        """Lets a node read and wait for what is in the place of calls; returns what that is."""
+        """Makes a node read and wait for the replacements of calls; returns its inputs."""
         texts = list(node.input)
         gone = self._places.waits
         if not any(text[0] == "^" or text.partition(":")[0] in gone for text in texts):
@@ -142,7 +143,7 @@ class Flat:
         return read
 
     def _resolved(self, end: str) -> Iterator[str]:
-        """Yields what is in the place of a tensor, or of what an op waits for."""
+        """Yields the replacements of a tensor, or of an op that is waited for."""
         if ":" in end:
             yield self.end(end)
             return
@@ -155,9 +156,9 @@ class Flat:
                 yield text
 
     def _through(self, tensor: str) -> str:
-        """The tensor that a result is, behind the ``Identity`` ops at the end of a function.
+        """The tensor before the ``Identity`` ops at the end of a function.
 
-        Where these wait for something else that lasts, the result itself.
+        If these wait for another op with effects, the result itself.
         """
         waited: set[str] = set()
 

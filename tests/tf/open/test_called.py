@@ -106,6 +106,6 @@ def test_a_capture_that_nothing_makes(folder, tmp_path):
     meta = saved.meta_graphs[0]
     name = next(f.signature.name for f in meta.graph_def.library.function if "inference_forward" in f.signature.name)
     meta.object_graph_def.concrete_functions[name].bound_inputs[0] = 0
-    with refuses(OpenError, f"its function {name!r} captures ", ", which nothing makes",
-                 "Open a signature, or the file as it lies: raw=True"):  # fmt: skip
+    with refuses(OpenError, f"its function {name!r} captures ", ", which nothing in the file makes",
+                 "Open a signature, or the graph as stored: raw=True"):  # fmt: skip
         gs.open(saved, function=name)

@@ -45,7 +45,7 @@ def put(folder, name: str, data: bytes | str) -> str:
 
 @pytest.mark.parametrize("suffix", ["", ".keras", ".h5"])
 def test_a_path_that_is_too_long(suffix):
-    with refuses(OpenError, "open('xxx", "nothing can be read there (File name too long)", "Check the path"):
+    with refuses(OpenError, "open('xxx", "this path cannot be read (File name too long)", "Check the path"):
         gs.open("x" * 3000 + suffix)
 
 
@@ -221,7 +221,7 @@ def test_text_that_is_nested_without_end_is_refused(tmp_path):
     path = tmp_path / "deep.pbtxt"
     level = 'value { func { name: "f" attr { key: "g" '
     path.write_text('node { name: "a" op: "NoOp" attr { key: "f" ' + level * 5_000 + "} } } " * 5_000 + "} }")
-    with refuses(OpenError, "deep.pbtxt", "in one another too deep to be read", "Write the graph out again"):
+    with refuses(OpenError, "deep.pbtxt", "nested too deeply", "Write the graph out again"):
         gs.open(path)
 
 
@@ -303,7 +303,7 @@ def test_a_file_too_large_for_protobuf_is_refused_before_it_is_read(tmp_path, mo
         raise AssertionError("it was read")
 
     monkeypatch.setattr(type(file), "read_bytes", read)
-    with refuses(OpenError, f"open({str(file)!r}): it has 3.22 GB", "more than 2.15 GB", "its weights as variables"):
+    with refuses(OpenError, f"open({str(file)!r}): it has 3.22 GB", "limited to 2.15 GB", "its weights as variables"):
         gs.open(file)
 
 
@@ -312,8 +312,8 @@ def test_a_gzip_file_made_to_fill_memory_is_refused_on_the_way(tmp_path, monkeyp
     monkeypatch.setattr(files, "TRUSTED", 1 << 20)
     monkeypatch.setattr(files, "_PIECE", 1 << 18)
     file.write_bytes(gzip.compress(bytes(16 << 20)))
-    with refuses(OpenError, "unpack to 3.41 MB or more, as in a file made to fill memory", "unpack it first: gunzip"):
+    with refuses(OpenError, "unpack to 3.41 MB or more, as in a file made to fill memory", "unpack it with gunzip"):
         gs.open(file)
     monkeypatch.setattr(files, "MOST", 1 << 20)
-    with refuses(OpenError, "it has 1.31 MB or more, unpacked", "more than 1.05 MB"):
+    with refuses(OpenError, "it has 1.31 MB or more, unpacked", "limited to 1.05 MB"):
         gs.open(file)

@@ -340,7 +340,7 @@ class TestWithAnUnknownOp:
 def test_names_tensorflow_does_not_take(name):
     proto = tiny().as_graph_def()
     proto.node[1].name = name
-    with refuses(OpenError, f"{name!r} is not an op name that TensorFlow takes", "Rename the op"):
+    with refuses(OpenError, f"{name!r} is not an op name that TensorFlow accepts", "Rename the op"):
         gs.open(proto)
 
 
