@@ -66,7 +66,7 @@ def bare(thing: Any) -> Any:
 
 
 def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str | None = None) -> TFTensor:
-    """Makes a placeholder in a graph, or in the default graph if `graph` is None.
+    """Makes a placeholder in a graph, or in the default graph if `graph` is not given.
 
     Args:
         graph: a `tf.Graph`, or None.

@@ -275,6 +275,6 @@ def visited(path: Path, seed: int, always: frozenset[str] | None = frozenset()) 
         except SurgeryError as error:
             if not ours(error):
                 raise
-            yield name, "helper died" if "in a process of its own, TensorFlow" in error.wrong else "refused"
+            yield name, "helper died" if "in a separate process, TensorFlow" in error.wrong else "refused"
             if name == "open":
                 return

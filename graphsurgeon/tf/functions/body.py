@@ -1,4 +1,4 @@
-"""Body: the nodes of a function in the place of a call, on paper."""
+"""Body: the nodes of a function that replace a call, on paper."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .calls import Calls, all_flat_outputs, flat_end
 
 @dataclass(frozen=True)
 class Body:
-    """What takes the place of a call.
+    """The replacement of a call.
 
     Args:
-        nodes: NodeDefs, named and joined to what the call reads.
-        results: for each result of the call, the tensor in its place.
-        effects: the ops with lasting effects, as control inputs; the results come after them.
+        nodes: NodeDefs, with their names and with the inputs of the call.
+        results: for each result of the call, the tensor that replaces it.
+        effects: the ops with lasting effects, as control inputs; the results wait for them.
     """
 
     nodes: list[TFNodeDef]
@@ -36,34 +36,34 @@ class Body:
 
 @dataclass(frozen=True)
 class Places:
-    """What is in the place of calls that were taken apart.
+    """The replacements of calls.
 
     Args:
         moved: result of a call -> the tensor of its function.
-        waits: call -> the ops after which it is done, as control inputs.
+        waits: call -> the ops to wait for instead, as control inputs.
     """
 
     moved: dict[str, str] = field(default_factory=dict)
     waits: dict[str, list[str]] = field(default_factory=dict)
 
     def put(self, call: Any, body: Body, done: list[str]) -> None:
-        """Notes what takes the place of a call; `done` is what it is done after, if that is anything."""
+        """Notes the replacement of a call; `done` are the ops to wait for instead of the call, if there are any."""
         self.moved.update((f"{call.name}:{i}", tensor) for i, tensor in enumerate(body.results))
         self.waits[call.name] = done or [text for text in call.input if text[0] == "^"]
 
     def end(self, tensor: str) -> str:
-        """Returns the tensor that is in the place of one, through all calls inside of calls."""
+        """Returns the tensor that replaces another, through all nested calls."""
         key = tensor_name(tensor)
         while key in self.moved:
             key = tensor_name(self.moved[key])
         return key
 
     def inputs(self, texts: Sequence[str], wait: Callable[[str], Iterable[str]]) -> list[str]:
-        """Returns what a node reads and waits for now, that did so by `texts`.
+        """Returns the inputs of a node after replacements.
 
         Args:
-            texts: its inputs.
-            wait: says what is in the place of a control input.
+            texts: its inputs before.
+            wait: returns the replacements of a control input.
         """
         data = [text for text in texts if text[0] != "^"]
         read = [self.end(text) if f"{text}:0" in self.moved or text in self.moved else text for text in data]
@@ -73,14 +73,14 @@ class Places:
 def in_place(
     calls: Calls, call: Any, scope: str, free: Callable[[str], str], names: Mapping[str, str] | None = None
 ) -> Body:
-    """Returns the nodes of a called function, as they stand in the place of the call.
+    """Returns the nodes of a called function that replace the call.
 
     Args:
-        calls: what is known of the functions.
+        calls: the functions of the graph.
         call: the NodeDef of the call.
-        scope: what names made anew begin with.
+        scope: the prefix of new names.
         free: returns a name that is free.
-        names: op of the function -> its name; by default the one it has, below `scope`.
+        names: op of the function -> its name; by default its own name, below `scope`.
     """
     inner = calls.definitions[calls.called(call)]
     named = names or {n.name: scope + n.name for n in inner.node_def}

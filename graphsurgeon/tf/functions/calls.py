@@ -1,4 +1,4 @@
-"""Calls: which ops of a graph call functions, what these do, and why one cannot be inlined."""
+"""Calls: the ops of a graph that call functions, the effects of these, and obstacles to inlining them."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ class Calls:
         self.base = base
         self.definitions = base.functions
         self._acting: dict[str, bool] = {}  # function -> see `acts`
-        self._insides: dict[str, tuple[bool, set[str]]] = {}  # function -> see there
+        self._insides: dict[str, tuple[bool, set[str]]] = {}  # function -> see `_inside`
 
     @cached_property
     def known(self) -> dict[str, Any]:
-        """The functions as Python has them, by name; the live graph is made for it."""
+        """The functions as Python objects, by name; makes the live graph."""
         return functions_of(self.base.live)
 
     def called(self, node: TFNodeDef) -> str:
-        """Returns the function a node calls, or "" where it is not a call."""
+        """Returns the function a node calls, or "" if it is not a call."""
         if node.op in CALLS:
             return str(node.attr["f"].func.name)
         return node.op if node.op in self.definitions else ""
 
     def obstacle(self, node: TFNodeDef, flow: bool = False) -> tuple[str, str] | None:
-        """Returns why a node cannot be inlined, and what to do instead; None where it can.
+        """Returns why a node cannot be inlined, and what to do instead; None if it can.
 
         Args:
             node: its NodeDef.
-            flow: conds, cases and loops can be.
+            flow: whether conds, cases and loops can be inlined.
         """
         if node.op in BRANCHING and not flow:
             kind = node.op.removeprefix("Stateless")
-            wrong = f"{node.name!r} is a v2 {kind}, which stays a part of a graph that is inlined whole"
-            return wrong, f"Put one of TF1 in its place: ed.plan().inline({node.name!r})"
+            wrong = f"{node.name!r} is a v2 {kind}, which is not inlined together with a whole graph"
+            return wrong, f"Replace it by a TF1 {kind}: ed.plan().inline({node.name!r})"
         names = self._functions(node)
         if not names:
             calls = [n for n, t in zip(self.base.names, self.base.types, strict=True)
@@ -89,12 +89,12 @@ class Calls:
         return [name for name in [self.called(node)] if name]
 
     def _fixed(self, name: str) -> str:
-        """Why a function cannot give way to what it computes; empty where it can."""
+        """Why a function cannot be replaced by its ops; empty if it can."""
         inner, own = self.definitions[name], self.known[name]
         if self.takes_dtypes(name):
             return f"its function {name!r} takes dtypes as parameters"
         if getattr(own, "grad_func_name", None) or getattr(own, "python_grad_func", None):
-            return f"its function {name!r} has a gradient of its own, which would be lost"
+            return f"its function {name!r} has a custom gradient, which would be lost"
         if any(own_gradient(node).startswith("CustomGradient") for node in inner.node_def):
             return f"its function {name!r} holds a tf.custom_gradient, which would be lost"
         return ""
@@ -104,7 +104,7 @@ class Calls:
         return any(value.placeholder for node in self.definitions[name].node_def for value in node.attr.values())
 
     def _old_flow(self, names: list[str]) -> str:
-        """Why branches and bodies cannot become parts of a cond or loop of TF1: they hold one, without its context."""
+        """Why branches and bodies cannot become parts of a TF1 cond or loop: they hold one, without its context."""
         for name in reachable(names, self.definitions):
             if any(n.op in FLOW_TYPES for n in self.definitions[name].node_def):
                 return f"its function {name!r} holds a while_loop or cond of TF1"
@@ -132,7 +132,7 @@ class Calls:
         return self._acting[name]
 
     def _inside(self, name: str) -> tuple[bool, set[str]]:
-        """Whether an op of a function changes something that lasts; the functions that others of its ops run."""
+        """Whether an op of a function changes something that lasts; and the functions that its other ops run."""
         if name not in self._insides:
             acts, runs = False, set[str]()
             for node in self.definitions[name].node_def:
@@ -150,10 +150,10 @@ def is_stateful(kind: str) -> bool:
 
 
 def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
-    """Returns what an op of a function reads as in a graph: ``op:out:0`` with the number of the output, ``op:2``.
+    """Returns an input of an op of a function in the notation of a graph: ``op:2`` for ``op:out:0``.
 
     Args:
-        text: the text; an argument, which no op gives, what is waited for, and any other text stay as they are.
+        text: the input; arguments, control inputs and other texts stay unchanged.
         outputs: op of the function -> `flat_outputs` of it.
     """
     op, _, rest = text.partition(":")
@@ -164,7 +164,8 @@ def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def all_flat_outputs(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Returns for each op, by name, `flat_outputs` of it: asked once for a type of which all ops give as many tensors.
+    """Returns `flat_outputs` of each op, by name; computed once for a type whose ops all have the same number of
+    tensors.
 
     Args:
         nodes: their NodeDefs.

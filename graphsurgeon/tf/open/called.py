@@ -15,7 +15,7 @@ from ..values.assets import asset_files
 
 
 def captured(meta: Any) -> tuple[dict[str, int], set[str]]:
-    """Returns the captured tensors of the graph, each with the number of its object, as the functions capture them.
+    """Returns the tensors of the graph that functions capture, each with the number of its object.
 
     Returns:
         tensor -> number of its object; and the functions that capture more in the object graph than their calls pass.

@@ -70,7 +70,7 @@ def refuse_names(names: Sequence[str], asked: str) -> None:
             raise OpenError(
                 asked,
                 f"{name[:80]!r} is not an op name that TensorFlow accepts",
-                "Rename the op where the graph was made: names start with a letter, digit or dot",
+                "Rename the op in the code that made the graph: names start with a letter, digit or dot",
             )
     for found in (one for name in names if len(name) > _MOST_LEVELS for one in _of_name(name, "")):
         raise OpenError(asked, *found)
@@ -116,7 +116,7 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
             yield f"op {walks.names[number]!r}{place} ({walks.kinds[number]}) would end TensorFlow: {wrong}", _DAMAGED
     why = slow_sizes(walks)
     if why:
-        yield f"{why[0]}{place} {why[1]}", "Simplify that computation where the graph was made"
+        yield f"{why[0]}{place} {why[1]}", "Simplify that computation in the code that made the graph"
 
 
 def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
@@ -135,7 +135,7 @@ def _of_name(name: str, place: str) -> Iterator[_Fault]:
             f"the name of an op{place}, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
             f"and {counted(name.count('/'), 'slashes')}",
             f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are possible: "
-            "rename the op where the graph was made",
+            "rename the op in the code that made the graph",
         )
 
 
@@ -152,7 +152,7 @@ def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
         yield (
             f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
             "TensorFlow would take minutes to import it",
-            f"Up to {_MOST_INPUTS:,} are possible: combine them in steps where the graph was made",
+            f"Up to {_MOST_INPUTS:,} are possible: combine them in steps in the code that made the graph",
         )
 
 
@@ -191,7 +191,7 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
     taken = next((name for name in library if op_definition(name) is not None), None)
     if taken is not None:
         wrong = f"function {taken!r} has the name of an op type that TensorFlow has itself"
-        yield wrong, "Rename the function where the graph was made"
+        yield wrong, "Rename the function in the code that made the graph"
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
     try:
         order = list(
@@ -202,7 +202,7 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         first = cycle.index(next(name for name in library if name in cycle))
         cycle = [*cycle[first:], *cycle[: first + 1]]
         wrong = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
-        yield wrong, "TensorFlow cannot run such a function: write it as a loop where the graph was made"
+        yield wrong, "TensorFlow cannot run such a function: write it as a loop in the code that made the graph"
         return
     size: dict[str, int] = {}
     depth: dict[str, int] = {}

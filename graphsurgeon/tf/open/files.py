@@ -118,7 +118,7 @@ def parse(data: bytes, path: Path, asked: str) -> Any:
             raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {KINDS}")
     if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
         wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow for Python cannot read"
-        how = "Write it again as saved_model.pb where it was made: tf.saved_model.save(model, folder), without "
+        how = "Write it again as saved_model.pb in the code that made it: tf.saved_model.save(model, folder), without "
         weights = "experimental_image_format. A graph over 2 GB fits with its weights as variables, not as constants"
         raise OpenError(asked, wrong, how + weights)
     part = re.fullmatch(r"(.+)\.(?:index|data-\d+-of-\d+)", path.name)
@@ -170,7 +170,7 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
             problems.append(str(error))
         except RecursionError:
             wrong = "its messages are nested too deeply: protobuf reads up to 100 levels"
-            raise OpenError(asked, wrong, "Write the graph out again where it was made") from None
+            raise OpenError(asked, wrong, "Write the graph out again in the code that made it") from None
         else:
             if _makes_sense(proto):
                 return proto

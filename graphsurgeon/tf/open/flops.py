@@ -1,4 +1,4 @@
-"""FLOPs: the floating-point operations that TensorFlow counts for ops of a graph, or of what a function computes."""
+"""FLOPs: TensorFlow's count of floating-point operations for ops of a graph or of a function."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..private.graphs import flops as flops_of
 
 
 def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
-    """Returns the floating-point operations that TensorFlow counts for ops, where shapes are known.
+    """Returns TensorFlow's count of floating-point operations for ops whose shapes are known.
 
-    Where the batch is not known, they are those for one example, of all these ops together.
+    Ops whose only unknown dimension is the batch are counted for one example.
 
     Args:
         graph: the snapshot of a live graph, the graph after a plan, or the body of a function.
         ops: their numbers.
 
     Returns:
-        how many, and whether they are for one example.
+        the total count, and whether a part of it is for one example.
     """
     if isinstance(graph.outputs_of, BodyOutputs):
         inferred = [graph.outputs_of.made(i) for i in ops]
@@ -49,7 +49,7 @@ def _counted(found: Sequence[Any]) -> tuple[int, bool]:
 
 
 def _for_one(found: Sequence[Any]) -> int:
-    """Counts for ops of inputs whose first dimension is unknown, as if that were 1: in a graph of their own."""
+    """Counts for ops of inputs whose first dimension is unknown, as if it were 1, in a separate graph."""
     proto, names = tf.compat.v1.GraphDef(), []
     for number, op in enumerate(found):
         shapes = [tensor.shape for tensor in op.inputs]

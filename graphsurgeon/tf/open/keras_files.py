@@ -1,4 +1,4 @@
-"""Keras files: a `.keras` file into the model that it describes; no code of the file is run."""
+"""Keras files: builds the model that a `.keras` file describes; no code of the file is run."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ _OURS = ("builtins", "keras", "keras_hub", "keras_cv", "keras_nlp", "tf_keras")
 
 
 def is_keras_file(path: Path) -> bool:
-    """Returns whether a path is that of a `.keras` file, by its suffix."""
+    """Returns whether a path is a `.keras` file, by its suffix."""
     return path.suffix.lower() == ".keras" and not path.is_dir()
 
 
 def keras_model(path: Path, asked: str) -> Any:
     """Returns the model of a `.keras` file, with its weights, not compiled.
 
-    Its layers are built from what the file says of them, by the Keras that wrote it. Code that the file holds, as that
-    of a Lambda layer, is never run, and no module is imported that the file names.
+    Keras 2 or Keras 3, whichever wrote the file, builds the layers from their descriptions. Code in the file, such as
+    that of a Lambda layer, is never run, and no module that the file names is imported.
 
     Args:
         path: the file.
         asked: the request, for messages.
 
     Raises:
-        OpenError: it is damaged or no Keras model; it holds code; a class of it is not known here; Keras refuses it.
+        OpenError: the file is damaged, is not a Keras model, holds code, or uses a class that is not known here; or
+            Keras refuses it.
     """
     config, about = _parts(read_bytes(path, asked), asked)
     package = "tf_keras" if str(about.get("keras_version", "")).startswith("2.") else "keras"
@@ -57,7 +58,7 @@ def keras_model(path: Path, asked: str) -> Any:
             return keras.saving.load_model(str(path), compile=False, safe_mode=True)
     except MemoryError:
         raise
-    except Exception as error:  # what it is given is a file of anybody: it may raise anything
+    except Exception as error:  # the file may come from any source: any error is possible
         # Keras wraps the reason once for each object around it, and prints each of them whole.
         reason = words_of(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
         wrong = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
@@ -67,12 +68,12 @@ def keras_model(path: Path, asked: str) -> Any:
 def _hint(about: dict[str, Any], keras: Any) -> str:
     wrote = str(about.get("keras_version", ""))
     if wrote and wrote != keras.__version__:
-        return f"Keras {wrote} wrote it: open it with that one, pip install keras=={wrote}"
+        return f"Keras {wrote} wrote the file: install that version, pip install keras=={wrote}"
     return "Build the model in Python, call its load_weights(), and give it: gs.open(model)"
 
 
 def _parts(data: bytes, asked: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the model consists of, and what wrote the file."""
+    """The description of the model, and the metadata of its writer."""
     again = "Save it again: model.save('model.keras')"
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -80,16 +81,16 @@ def _parts(data: bytes, asked: str) -> tuple[dict[str, Any], dict[str, Any]]:
             missing = [name for name in ("config.json", "model.weights.h5") if name not in names]
             if missing:
                 held = few(sorted(names), 4) or "nothing"
-                raise OpenError(asked, f"it is not a Keras model: it holds no {missing[0]}, but {held}", again)
+                raise OpenError(asked, f"it is not a Keras model: it contains {held}, but no {missing[0]}", again)
             present = [name for name in _DESCRIPTION if name in names]
             if max(archive.getinfo(name).file_size for name in present) > _LARGEST:  # no more is ever unpacked
                 wrong = f"its description alone has more than {size_text(_LARGEST)}, as in a file made to fill memory"
-                raise OpenError(asked, wrong, "Get the model from somebody you trust")
+                raise OpenError(asked, wrong, "Get the model from a source you trust")
             config, about = (json.loads(archive.read(name)) if name in present else {} for name in _DESCRIPTION)
     except (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
         raise OpenError(asked, f"the file is damaged ({error})", again) from error
     if not isinstance(config, dict) or not isinstance(about, dict):
-        raise OpenError(asked, "it is not a Keras model: its config.json describes none", again)
+        raise OpenError(asked, "it is not a Keras model: its config.json describes no model", again)
     return config, about
 
 
@@ -97,12 +98,12 @@ def _imported(package: str, asked: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        wrong = f"{'Keras 2' if package == 'tf_keras' else 'Keras'} wrote it, which is not installed ({error})"
+        wrong = f"{'Keras 2' if package == 'tf_keras' else 'Keras'}, which wrote it, is not installed ({error})"
         raise OpenError(asked, wrong, f"Install it: pip install {package.replace('_', '-')}") from error
 
 
 def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each object that a description is made of, with the name of the layer it is in; how to train is left out."""
+    """Yields each object of a description, with the name of its layer; training settings are left out."""
     todo: list[tuple[str, Any]] = [("", {key: value for key, value in config.items() if key != "compile_config"})]
     while todo:
         layer, item = todo.pop()
@@ -117,20 +118,21 @@ def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def code_in(path: Path, asked: str) -> list[tuple[str, str]]:
-    """Returns what of a `.keras` file holds Python code: name and class of each layer.
+    """Returns the layers of a `.keras` file that contain Python code, each with the class of the object that holds the
+    code.
 
     Args:
         path: the file.
         asked: the request, for messages.
 
     Raises:
-        OpenError: the file is damaged, or no Keras model.
+        OpenError: the file is damaged, or not a Keras model.
     """
     return list(_code(_parts(read_bytes(path, asked), asked)[0]))
 
 
 def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each layer with Python code in it, with the class of what has it."""
+    """Yields each layer with Python code in it, with the class of the object that holds the code."""
     for layer, item in _entries(config):
         own = item.get("config")
         if item["class_name"] == "__lambda__" or (isinstance(own, dict) and own.get("function_type") == "lambda"):
@@ -142,14 +144,14 @@ def _refuse_code(config: dict[str, Any], path: str, package: str, asked: str) ->
     for layer, _ in _code(config):
         raise OpenError(
             asked,
-            f"its layer {layer!r} holds Python code of whoever wrote the file (a lambda), which is never run here",
+            f"its layer {layer!r} contains Python code (a lambda), which graphsurgeon never runs",
             f"If you trust the file: model = {package}.saving.load_model({path!r}, safe_mode=False), "
             "then gs.open(model)",
         )
 
 
 def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -> None:
-    """Refuses classes and functions that are neither of Keras nor registered in this process."""
+    """Refuses classes and functions that are neither Keras's own nor registered in this process."""
     unknown: dict[str, str] = {}
     for layer, item in _entries(config):
         module, registered, name = item.get("module"), item.get("registered_name"), str(item["class_name"])
@@ -158,7 +160,7 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -
             kind, name = "function", str(item.get("config"))
         if name.startswith("__") or ("module" not in item and not registered):
             continue
-        plain = kind == "function" and module == "builtins"  # said of any function, whoever has written it
+        plain = kind == "function" and module == "builtins"  # Keras writes this for every function
         if plain and any(hasattr(getattr(keras, part), name) for part in _FUNCTIONS):
             continue
         if not plain and isinstance(module, str) and module.partition(".")[0] in _OURS:
@@ -169,28 +171,28 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -
         first = next(iter(unknown))
         raise OpenError(
             asked,
-            f"it is built of {few(unknown.values())}, not known here; no module that a file names is imported",
-            f"Import what defines {first!r} with @{keras.__name__}.saving.register_keras_serializable, or type: "
-            f"with {keras.__name__}.saving.custom_object_scope({{{first!r}: {first}}}): ed = gs.open({path!r})",
+            f"it uses {few(unknown.values())}, not known here; graphsurgeon does not import modules named in a file",
+            f"Import the module that defines {first!r} with @{keras.__name__}.saving.register_keras_serializable, or "
+            f"type: with {keras.__name__}.saving.custom_object_scope({{{first!r}: {first}}}): ed = gs.open({path!r})",
         )
 
 
-# -- what a file describes, without building it --------------------------------------------------------
+# -- the layers that a file describes, without building them ----------------------------------------------
 
 
 def described(path: Path, asked: str) -> tuple[Graph, Layers] | None:
-    """Returns the layers of a `.keras` file as a graph to look at: an op for each call of a layer, of its class.
+    """Returns the layers of a `.keras` file as a graph to view: each call of a layer is an op with the layer's class.
 
     Args:
         path: the file.
         asked: the request, for messages.
 
     Returns:
-        the graph and its layers; None where the file does not say how they are connected, as of a model that is
+        the graph and its layers; None if the file does not contain their connections, for example for a model that is
         written as a class.
 
     Raises:
-        OpenError: the file is damaged, or no Keras model.
+        OpenError: the file is damaged, or not a Keras model.
     """
     config, _ = _parts(read_bytes(path, asked), asked)
     own = config.get("config")
@@ -226,7 +228,9 @@ def described(path: Path, asked: str) -> tuple[Graph, Layers] | None:
 
 
 def _read(node: Any) -> Iterator[tuple[str, int, int]]:
-    """What a call of a layer reads: (layer, number of its call, number of the output); as Keras 3 or 2 writes it."""
+    """Yields the inputs of a call of a layer, written by Keras 3 or 2: (layer, number of its call, number of the
+    output).
+    """
     todo = [node]
     while todo:
         item = todo.pop()

@@ -1,4 +1,4 @@
-"""Nodes: the NodeDefs of live ops, read many at once, and the stamps by which a change of one is seen."""
+"""Nodes: the NodeDefs of live ops, read many at once, and stamps that show whether a node has changed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ...plan.step_text import step_text
 from ...words import counted
 from ..private.graphs import node_bytes
 
-#: So many ops are read at once: enough to be quick, and few enough that their bytes need not all be held twice.
+#: The number of ops read at once: large enough to be quick, and small enough that few bytes are held twice.
 _RUN = 8192
 #: Above this size, a stamp is a digest: a snapshot must not hold large constants a second time.
 _LARGE = 4096
-#: So long is a digest, in bytes.
+#: The length of a digest, in bytes.
 DIGEST = 32
 #: A GraphDef above 2 GB cannot be parsed.
 _MOST = 1 << 30
@@ -37,7 +37,7 @@ def read(ops: Sequence[TFOp]) -> tuple[list[TFNodeDef], list[bytes]]:
 
 
 def pieces(ops: Sequence[TFOp]) -> Iterator[tuple[int, list[TFNodeDef], list[bytes]]]:
-    """Yields the same a few thousand at a time: number of the first, NodeDefs, stamps."""
+    """Yields the same a few thousand at a time: number of the first op, NodeDefs, stamps."""
     start = 0
     for some in runs(ops):
         raws = node_bytes(some)
@@ -48,17 +48,19 @@ def pieces(ops: Sequence[TFOp]) -> Iterator[tuple[int, list[TFNodeDef], list[byt
 
 
 def stamp(raw: bytes) -> bytes:
-    """Returns what stands for the bytes of a NodeDef: equal stamps, equal nodes."""
+    """Returns the stamp of a NodeDef, given as bytes: equal stamps mean equal nodes."""
     return raw if len(raw) < _LARGE else hashlib.blake2b(raw, digest_size=DIGEST).digest()
 
 
 def stamps_of(raws: list[bytes]) -> list[bytes]:
-    """Returns the stamps of many."""
+    """Returns the stamps of many nodes."""
     return raws if max(map(len, raws), default=0) < _LARGE else list(map(stamp, raws))
 
 
 def append(graph_def: TFGraphDef, raws: Sequence[bytes]) -> None:
-    """Adds the nodes that these bytes hold to a GraphDef; TensorFlow wrote them: what is not read has no room."""
+    """Adds the nodes that these bytes hold to a GraphDef. TensorFlow wrote them, so a failure means that memory ran
+    out.
+    """
     try:
         if sum(map(len, raws)) < _MOST:
             graph_def.MergeFromString(_wire(raws))
@@ -76,10 +78,10 @@ def runs(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def add_current(copied: Copied, graph_def: TFGraphDef) -> None:
-    """Adds the ops of a copy to a GraphDef as the source has them now.
+    """Adds the current source ops of a copy to a GraphDef.
 
     Raises:
-        StalePlanError: one of them is not what it was when the plan was made.
+        StalePlanError: an op has changed since the plan was made.
     """
     source, live = copied.source, copied.source.live.get_operations()
     stale: list[str] = []
@@ -95,14 +97,14 @@ def add_current(copied: Copied, graph_def: TFGraphDef) -> None:
         raise StalePlanError(
             f"apply: {step_text(copied.step)}",
             f"{counted(len(stale), 'ops')} changed since the plan was made, {stale[0]!r} first",
-            "Open the graph again and make the plan anew",
+            "Open the graph again, and make the plan again",
         )
 
 
 def _differs(now: Any, then: Any) -> bool:
-    """Whether a node has really changed: control inputs come in no fixed order, output 0 is written in two ways.
+    """Whether a node has really changed: control inputs have no fixed order, and output 0 is written in two ways.
 
-    What another op is made to wait for gets a mark, for TensorFlow's own use; an import notes the types it infers.
+    TensorFlow marks an op that another op was made to wait for; an import notes the types it infers.
     """
     if now == then:
         return False

@@ -1,4 +1,4 @@
-"""Op types: which there are, what each does, and which attributes its ops have, with the values that they may take."""
+"""Op types: their names, their documentation, and the attributes of their ops with the possible values."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _KINDS = frozenset(("bool", "float", "int", "list(float)", "list(int)", "shape",
 
 
 def documentation(kind: str) -> str:
-    """Returns the first paragraph of TensorFlow's own documentation of an op type; empty where it has none."""
-    known = hasattr(tf.raw_ops, kind)  # None has words of its own since Python 3.13
+    """Returns the first paragraph of TensorFlow's documentation of an op type; empty if it has none."""
+    known = hasattr(tf.raw_ops, kind)  # since Python 3.13, None has a docstring
     text = ((getattr(tf.raw_ops, kind).__doc__ if known else "") or "").strip()
     return text.split("\n\n")[0].replace("\n", " ")
 
 
 def op_types(query: str = "", like: str = "", inputs: int | None = None, most: int = 40) -> list[tuple[str, str]]:
-    """Returns op types and what they do: those whose names have a text in them, the best first, then those of whose
-    documentation it is a part.
+    """Returns op types that match a text, with their documentation. Matches in a name come first, the best match at the
+    top.
 
     Args:
-        query: what is looked for; empty: names like `like`, or all.
-        like: an op type: others of as many inputs and outputs can take its place.
-        inputs: only types of so many inputs.
-        most: so many at most.
+        query: the text to look for; empty: names similar to `like`, or all.
+        like: an op type: only types with the same number of inputs and outputs, which can replace it.
+        inputs: only types with this number of inputs.
+        most: the largest number of results.
     """
     old = op_definition(like)
     ends = None if old is None else (len(old.input_arg), len(old.output_arg))
@@ -53,10 +53,10 @@ def op_types(query: str = "", like: str = "", inputs: int | None = None, most: i
 
 
 def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
-    """Yields the attributes of an op that can be typed: name, value as `Plan.set_attr` reads it, and its closed set.
+    """Yields the attributes of an op that the user can type: name, value as `Plan.set_attr` reads it, and its choices.
 
     Args:
-        node: its NodeDef; None, or one of a type that TensorFlow does not know, has none.
+        node: its NodeDef; None and unknown op types have no attributes.
     """
     definition = op_definition(node.op) if node is not None else None
     for about in definition.attr if definition is not None else ():
@@ -66,7 +66,7 @@ def attributes(node: TFNodeDef) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _choices(about: Any) -> list[str]:
-    """All values that an attribute may have, where there are so few that they can be listed."""
+    """All values that an attribute may have, if it has a closed set of them."""
     allowed = about.allowed_values.list
     if about.type == "bool":
         return ["False", "True"]
@@ -77,7 +77,7 @@ def _choices(about: Any) -> list[str]:
 
 
 def _typed(value: Any) -> str:
-    """A value as it is typed."""
+    """A value in the form in which the user types it."""
     kind = value.WhichOneof("value")
     if kind == "s":
         return str(value.s.decode("utf-8", "replace"))

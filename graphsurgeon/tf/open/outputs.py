@@ -1,4 +1,4 @@
-"""Outputs: dtype and static shape of what ops give, as TensorFlow infers them or as a file states them."""
+"""Outputs: dtype and static shape of the outputs of ops, as TensorFlow infers them or as a file states them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..private.graphs import op_definition, static_shape
 from .files import DENSEST, TRUSTED
 
 tf1 = tf.compat.v1
-#: Of these, a file states the shape of output 0 in an attribute; a handle is a scalar.
+#: Op types for which a file states the shape of output 0 in an attribute; a handle is a scalar.
 _SURE = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}
 #: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
 _SCALARS = 24
-#: So many outputs are listed.
+#: The largest number of outputs that are listed.
 _MOST = 1_000_000
 
-#: The dtype of what an op of an unknown type gives to others of such types, or to nobody.
+#: The dtype of an output of an unknown op type, if no consumer of a known type requires a dtype.
 UNKNOWN = "unknown"
 
 Shape = tuple[int | None, ...] | None
@@ -34,7 +34,7 @@ _Infos = Sequence[TensorInfo]
 
 
 class Inferred:
-    """Tells dtype and shape of the outputs of an op of a live graph, by its number."""
+    """Returns dtype and shape of the outputs of an op of a live graph, given its number."""
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
@@ -52,22 +52,23 @@ def tensor_info(tensor: TFTensor) -> TensorInfo:
 
 
 class Stated:
-    """Tells the same of a graph that lies in a file; None for an op type that nobody knows, and that no op reads.
+    """Does the same for a graph in a file; returns None for an op of an unknown type whose outputs are not read.
 
-    What the file does not state is asked of the live graph, which is made for it; where TensorFlow refuses the graph,
-    it stays unknown. What an op of an unknown type gives has the dtypes that its readers ask for.
+    If the file does not state a shape, it comes from the live graph, which is made for this. If TensorFlow refuses the
+    graph, the shape stays unknown. The outputs of an op of an unknown type have the dtypes that their consumers
+    require.
 
     Args:
         owner: the live graph, which may be pending.
         graph: the ops and edges; its nodes are those of the file.
         functions: the FunctionDefs of the file, by name.
-        producer: the version of TensorFlow's graphs that the file is written in.
-        said: op name -> shapes that the file notes beside the op.
-        inferred_shapes: op name -> shapes that another process has inferred, as far as it could; None before one has.
+        producer: the version of TensorFlow's graphs in which the file is written.
+        said: op name -> shapes that the file notes with the op.
+        inferred_shapes: op name -> shapes that another process has inferred, as far as it could; None before it has.
 
     Attributes:
-        said: see there.
-        settled: the snapshot that the live graph gives of these ops, once there is one.
+        said: see the argument.
+        settled: the snapshot of the live graph with these ops, once it exists.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Stated:
         return Stated(self._live, self._graph, self._functions, self._producer, self.said, inferred_shapes)
 
     def __call__(self, number: int) -> _Infos | None:
-        """Returns dtypes and shapes, inferred where the op does not say itself what it gives."""
+        """Returns dtypes and shapes; they are inferred if the op does not state its outputs."""
         stated = self.stated(number)
         unsure = self._inferred is None and self._inferred_shapes is None and self._nodes[number].op not in _SURE
         if unsure and stated and self._live is not None:
@@ -102,7 +103,7 @@ class Stated:
         return stated
 
     def stated(self, number: int) -> _Infos | None:
-        """Returns dtypes, and shapes as far as they are known without asking TensorFlow for anything."""
+        """Returns dtypes, and shapes as far as they are known without TensorFlow."""
         if self._inferred is None and self._live is not None and filled(self._live):
             self._inferred = Inferred(self._live)
         if self._inferred is None or self._signature(self._nodes[number]) is None:
@@ -116,7 +117,7 @@ class Stated:
         return self._signatures[node.op]
 
     def _asked(self, number: int) -> _Infos | None:
-        """What readers ask of the outputs of an op of an unknown type, up to the last one that is read."""
+        """The dtypes that consumers require of an op of an unknown type, up to its last output that is read."""
         asked: dict[int, str] = {}
         for reader in dict.fromkeys(self._graph.consumers.row(number).tolist()):  # one may read it many times
             node = self._nodes[reader]
@@ -133,11 +134,11 @@ class Stated:
         node = self._nodes[number]
         signature = self._signature(node)
         if signature is None:
-            if number not in self._asked_of:  # thousands of readers may ask, each of whom is asked
+            if number not in self._asked_of:  # thousands of consumers may ask for it
                 self._asked_of[number] = self._asked(number)
             return self._asked_of[number]
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
-            return None  # no op has so many: the file is damaged
+            return None  # no op has this many: the file is damaged
         dtypes = _dtypes(signature.output_arg, node, signature)
         shapes = self._shapes(node, dtypes)
         return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
@@ -167,7 +168,7 @@ class Stated:
 
 
 def with_shapes(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
-    """Returns a GraphDef with the shapes that its file notes beside ops, which its snapshot has taken out of it."""
+    """Returns a GraphDef with the shapes that its file notes with ops; the snapshot has removed them from the nodes."""
     said = read.outputs_of.said if isinstance(read.outputs_of, Stated) else {}
     if not said:
         return graph_def
@@ -181,12 +182,12 @@ def with_shapes(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
 
 
 def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Iterator[tuple[Any, int, int]]:
-    """Yields the tensors that a node takes or gives, lists one by one: what it is of, its place there, its dtype.
+    """Yields the tensors that a node takes or gives, lists one by one: argument, position in it, dtype.
 
     Args:
         arguments: the inputs or the outputs of the OpDef.
         node: the NodeDef.
-        signature: the OpDef, whose defaults count where the node says nothing.
+        signature: the OpDef; its defaults apply if the node does not set an attribute.
     """
     for arg in arguments:
         if arg.type_list_attr:
@@ -204,7 +205,7 @@ def _dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[s
 
 
 def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
-    """Returns how many tensors of one dtype an input or output of an op stands for; a damaged file says any number."""
+    """Returns the number of tensors in an input or output of an op; a damaged file may claim any number."""
     return min(int(_attribute(node, signature, arg.number_attr).i), _MOST + 1) if arg.number_attr else 1
 
 
@@ -228,19 +229,19 @@ def known_dtype(name: str) -> bool:
 
 
 def array_in(proto: Any, most: float = math.inf) -> Any:
-    """Returns the array that a TensorProto holds: every constant of a graph is looked at through here.
+    """Returns the array that a TensorProto holds. All constants of graphs are read by this function.
 
-    None where it is damaged, of a dtype that no array has, or of a size that a few bytes state and that fills memory:
-    of one value, as many as the shape says.
+    Returns None if the constant is damaged, has a dtype that no array has, or would fill memory although the file holds
+    only a few bytes for it: one value can be repeated to fill the shape.
 
     Args:
         proto: the TensorProto.
-        most: None too where the array has more than so many bytes; then nothing of the constant is copied.
+        most: also returns None if the array has more bytes; then the constant is not copied.
     """
     dims = [d.size for d in proto.tensor_shape.dim]
     try:
         dtype = tf.as_dtype(proto.dtype)
-        size = (dtype.size or 8) * math.prod(dims)  # a text is as many bytes, and more
+        size = (dtype.size or 8) * math.prod(dims)  # a text takes at least 8 bytes
         if size > most or min(dims, default=0) < 0:
             return None
         content = proto.tensor_content  # a copy
@@ -254,7 +255,7 @@ def array_in(proto: Any, most: float = math.inf) -> Any:
 
 
 def _held(proto: Any) -> int:
-    """About how many bytes the values of a TensorProto take: to ask it for them would write it all out once."""
+    """The approximate size of the values of a TensorProto in bytes: its exact size would write all of it once."""
     return 8 * sum(len(value) for field, value in proto.ListFields() if field.name.endswith("_val"))
 
 

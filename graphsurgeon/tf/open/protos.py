@@ -1,4 +1,4 @@
-"""Protos: a graph as its file has it, read from the protos alone: nothing is imported, inferred or run."""
+"""Protos: a graph as stored in its file, read from the protos alone; nothing is imported, inferred or run."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ tf1 = tf.compat.v1
 def written(
     graph_def: TFGraphDef, meta: Any = None, title: str = "graph", asked: str = "open", owner: Any = None
 ) -> Graph:
-    """Returns the snapshot of a graph that lies in a file, as TensorFlow would import it: order, names, attributes.
+    """Returns the snapshot of a graph in a file, as TensorFlow would import it: order, names, attributes.
 
-    Dtypes follow from the definitions of ops and functions; shapes are known as far as the file says them. What an op
-    of an unknown type gives is not known.
+    Dtypes follow from the definitions of ops and functions; shapes are known if the file states them. The outputs of an
+    op of an unknown type are not known.
 
     Args:
         graph_def: the GraphDef; its nodes are held by reference, and get the attributes that the importer gives them.
         meta: the MetaGraphDef around it, for variables and collections.
-        title: what to call the graph in messages.
+        title: the name of the graph in messages.
         asked: the request, for messages.
-        owner: what the snapshot is one of, beside others of the same graph.
+        owner: the owner that the snapshot shares with others of the same graph.
 
     Raises:
-        OpenError: two ops have one name, an op reads one that is not there, or a collection is damaged.
+        OpenError: two ops have one name, an op reads a missing op, or a collection is damaged.
     """
     about = {"title": title, "owner": object() if owner is None else owner}
     with gc_paused():
@@ -69,13 +69,13 @@ def written(
 
 
 def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> frozenset[str]:
-    """Returns the op types that TensorFlow does not know here; a function's name may stand for an op type, too."""
+    """Returns the op types that TensorFlow does not know here; the name of a function is also allowed as an op type."""
     kinds = set[str]().union(*types)
     return frozenset(kind for kind in kinds if kind not in functions and not known_op(kind))
 
 
 def _normalized(nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
-    """Gives nodes the attributes that the importer gives them; returns the shapes that it does not keep, by op name."""
+    """Gives nodes the attributes that the importer gives them; returns the shapes that it drops, by op name."""
     said: dict[str, Any] = {}
     alike: dict[bytes, Any] = {}  # many ops state the same shapes
     defaults: dict[str, list[tuple[str, Any]]] = {}
@@ -107,15 +107,15 @@ def _read(nodes: list[TFNodeDef], asked: str, about: Mapping[str, Any]) -> Graph
     if len(graph.index) < len(nodes):
         seen: set[str] = set()
         twice = next(name for name in graph.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise OpenError(asked, f"two ops are called {twice!r}", "Rename one where the graph was made")
+        raise OpenError(asked, f"two ops are called {twice!r}", "Rename one of them in the code that made the graph")
     return graph
 
 
 def _import_order(graph: Graph) -> list[int] | None:
-    """Returns the ops in the order of TensorFlow's importer; None where they are in it already.
+    """Returns the ops in the order of TensorFlow's importer; None if they are already in this order.
 
-    It takes the first op of the file whose inputs are all there; a ``Merge`` that closes a loop waits for one of its
-    inputs only. Ops on a cycle that is not a loop come last: TensorFlow refuses them.
+    It takes the first op of the file whose inputs are all there. A ``Merge`` that closes a loop waits for only one of
+    its inputs. Ops on a cycle that is not a loop come last: TensorFlow refuses them.
     """
     loops = graph.typed(MERGING)
     back = loops[graph.data.rows] & graph.typed(TURNING)[graph.data.node]
@@ -162,7 +162,7 @@ class _State:
         return State(self._variables(items), entries, self._contexts(protos), self._init_ops(protos))
 
     def _items(self, name: str) -> Iterator[Any]:
-        """What a collection holds: protos, names of ops and tensors as `Entry`, and values."""
+        """The contents of a collection: protos, names of ops and tensors as `Entry`, and values."""
         collection = self._collections[name]
         kind = collection.WhichOneof("kind")
         values = getattr(collection, kind).value if kind else ()
@@ -238,7 +238,7 @@ class _State:
         )
 
     def _registered(self, info: VariableInfo, proto: Any, inside: list[str]) -> VariableInfo:
-        """A variable as a collection says it is made."""
+        """A variable as a collection defines it."""
         assign = self._graph.index.get(op_name(proto.initializer_name))
         return defined_by(info, proto, self._assigned(assign) if assign is not None else "", inside)
 

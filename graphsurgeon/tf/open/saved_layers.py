@@ -1,4 +1,4 @@
-"""Saved layers: the layers of a SavedModel, as far as its file says which ops are theirs; nothing of it is run."""
+"""Saved layers: the layers of a SavedModel, if its file shows which ops belong to them; nothing is run."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ..private.eager import keras_metadata
 from .called import paths
 
 FILE = "keras_metadata.pb"
-_UNKNOWN = "this SavedModel does not say which ops are of which layer"
+_UNKNOWN = "this SavedModel does not state which ops belong to which layer"
 
 
 def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[str, int]) -> Layers:
-    """Returns the layers of a SavedModel, as far as it is certain which ops are theirs.
+    """Returns the layers of a SavedModel for which it is certain which ops belong to them.
 
-    Keras 2 writes a list of its layers beside the graph: they are the scopes of their names. Others, as Keras 3 and
-    `tf.Module`, say only which object holds which variable: a layer is then a scope of its name in which its variables
-    are read. Of one without variables, and of the classes, the file says nothing.
+    Keras 2 writes a list of its layers next to the graph: each is the scope with its name. Others, such as Keras 3 and
+    `tf.Module`, store only which object holds which variable. A layer is then a scope with its name in which its
+    variables are read. The file has no information about classes, or about layers without variables.
 
     Args:
-        folder: where it lies.
+        folder: the folder of the SavedModel.
         graph: one of its signatures.
         objects: its object graph.
         held: variable op of the graph -> number of its object.
     """
     if folder is None or not (folder / FILE).exists():
-        why = f"{_UNKNOWN}: no scope has the name of a layer whose variables it reads; a .keras file says it"
+        why = f"{_UNKNOWN}: no scope has the name of a layer whose variables it reads; a .keras file states it"
         return Layers(Later(lambda: _by_objects(graph, objects, held)), why=why)
     classes = {}
     for path, kind, text in keras_metadata((folder / FILE).read_bytes()) or ():
@@ -54,7 +54,9 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
 
 
 def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:
-    """The layers by what holds the variables: a module in the object graph, or else the scopes in their names."""
+    """The layers by the owners of the variables: modules in the object graph, or otherwise the scopes in variable
+    names.
+    """
     ops = {number: op for op, number in held.items()}
     modules = _Modules(objects, ops)
     owners = modules.owners()
@@ -70,14 +72,14 @@ def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[La
 
 
 class _Modules:
-    """The modules of an object graph: the objects that were not made by Keras and hold variables."""
+    """The modules of an object graph: objects that hold variables and were not made by Keras."""
 
     def __init__(self, objects: Any, ops: Mapping[int, str]) -> None:
         self._nodes, self._ops, self._paths = objects.nodes, ops, paths(objects)
         self._scopes: dict[int, str] = {}
 
     def owners(self) -> list[Owner]:
-        """Returns what holds variables, by the attributes that lead to it."""
+        """Returns the owners of variables, by the attributes that lead to them."""
         found = []
         for number, path in self._paths.items():
             node = self._nodes[number]
@@ -101,7 +103,7 @@ class _Modules:
         )  # fmt: skip
 
     def _below(self, number: int) -> dict[int, None]:
-        """The objects that one leads to."""
+        """The objects that can be reached from one."""
         found, todo = dict.fromkeys([number]), [number]
         for at in todo:
             for child in self._nodes[at].children:
@@ -111,7 +113,7 @@ class _Modules:
         return found
 
     def _scope(self, number: int) -> str:
-        """The name scope of its variables, else the one around those of its modules; empty where they differ."""
+        """The name scope of its variables, otherwise the scope around those of its modules; empty if these differ."""
         if number in self._scopes:
             return self._scopes[number]
         self._scopes[number] = ""  # one that leads to itself

@@ -1,4 +1,4 @@
-"""Scan: all that reaches out of the graphs of a file, read from the protos alone: nothing is imported or run."""
+"""Scan: finds ops of a file that reach outside the graph, from the protos alone; nothing is imported or run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def scan(path: Path) -> list[Risks]:
     """Returns the risks of each graph in a file: of its ops and of all its functions, whether they are called or not.
 
     Args:
-        path: what `gs.open` opens, as a file or folder.
+        path: a file or folder that `gs.open` opens.
 
     Raises:
-        OpenError: it cannot be read.
+        OpenError: the file cannot be read.
     """
     asked = f"scan({str(path)!r})"
     if is_keras_file(path):
-        reason = "holds Python code of whoever wrote the file"
+        reason = "contains Python code from the author of the file"
         return [Risks(path.name, tuple(Risk(*one, PYTHON, reason) for one in code_in(path, asked)))]
     file = files.saved_model_file(path, asked) if path.is_dir() else path
     proto = files.parse(files.read_bytes(file, asked), file, asked)
@@ -43,7 +43,7 @@ def scan(path: Path) -> list[Risks]:
 
 
 def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, asked: str) -> Risks:
-    """The risks of one graph; of a SavedModel, `folder` is where it lies."""
+    """The risks of one graph; `folder` is the folder of a SavedModel."""
     load: dict[str, str] = {}
     inside, outside = dict[str, str](), list[Risk]()
     for asset in asset_files(meta) if folder is not None else ():
@@ -51,7 +51,7 @@ def _scanned(graph_def: TFGraphDef, meta: Any, folder: Path | None, title: str, 
         try:
             inside[name] = asset_path(str(folder), asset.filename, asked)
         except OpenError as error:
-            outside.append(Risk(name, "asset", READS, error.wrong, load="whoever loads the file"))
+            outside.append(Risk(name, "asset", READS, error.wrong, load="the loader"))
     point_at(meta, inside)
     bind_inputs(graph_def, meta)
     graph = written(graph_def, meta, title, asked)

@@ -1,4 +1,4 @@
-"""Signature: what a SavedModel of TF2 serves, as a plain graph made of its protos: nothing is loaded or run."""
+"""Signature: makes a plain graph of a TF2 SavedModel's signature, from its protos; nothing is loaded or run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .outputs import dtype_name, stated_dims
 
 tf1 = tf.compat.v1
 _INIT = "__saved_model_init_op"
-#: Of these there are most, and they call nothing.
+#: Most ops have these types, and they call no functions.
 _OWN = frozenset({"AssignVariableOp", "Const", "ReadVariableOp", "RestoreV2", "VarHandleOp", "VarIsInitializedOp"})
 _PARTS = ("/Assign", "/Initializer/key", "/Initializer/value", "/IsInitialized", "/Read/ReadVariableOp")
 
@@ -44,14 +44,14 @@ class Served:
     """A signature or a function of a SavedModel as a plain graph.
 
     Args:
-        meta: the MetaGraph: its graph, the functions it calls, its variables and what fills its tables.
+        meta: the MetaGraph: its graph, the functions it calls, its variables and the ops that fill its tables.
         inputs: argument -> name of its tensor.
         outputs: result -> name of its tensor.
         keys: variable op -> key of its value in the checkpoint.
-        objects: variable op -> number of its object in the object graph, where that is known.
-        bare: how many of its variables have no value there.
-        left: how many ops of the file are not in it: those that save, restore and serve something else.
-        notes: what to know of it.
+        objects: variable op -> number of its object in the object graph, if it is known.
+        bare: how many of its variables have no value in the checkpoint.
+        left: how many ops of the file are left out: those that save, restore or belong to other signatures.
+        notes: remarks for the user.
     """
 
     meta: Any
@@ -88,17 +88,17 @@ def served(
     checkpoint: Checkpoint | None,
     asked: str,
 ) -> Served:
-    """Returns what a signature computes as a graph of its own.
+    """Returns the computation of a signature as a separate graph.
 
-    Its arguments are placeholders that are called as they are, its variables have the names of the object graph, its
-    ops those that they have in their function.
+    Its arguments become placeholders with the same names, its variables have the names of the object graph, and its ops
+    those of their function.
 
     Args:
         meta: the MetaGraphDef of a SavedModel.
         inputs, outputs: argument or result -> the tensor of the graph.
-        what: what these are of, for messages.
-        folder: where it lies, for its assets.
-        checkpoint: the values of its variables; None where there are none.
+        what: the name of the signature or function, for messages.
+        folder: the folder of the SavedModel, for its assets.
+        checkpoint: the values of its variables; None if there are none.
         asked: the request, for messages.
 
     Raises:
@@ -112,9 +112,9 @@ def served(
             raise OpenError(asked, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
     lost = [f"{key!r} is tensor {text!r}" for key, text in {**inputs, **outputs}.items() if op_name(text) not in there]
     if lost or not outputs:
-        wrong = f"{what} names " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
-        raise OpenError(asked, wrong, "Open another signature, or the file as it lies: raw=True")
-    wrong, how = f"{what} cannot be read, as the file is damaged", "Open it as it lies: raw=True"
+        wrong = f"{what} has " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
+        raise OpenError(asked, wrong, "Open another signature, or the graph as stored: raw=True")
+    wrong, how = f"{what} cannot be read, because the file is damaged", "Open the graph as stored: raw=True"
     with errors_as(OpenError, asked, wrong, how, LookupError):
         return _Work(meta, folder, checkpoint, asked).served(inputs, outputs)
 
@@ -125,7 +125,7 @@ def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, s
 
 
 def _parts(infos: Mapping[str, Any]) -> dict[str, str]:
-    """The tensors of a signature by name; parts of a composite have theirs behind the key."""
+    """The tensors of a signature by name; the parts of a composite tensor have a suffix after the key."""
     found = {}
     for key, info in sorted(infos.items()):
         if info.WhichOneof("encoding") == "coo_sparse":
@@ -153,7 +153,7 @@ def _suffixed(key: str, spec: Any, count: int) -> list[str]:
 
 
 class _Work:
-    """Makes a graph of a part of a SavedModel's."""
+    """Makes a graph of a part of a SavedModel."""
 
     def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None, asked: str) -> None:
         self.meta, self.folder, self.checkpoint, self.asked = meta, folder, checkpoint, asked
@@ -165,7 +165,7 @@ class _Work:
         assets = self._assets()
         nodes = {node.name: assets.get(node.name, node) for node in self.meta.graph_def.node}
         number = {name: i for i, name in enumerate(nodes)}
-        # Until it is known what the functions bring, the graph's own ops have names that no function has.
+        # Until the names in the functions are known, the graph's own ops have names that no function has.
         temporary = {name: f"#{i}" for name, i in number.items()}
         origin = {new: name for name, new in temporary.items()}
         roots = [*map(op_name, [*outputs.values(), *inputs.values()]), *self._runs(nodes)]
@@ -203,7 +203,7 @@ class _Work:
             made.collection_def[tf1.GraphKeys.ASSET_FILEPATHS].node_list.value.extend(paths)
         for call, why in flat.stays.items():
             if call in needed:
-                self.notes.append(f"{new[call]!r} stays one box: {why}")
+                self.notes.append(f"{new[call]!r} is not inlined: {why}")
         kept = {origin[name] for name in own} | {op_name(text) for text in outputs.values()}
         return Served(
             made,
@@ -217,7 +217,7 @@ class _Work:
         )
 
     def _fills(self, nodes: Mapping[str, Any], number: Mapping[str, int], flat: Flat, handles: set[str]) -> list[str]:
-        """The ops that the loader runs once and that work on one of these handles."""
+        """The ops that the loader runs once and that use one of these handles."""
         found = [f"#{number[name]}" for name in self._runs(nodes)]
         return sorted(op for op in found if handles.intersection(flat.needed([op])))
 
@@ -234,9 +234,9 @@ class _Work:
         return [name for name in run if not passes(name)]
 
     def _assets(self) -> dict[str, Any]:
-        """Op that gives the path of an asset -> a constant of that path.
+        """Op that gives the path of an asset -> a constant with this path.
 
-        The path is a placeholder that an init op puts into a variable of its own; who reads that reads the path.
+        The path is a placeholder that an init op assigns to a variable; reads of this variable are replaced too.
         """
         nodes = {node.name: node for node in self.meta.graph_def.node}
         files = {op_name(a.tensor_info.name): a.filename for a in asset_files(self.meta)}
@@ -261,7 +261,7 @@ class _Work:
         self, flat: Flat, own: Sequence[str], origin: Mapping[str, str], arguments: Mapping[str, str],
         variables: Mapping[str, str],
     ) -> dict[str, str]:  # fmt: skip
-        """The names of the graph's own ops: arguments and variables as they are called, the rest as it was."""
+        """The names of the graph's own ops: arguments and variables get their public names, the rest keep theirs."""
         given = {flat.names.get(name, name).lower() for name in flat.nodes}
         wishes = {name: self._called(origin[name]) for name in variables}
         often = Counter(wishes.values())
@@ -288,13 +288,13 @@ class _Work:
         return found
 
     def _called(self, handle: str) -> str:
-        """What the object graph calls the variable of a handle; its own name where that says nothing."""
+        """The name of a handle's variable in the object graph; the name of the handle if it has none there."""
         held = self._objects.get(handle)
         return str(self.meta.object_graph_def.nodes[held].variable.name if held is not None else "") or handle
 
     @cached_property
     def _objects(self) -> dict[str, int]:
-        """Variable handle -> number of its object: the functions say which object each thing is that they capture."""
+        """Variable handle -> number of its object, from the functions that capture the handle."""
         objects = self.meta.object_graph_def.nodes
         found, odd = captured(self.meta)
         handles = {}
@@ -311,7 +311,7 @@ class _Work:
                 handles[node.name] = number
         if odd:
             self.notes.append(
-                f"the object graph does not fit the functions ({few(map(repr, sorted(odd)))}): such variables keep the "
+                f"the object graph does not match the functions ({few(map(repr, sorted(odd)))}): such variables keep the "
                 "names they have in the graph"
             )
         return handles
@@ -324,7 +324,7 @@ class _Work:
 
     @cached_property
     def _keys(self) -> dict[int, str]:
-        """Object -> key of its value: the checkpoint has an object graph too, with the same names of children."""
+        """Object -> key of its value: the checkpoint also has an object graph, with the same names of children."""
         if self.checkpoint is None:
             return {}
         nodes, saved = self.meta.object_graph_def.nodes, self.checkpoint.objects
@@ -342,7 +342,7 @@ class _Work:
         return found
 
     def _variables(self, made: Any, handles: Mapping[str, tuple[Any, str]]) -> dict[str, str]:
-        """Makes variables of handles: what reads and sets them, and the collections where an optimizer looks."""
+        """Makes variables from handles: the ops that read and set them, and the collections that an optimizer uses."""
         graph = made.graph_def
         keys: dict[str, str] = {}
         around: dict[tuple[int, bytes], dict[str, Any]] = {}
@@ -385,11 +385,11 @@ class _Work:
         return keys
 
     def _key_of(self, name: str) -> str:
-        """The key of a variable that only its name is known of."""
+        """The key of a variable of which only the name is known."""
         return self.checkpoint.names.get(name, "") if self.checkpoint is not None else ""
 
     def _gradients(self, nodes: Sequence[TFNodeDef]) -> None:
-        """Keeps names of gradients for who looks: only the process in which the file was made could use them."""
+        """Keeps the names of gradients in another attribute: only the process that wrote the file could use them."""
         own = []
         for node in nodes:
             if "_gradient_op_type" in node.attr:
@@ -401,18 +401,20 @@ class _Work:
                     node.attr["_saved_gradient"].s = name
         if own:
             self.notes.append(
-                f"the tf.custom_gradient of {few(map(repr, own))} is not in use: differentiated is what is computed"
+                f"the tf.custom_gradient of {few(map(repr, own))} is not used: gradients are those of the computed ops"
             )
 
     @cached_property
     def _named_gradients(self) -> dict[str, str]:
-        """Name of a gradient -> the function that it is."""
+        """Name of a gradient -> its function."""
         library = self.meta.graph_def.library
         found = {one.registered_op_type: one.gradient_func for one in library.registered_gradients}
         return {name: function for name, function in found.items() if function in self.functions}
 
     def _read_beside(self) -> None:
-        """Notes on each op with a gradient of its own which tensors of its function that reads, by the object graph."""
+        """Notes on each op with a custom gradient the tensors of its function that the gradient reads, by the object
+        graph.
+        """
         objects = self.meta.object_graph_def
         for function in self.functions.values() if self._named_gradients else ():
             for node in function.node_def:
@@ -424,7 +426,7 @@ class _Work:
                     node.attr[READ_BY_GRADIENT].list.s.extend(text.encode() for text in (node.name, *here))
 
     def _library(self, made: Any, nodes: Sequence[TFNodeDef]) -> None:
-        """Takes along the functions that these nodes still call, with their gradients."""
+        """Copies the functions that these nodes still call, with their gradients."""
         library, have, named = self.meta.graph_def.library, self.functions, self._named_gradients
         gradients = {g.function_name: [g.gradient_func] for g in library.gradient if g.gradient_func in have}
 
@@ -443,7 +445,7 @@ class _Work:
 
 
 def _is_handle(node: TFNodeDef) -> bool:
-    """Whether an op gives a handle: of a variable or a table, or it is a call that makes one."""
+    """Whether an op gives a handle of a variable or table, or is a call that makes one."""
     about = op_definition(node.op)
     types = {out.type for out in about.output_arg} if about is not None else set()
     types |= set(node.attr["Tout"].list.type) if "Tout" in node.attr else set()
@@ -451,7 +453,7 @@ def _is_handle(node: TFNodeDef) -> bool:
 
 
 def _around(dtype: Any, shape: Any) -> dict[str, Any]:
-    """What stands around a variable of a dtype and shape, by op type: NodeDefs without name and inputs."""
+    """The ops of a variable of a dtype and shape, by op type: NodeDefs without name and inputs."""
     kinds = ("Placeholder", "RestoreV2", "AssignVariableOp", "VarIsInitializedOp", "ReadVariableOp")
     found = {kind: node_def_pb2.NodeDef(op=kind) for kind in kinds}
     for kind in ("Placeholder", "AssignVariableOp", "ReadVariableOp"):
@@ -467,7 +469,7 @@ def _around(dtype: Any, shape: Any) -> dict[str, Any]:
 
 
 def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = ()) -> Any:
-    """Adds a node like another to a GraphDef, under its own name; returns it."""
+    """Adds a node like another to a GraphDef, under a new name; returns it."""
     node = graph.node.add()
     node.CopyFrom(like)
     node.name = name
@@ -476,7 +478,7 @@ def _add(graph: TFGraphDef, like: TFNodeDef, name: str, reads: Sequence[str] = (
 
 
 def _named(node: TFNodeDef, new: Mapping[str, str]) -> Any:
-    """A node under its new name, that reads others and is placed with them by theirs."""
+    """A node under its new name, with the new names of its inputs and of the ops that it is colocated with."""
     old, read = node.name, list(node.input)
     name, reads = new.get(old, old), [renamed_end(text, new) for text in read]
     if name != old:
@@ -488,7 +490,7 @@ def _named(node: TFNodeDef, new: Mapping[str, str]) -> Any:
 
 
 def _text(name: str, value: bytes | list[bytes]) -> Any:
-    """A constant of text, or of a list of some."""
+    """A constant of text, or of a list of texts."""
     texts = [value] if isinstance(value, bytes) else value
     tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=texts)
     tensor.tensor_shape.SetInParent()

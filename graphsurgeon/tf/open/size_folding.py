@@ -1,8 +1,7 @@
-"""Size folding: how far shape inference would walk back for the values of sizes, worked out before TensorFlow does it.
+"""Size folding: estimates how far shape inference would walk back for the values of sizes, before TensorFlow does it.
 
-An op that needs the value of an input (as Reshape needs the new shape) makes TensorFlow look at the ops before it,
-until one is not a constant. Through Cast, StridedSlice and Concat it walks by recursion, and looks back at each step
-anew.
+If an op needs the value of an input, as Reshape needs the new shape, TensorFlow visits the ops before it until one is
+not a constant. Through Cast, StridedSlice and Concat it walks by recursion, and starts a new walk back at each step.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from .outputs import array_in
 _WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType
 _WALKED = frozenset({"Cast", "StridedSlice", "Concat", "ConcatV2"})
 _BLOCKING = frozenset({"Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit", "PlaceholderWithDefault"})
-_STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # where static shapes tell these, it stops
-_SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # the input that says the size
+_STATIC = frozenset({"Shape", "ShapeN", "Rank", "Size"})  # the walk stops at these if the static shape is known
+_SIZED = {"Fill": 0, "BroadcastTo": 1, "Tile": 1, "LinSpace": 2, "Range": 0}  # the input that sets the size
 _SAID = frozenset({"Const", "Placeholder"})
 
 #: The recursion ends the process at 12,000 on a stack of 8 MB, and some systems give 1 MB.
 _MOST_DEEP = 1_000
-#: Steps of one walk, where joined sizes are joined again: 0.1 s.
+#: Steps of one walk, if joined sizes are joined again: 0.1 s.
 _MOST_STEPS = 1 << 18
-#: Ops looked at in all, each 0.5 µs: 20 s.
+#: Ops visited in total, each 0.5 µs: 20 s.
 _MOST_LOOKS = 40_000_000
 #: Elements of a tensor that is computed by the import: 1 GB of float32.
 _MOST_ELEMENTS = 1 << 28
@@ -38,7 +37,7 @@ _SAMPLE, _PATIENCE = 200, 300_000
 
 
 def shape(node: TFNodeDef | None) -> list[int] | None:
-    """Returns the static shape that a constant or a placeholder says of itself; None where it is not known."""
+    """Returns the static shape that a constant or placeholder states; None if it is not known."""
     if node is None:
         return None
     if node.op in ("Const", "HostConst"):
@@ -49,7 +48,9 @@ def shape(node: TFNodeDef | None) -> list[int] | None:
 
 
 def slow_sizes(walks: Walks) -> tuple[str, str] | None:
-    """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None where it can."""
+    """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without such an
+    op.
+    """
     counts = Counter(walks.kinds)
     asking = sum(count for kind, count in counts.items() if _asked(kind))
     if not asking:
@@ -65,7 +66,7 @@ def slow_sizes(walks: Walks) -> tuple[str, str] | None:
 class Walks:
     """The walks that shape inference would make over some nodes.
 
-    What is asked of these often is read once: that costs more than all else here.
+    Fields that are used often are read once: reading them costs more than all the rest.
 
     Args:
         nodes: the NodeDefs of a graph, or of the body of a function.
@@ -73,7 +74,7 @@ class Walks:
     Attributes:
         names: the name of each.
         kinds: the op type of each.
-        inputs: the inputs of each, as they are written; one that names none of the nodes is taken as fed.
+        inputs: the inputs of each, as written; an input from outside these nodes counts as fed.
     """
 
     def __init__(self, nodes: Iterable[TFNodeDef]) -> None:
@@ -90,7 +91,7 @@ class Walks:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The ops whose values are asked for, each as often as it is."""
+        """The ops whose values are needed, each as often as its value is needed."""
         found = []
         for number, kind in enumerate(self.kinds):
             positions = _asked(kind)
@@ -110,15 +111,16 @@ class Walks:
         return lambda at: self.nodes[before[at]] if at < len(before) and before[at] >= 0 else None
 
     def looked_at(self, start: int, limit: int, static: bool) -> tuple[float, set[int] | None]:
-        """Walks back from an op as TensorFlow does, breadth first, until something is not a constant.
+        """Walks back from an op as TensorFlow does, breadth first, until an op is not a constant.
 
         Args:
-            start: the op whose value is asked for.
-            limit: the most ops to look at.
-            static: stop at a Shape, as if its input had a static shape; else go on, at a small part of the cost.
+            start: the op whose value is needed.
+            limit: the largest number of ops to visit.
+            static: stop at a Shape, as if its input had a static shape; otherwise continue, at a small part of the
+                cost.
 
         Returns:
-            how many ops were looked at; and which ones, where all of them are constant.
+            the number of visited ops; and these ops, if all of them are constant.
         """
         seen, far = {start}, set()
         line, looks = deque([start]), 0.0
@@ -137,10 +139,10 @@ class Walks:
                         far.add(other)
         return looks, seen if not line else None
 
-    # -- what can be wrong ------------------------------------------------------------------------
+    # -- possible problems -----------------------------------------------------------------------
 
     def giant(self) -> tuple[str, str] | None:
-        """Finds a huge tensor that the import itself would compute, because a size is made from it."""
+        """Finds a huge tensor that the import itself would compute, because a size depends on it."""
         sized = [i for i, kind in enumerate(self.kinds) if kind in _SIZED or kind in _SAID]
         giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
         for start in dict.fromkeys(self.starts) if giants else ():
@@ -148,26 +150,28 @@ class Walks:
             for number in reached & giants.keys():
                 return (
                     f"op {self.names[number]!r} ({self.kinds[number]})",
-                    f"gives {counted(giants[number], 'elements')}, which TensorFlow would hold "
+                    f"has {counted(giants[number], 'elements')}, which TensorFlow would compute "
                     "while it opens the file, "
                     f"for the sizes in {self.names[start]!r}",
                 )
         return None
 
     def maze(self) -> tuple[str, str] | None:
-        """Finds sizes that are cast, cut and joined so often that the recursion over them does not end well."""
+        """Finds sizes that are cast, sliced and joined so often that the recursion over them would crash or take too
+        long.
+        """
         for start in dict.fromkeys(self.starts):
             steps, _, depth = self._walk(start)
             if depth > _MOST_DEEP or steps > _MOST_STEPS:
                 much = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {counted(min(steps, 10**18), 'steps')}"
                 return (
                     f"the size {self.names[start]!r}",
-                    f"is made by Cast, StridedSlice and Concat ops which TensorFlow would follow {much}",
+                    f"is computed by Cast, StridedSlice and Concat ops, which TensorFlow would follow {much}",
                 )
         return None
 
     def toil(self) -> tuple[str, str] | None:
-        """Estimates the ops that are looked at in all, from some of the walks."""
+        """Estimates the total number of visited ops from a sample of the walks."""
         sample = Random(0).sample(self.starts, min(_SAMPLE, len(self.starts)))
         costs, spent = [], 0.0
         for start in sample:
@@ -181,14 +185,14 @@ class Walks:
             return None
         return (
             counted(len(self.starts), "sizes"),
-            f"are asked for at the end of long rows of ops, as {self.names[max(costs)[1]]!r}: "
-            f"TensorFlow would look at some {counted(round(looks), 'ops')} to infer shapes",
+            f"are at the end of long chains of ops, for example {self.names[max(costs)[1]]!r}: "
+            f"TensorFlow would visit about {counted(round(looks), 'ops')} to infer shapes",
         )
 
     # -- the parts --------------------------------------------------------------------------------
 
     def _walk(self, start: int) -> tuple[int, int, int]:
-        """Returns (steps, Casts met, depth) of the recursion from an op whose value is asked for as a shape."""
+        """Returns (steps, Casts met, depth) of the recursion from an op whose value is needed as a shape."""
         known = self._effort
         stack, under_way = [(start, False)], set()
         while stack:
@@ -219,7 +223,7 @@ class Walks:
         return [part for part in parts if part >= 0]
 
     def _elements(self, number: int) -> int:
-        """How many elements an op gives, where constants say so."""
+        """The number of elements of an op's output, if constants determine it; 0 otherwise."""
         kind = self.kinds[number]
         if kind in _SAID:
             return _product(shape(self.nodes[number]) or [])
@@ -231,7 +235,7 @@ class Walks:
         return int(abs((given[1][0] - given[0][0]) / given[2][0]))
 
     def _numbers(self, number: int) -> list[Any]:
-        """The few numbers that a constant holds; none where it is not a constant, or damaged."""
+        """The numbers of a small constant; empty if the op is not a constant, or is damaged."""
         if number < 0 or self.kinds[number] != "Const":
             return []
         tensor = self.nodes[number].attr["value"].tensor
@@ -242,13 +246,13 @@ class Walks:
 
 
 def _product(sizes: Sequence[Any]) -> int:
-    """How many elements a shape has; 1 for no dimensions, 0 where a dimension is not known."""
+    """The number of elements of a shape; 1 for no dimensions, 0 if a dimension is not known."""
     return int(prod(sizes)) if all(isinstance(s, int) and s >= 0 for s in sizes) else 0
 
 
 @cache
 def _asked(kind: str) -> tuple[int, ...]:
-    """Positions of the inputs whose values shape inference may ask for: those that can only be whole numbers."""
+    """Positions of the inputs whose values shape inference may need: those that can only be whole numbers."""
     about = op_definition(kind)
     if about is None:
         return ()

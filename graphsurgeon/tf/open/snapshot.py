@@ -1,4 +1,4 @@
-"""Read a live graph into a snapshot, and keep the snapshot up to date."""
+"""Snapshot: reads a live graph into a snapshot, and updates the snapshot."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .outputs import Inferred, Stated
 
 
 def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph") -> Graph:
-    """Returns a snapshot of a live graph; extends `previous` where the graph has only grown.
+    """Returns a snapshot of a live graph; extends `previous` if the graph has only grown.
 
     Args:
         graph: a `tf.Graph`.
         previous: an earlier snapshot of the same graph.
-        title: what to call the graph in messages.
+        title: the name of the graph in messages.
     """
     waiting = pending(graph)
     if waiting is not None:
@@ -54,10 +54,10 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
 
 
 def settled(graph: Graph) -> Graph:
-    """Returns a snapshot as the live graph gives it, which is made for it; the same where TensorFlow refuses all of it.
+    """Makes the live graph, and returns its snapshot; returns the same snapshot if TensorFlow refuses the whole graph.
 
-    A snapshot that was read from a file has the same ops under the same numbers, but their attributes and shapes only
-    as far as the file states them.
+    A snapshot that was read from a file has the same ops under the same numbers. Their attributes and shapes are known
+    only as far as the file states them.
     """
     outputs = graph.outputs_of
     if not isinstance(outputs, Stated):
@@ -104,14 +104,14 @@ def _rewritten(ops: Sequence[TFOp], previous: Graph) -> bool:
 def confirmed(
     graph: TFGraph, previous: Graph, predicted: Graph, sent: Sequence[TFNodeDef], made: list[str]
 ) -> Graph | None:
-    """Reads what was added to a graph; returns its snapshot if it is what was predicted, else None.
+    """Reads the ops added to a graph; returns the new snapshot if it is as predicted, otherwise None.
 
     Args:
         graph: the live graph, after nodes were added.
         previous: its snapshot from before.
         predicted: the snapshot it should have now.
-        sent: the NodeDefs that were to be added, in order; each is compared with what the graph now says.
-        made: the names of the ops that were added, as the graph gave them.
+        sent: the NodeDefs that were to be added, in order; they are compared with those of the graph.
+        made: the names that the graph gave to the added ops.
     """
     ops = graph.get_operations()
     if len(ops) != predicted.size or previous.size + len(sent) != predicted.size:
@@ -137,12 +137,12 @@ def confirmed(
 
 
 class _StateReader:
-    """Reads variables and collections when they are first asked for; the steps of a plan ask for the same again."""
+    """Reads variables and collections on first use; later steps of a plan use the same values."""
 
     def __init__(self, graph: TFGraph) -> None:
         self._graph = graph
         self._seen: list[Any] | None = None
-        self._kept: tuple[int, State] | None = None  # number of the newest op, and what was read
+        self._kept: tuple[int, State] | None = None  # number of the newest op, and the state
 
     def __call__(self) -> State:
         version = self._graph.version
@@ -152,7 +152,7 @@ class _StateReader:
         return self._kept[1]
 
     def moved_on(self) -> bool:
-        """Returns whether somebody has added to the collections, or taken from them, since they were read."""
+        """Returns whether items were added to the collections, or removed from them, since they were read."""
         return self._seen is not None and self._seen != self._look()
 
     def _look(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Open: turn whatever holds a TensorFlow graph into a live `tf.Graph`, and know where its values are."""
+"""Source: makes a live `tf.Graph` from any object or file with a TensorFlow graph, and finds its values."""
 
 from __future__ import annotations
 
@@ -71,32 +71,32 @@ def opened(
     trust: bool | None = None,
     timeout: float = 60.0,
 ) -> Opened:
-    """Opens a graph from what people have.
+    """Opens a graph from an object or a file.
 
     Args:
         thing: a `tf.Graph`, a `tf.compat.v1.Session`, a GraphDef, MetaGraphDef or SavedModel proto, a path, also of a
             ``.keras`` file, or a TF2 object: ConcreteFunction, `tf.function`, Keras model, `tf.Module`.
-        tags: which graph of a SavedModel; not needed where it has one.
+        tags: the tags of a graph of a SavedModel; not needed if it has only one.
         signature: of a SavedModel, the name of a signature; of a TF2 object, the `tf.TensorSpec` of its arguments.
-        function: which function of a `tf.Module`, or of a file or graph that holds functions.
+        function: the name of a function of a `tf.Module`, or of a file or graph that holds functions.
         training: whether a Keras model is called for training.
-        raw: a SavedModel as it lies, not what one of its signatures computes.
-        trust: whether a file is imported here: None, unless it is known to end or to hang TensorFlow; False, once it
-            was imported in a process of its own, which died of nothing; True, in any case.
-        timeout: how many seconds that process may take, with one more for each thousand ops.
+        raw: open the stored graph of a SavedModel, instead of the computation of one signature.
+        trust: whether a file is imported in this process. None: unless it is known to crash or hang TensorFlow. False:
+            only after an import in a separate process. True: always.
+        timeout: seconds that the separate process may take, plus one for each thousand ops.
 
     Raises:
-        OpenError: it cannot be read, is another format, or holds ops that this TensorFlow does not know; a TF2
-            object does not say which function is meant.
+        OpenError: the file cannot be read, has another format, or holds ops that this TensorFlow does not know; or a
+            TF2 object has several functions.
     """
     if isinstance(thing, (str, os.PathLike)):
         files.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
     keras_file = isinstance(thing, (str, os.PathLike)) and is_keras_file(Path(thing))
     if raw and (keras_file or is_traceable(thing)):
         kind = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
-        wrong = f"raw=True shows a SavedModel of TF2 as it lies, and this is {kind}"
+        wrong = f"raw=True opens the stored graph of a SavedModel, but this is {kind}"
         name = repr(os.fspath(thing)) if keras_file else _short(thing)
-        raise OpenError(f"open({name}, raw=True)", wrong, "Leave it out")
+        raise OpenError(f"open({name}, raw=True)", wrong, "Leave out raw=True")
     if keras_file:
         return _kept(_from_keras(Path(thing), tags, signature, function, bool(training)), trust, Path(thing).read_bytes)
     if is_traceable(thing):
@@ -111,13 +111,15 @@ def opened(
         if function is None:
             return Opened(made(thing), "graph", "gs.open(graph)")
         one = _from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish)
-        forget(one.graph)  # it is of this program; what of it is not, its own graph knows
+        forget(one.graph)  # this program made it; the origins of its other parts are those of `thing`
         hand_on(one.graph, thing)
         return replace(one, code=wish.code("graph"))
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)) and function is None:
         if is_closed(thing):
             raise OpenError(
-                "open(session)", "the session is closed: its values are gone", "Open its graph: gs.open(session.graph)"
+                "open(session)",
+                "the session is closed, and its values are lost",
+                "Open its graph: gs.open(session.graph)",
             )
         return Opened(thing.graph, "graph", "gs.open(session)", session=thing)
     if isinstance(thing, Message):
@@ -137,13 +139,13 @@ def _refuse_options(thing: Any, **options: Any) -> None:
     if given:
         raise OpenError(
             f"open({_short(thing)}, {given[0]}={options[given[0]]!r})",
-            f"{given[0]}= says which function of a TF2 object is meant; one of type {type(thing).__name__} has none",
-            "Leave it out",
+            f"{given[0]}= is not possible for an object of type {type(thing).__name__}",
+            f"Leave out {given[0]}=",
         )
 
 
 def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> Opened:
-    """Opens a `.keras` file as the model that it describes is opened; one that is refused, as what it describes."""
+    """Opens a `.keras` file like its model in Python; if Keras cannot build it, shows the layers that it describes."""
     asked = f"open({str(path)!r})"
     for word, given in (("tags", tags), ("function", function)):
         if given is not None:
@@ -176,7 +178,7 @@ def _from_trace(found: Trace, asked: str) -> Opened:
     )  # fmt: skip
 
 
-#: Parts of ways that lead to what a SavedModel keeps for itself, or names a second time.
+#: Names on ways to objects that a SavedModel adds for itself, or stores twice.
 _INNER = ("keras_api", "signatures")
 
 
@@ -187,13 +189,13 @@ def _short(thing: Any) -> str:
 
 @dataclass(frozen=True)
 class _Wish:
-    """What of a SavedModel is meant.
+    """The chosen part of a SavedModel.
 
     Args:
-        tags: which of its graphs.
-        signature: which signature of that.
-        raw: all of it, as it lies.
-        function: which of its functions.
+        tags: the tags of one of its graphs.
+        signature: the name of a signature of this graph.
+        raw: open the whole stored graph.
+        function: the name of one of its functions.
         trust, timeout: as in `opened`.
     """
 
@@ -205,12 +207,12 @@ class _Wish:
     timeout: float = 60.0
 
     def asked(self, thing: str) -> str:
-        """Returns the call with what is meant, for messages."""
+        """Returns the call with the chosen part, for messages."""
         return f"open({self._given(thing, signature=self.signature, function=self.function)})"
 
     @property
     def options(self) -> dict[str, Any]:
-        """What is meant, as arguments of `opened`."""
+        """The chosen part, as arguments of `opened`."""
         return {"tags": self.tags, "signature": self.signature, "raw": self.raw or None, "function": self.function}
 
     def code(self, thing: str) -> str:
@@ -228,8 +230,8 @@ def _from_path(path: Path, wish: _Wish) -> Opened:
     given = path
     asked = wish.asked(repr(str(path)))
     if path.suffix in (".h5", ".hdf5") and path.is_file():
-        how = f"Load it and open that: gs.open(keras.models.load_model({str(path)!r}))"
-        raise OpenError(asked, "this is a Keras model in the format HDF5, which only Keras reads", how)
+        how = f"Load it with Keras, and open the model: gs.open(keras.models.load_model({str(path)!r}))"
+        raise OpenError(asked, "this is a Keras model in HDF5 format, which only Keras can read", how)
     put_back(path.absolute().parent)
     if path.is_dir():
         path = files.saved_model_file(path, asked)
@@ -245,7 +247,7 @@ def _from_path(path: Path, wish: _Wish) -> Opened:
 
 
 def _kept(found: Opened, trust: bool | None, data: Callable[[], bytes]) -> Opened:
-    """Says of what reaches out of a graph from which bytes it came, and all else that tells what it does."""
+    """Adds to the origins of a graph its title, a digest of its file, the ops that run at load, and the assets."""
     for origin in origins(found.graph):
         origin.title, origin.key = found.title, hashlib.sha256(data()).digest()
         origin.load, origin.assets = getattr(found.values, "load", {}), found.assets
@@ -255,7 +257,7 @@ def _kept(found: Opened, trust: bool | None, data: Callable[[], bytes]) -> Opene
 
 
 def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serving:
-    """What a SavedModel serves, with its functions, and what opens another part of it."""
+    """The signatures and functions of a SavedModel, and a function that opens another of them."""
     known = {one.name for one in serving.signatures}
     ways = [way for way, traces in functions(meta).items() if len(traces) == 1 and way not in known]
     ways = [way for way in ways if not any(part[:1] == "_" or part in _INNER for part in way.split("."))]
@@ -288,7 +290,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
         there = all(op_name(tensor) in read.index for tensor in (*inputs.values(), *outputs.values()))
         if wish.signature is None and not there:
-            inputs, outputs = {}, {}  # a damaged signature: the graph can be looked at
+            inputs, outputs = {}, {}  # a damaged signature: the graph can still be viewed
         return Opened(
             read.owner, "saved model", wish.code("saved_model"), values=values, inputs=inputs, outputs=outputs,
             ends=((), ()) if wish.signature is not None else signature_ends(proto), serving=Serving(known),
@@ -296,8 +298,8 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
             assets=assets,
         )  # fmt: skip
     if wish.signature is not None:
-        wrong = "signature= says which part of a SavedModel is meant, and this is not one"
-        raise OpenError(asked, wrong, "Leave it out")
+        wrong = "signature= chooses a signature of a SavedModel, and this is not a SavedModel"
+        raise OpenError(asked, wrong, "Leave out signature=")
     if wish.function is not None and (hasattr(proto, "graph_def") or hasattr(proto, "node")):
         meta = proto if hasattr(proto, "graph_def") else meta_graph_pb2.MetaGraphDef(graph_def=proto)
         kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
@@ -321,7 +323,7 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
 
 
 def _signature_of(known: Sequence[Signature], wish: Any, asked: str) -> str:
-    """The name of the signature that is meant: the one given, ``serving_default``, the only one, or the first."""
+    """The name of the chosen signature: the one given, ``serving_default``, or the first by name."""
     names = [one.name for one in known]
     if wish is None:
         return names[0] if names else ""
@@ -338,14 +340,14 @@ def _signature_of(known: Sequence[Signature], wish: Any, asked: str) -> str:
 def _from_served(
     meta: Any, known: tuple[Signature, ...], name: str, folder: Path | None, asked: str, wish: _Wish
 ) -> Opened:
-    """What one signature of a SavedModel of TF2 computes, or the function that is meant."""
+    """Opens one signature of a SavedModel of TF2, or the chosen function."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
     checkpoint, lack = None, "there is no variables/variables.index"
     if os.path.exists(prefix + ".index"):
         try:
             refuse_linked_away(prefix, str(folder), asked)
             checkpoint, lack = Checkpoint(prefix, asked), ""
-        except OpenError as error:  # the ops can be looked at
+        except OpenError as error:  # the ops can still be viewed
             lack = error.wrong
     if name:
         inputs, outputs = signature_tensors(meta, name)
@@ -371,7 +373,7 @@ def _from_served(
 
 
 def _read(graph_def: TFGraphDef, asked: str, wish: _Wish, meta: Any = None) -> Graph:
-    """Reads the graph of a file; its live graph, which is the owner, is filled when it is first needed."""
+    """Reads the graph of a file; its owner is a live graph, which is filled when it is first needed."""
     graph = fresh()
 
     def judge() -> OpenError | None:
@@ -404,14 +406,14 @@ def _read(graph_def: TFGraphDef, asked: str, wish: _Wish, meta: Any = None) -> G
     def fill(graph: TFGraph) -> None:
         try:
             if wish.trust is not False:
-                trial.stop()  # what it would tell comes from here now
+                trial.stop()  # this process infers the shapes now
             elif (verdict := trial.verdict()) is not None:
                 raise verdict
             _import(graph, whole(), asked)
             _fill_collections(graph, meta, asked)
         except OpenError:
             raise
-        except BaseException:  # an interrupt, as by Ctrl+C
+        except BaseException:  # an interrupt, for example by Ctrl+C
             if graph.get_operations():
                 waiting.spoil(OpenError(asked, "making its live graph was stopped halfway", "Open it again"))
             raise
@@ -438,7 +440,7 @@ def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     def names(infos: Any) -> list[str]:
         found = []
         for _, info in sorted(infos.items()):
-            # of a sparse tensor's three, its values stand for it
+            # The values tensor represents a sparse tensor.
             parts = [info.name, info.coo_sparse.values_tensor_name]
             found += [*parts, *(part.name for part in info.composite_tensor.components)]
         return [name for name in found if name]
@@ -467,7 +469,7 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
 
 
 def _import(graph: TFGraph, graph_def: TFGraphDef, asked: str) -> None:
-    with errors_as(OpenError, asked, "TensorFlow refuses the graph", "Fix it where it was made"):
+    with errors_as(OpenError, asked, "TensorFlow refuses the graph", "Fix the graph in the code that made it"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
@@ -475,7 +477,7 @@ def _import(graph: TFGraph, graph_def: TFGraphDef, asked: str) -> None:
 
 
 def _fill_collections(graph: TFGraph, meta: Any, asked: str) -> None:
-    """Puts the collections of a MetaGraph back, where there is one."""
+    """Restores the collections of a MetaGraph, if there is one."""
     made: dict[bytes, Any] = {}
     instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
     with graph.as_default():
@@ -485,7 +487,7 @@ def _fill_collections(graph: TFGraph, meta: Any, asked: str) -> None:
 
 
 def _unknown(read: Graph, asked: str) -> OpenError | None:
-    """Returns what to say of ops of types that this TensorFlow does not know; None where there are none."""
+    """Returns the error for ops of types that this TensorFlow does not know; None without such ops."""
     if not read.refused_ops.any():
         return None
     kinds = {kind: n for kind, n in unknown_counts(read).items() if n} or unknown_counts(read)
@@ -495,12 +497,12 @@ def _unknown(read: Graph, asked: str) -> OpenError | None:
     packages = packages_of(kinds)
     way = "If it is a custom op, load it first with tf.load_op_library(...)"
     if packages:
-        way = f"Most likely of {few(packages)}: import it before you open the graph"
+        way = f"The op types are probably from {few(packages)}: import it before you open the graph"
     return OpenError(asked, f"this TensorFlow ({tf.__version__}) does not know {shown}", f"{hint}{way}; {WITHOUT}")
 
 
 def _first(read: Graph, kind: str, count: int) -> str:
-    """The ops of a type, for messages: the only one, or how many, and the first."""
+    """The ops of a type, for messages: the only one, or their number and the first."""
     if not count:
         return "in a function"
     first = read.names[list(read.types).index(kind)]
@@ -508,7 +510,7 @@ def _first(read: Graph, kind: str, count: int) -> str:
 
 
 def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[bytes, Any]) -> None:
-    """Puts a collection of a MetaGraph back; what is written in a way nobody knows stays bytes, as in TensorFlow."""
+    """Restores a collection of a MetaGraph; values in an unknown encoding stay bytes, as in TensorFlow."""
     kind = collection.WhichOneof("kind")
     if kind == "node_list":
         for value in collection.node_list.value:

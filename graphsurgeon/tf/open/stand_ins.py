@@ -1,4 +1,4 @@
-"""Stand-ins: what a live graph has in the place of ops that TensorFlow does not know here."""
+"""Stand-ins: ops that replace unknown ops in a live graph."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tensorflow.core.framework import graph_pb2
 from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.live import TFGraphDef
 
-#: It takes and gives tensors of any dtypes, and ends a run with its token where it is run.
+#: This type accepts tensors of any dtypes. If it is run, the run fails with a message that contains its token.
 _TYPE = "PyFunc"
 
 
 def with_stand_ins(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
-    """Returns a GraphDef with stand-ins for the ops that TensorFlow refuses; the same where there are none.
+    """Returns a GraphDef with stand-ins for the ops that TensorFlow refuses; the same GraphDef if there are none.
 
-    A stand-in has the name, the inputs and the outputs of the op, as far as anybody reads these. Nobody runs it, and
-    nothing writes it: a plan, a function or a file that would hold it is refused.
+    A stand-in has the name and inputs of the op, and those of its outputs that are read. It is never run or written:
+    plans, functions and files that would contain it are refused.
 
     Args:
-        graph_def: what is to be imported.
+        graph_def: the graph to import.
         read: its snapshot.
     """
     lost = {read.names[i]: i for i in np.flatnonzero(read.refused_ops).tolist()}
@@ -47,7 +47,7 @@ def with_stand_ins(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
 
 
 def _number(info: TensorInfo | None) -> int:
-    """The number of a dtype; of one that nobody knows, any."""
+    """The number of a dtype; float32's for an unknown one."""
     try:
         return int(tf.as_dtype("float32" if info is None else info.dtype.removesuffix("_ref")).as_datatype_enum)
     except TypeError:

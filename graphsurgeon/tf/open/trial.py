@@ -1,8 +1,8 @@
-"""Trial: a graph is imported in a process of its own, within a limit of time, and this one hears how that ended.
+"""Trial: imports a graph in a separate process with a time limit, and reports how that process ended.
 
-It hears the shapes, too, that TensorFlow has inferred there. Such a process takes as long to start as TensorFlow takes
-to load, some seconds, and 400 MB while it lives. So nothing waits for one, except a file opened with `trust=False`, and
-it ends with this one. What is known to end TensorFlow is found without it, by `dangers`.
+The process also returns the shapes that TensorFlow inferred. It takes several seconds to start, because it imports
+TensorFlow, and 400 MB of memory. So no call waits for it, except for a file opened with `trust=False`. It ends with the
+parent process. Graphs that are known to crash TensorFlow are found without it, by `dangers`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from ..fresh import fresh
 from ..values.variables import dims_of
 from ..wire import encoded
 
-#: A graph goes in as so many pieces: the one that ends the process is looked at again, in as many.
+#: The number of pieces of a graph. The piece that ends the process is tried again, in the same number of pieces.
 _PIECES = 64
-#: So many seconds TensorFlow may take to load, and so many more to import each op.
+#: Seconds for the import of TensorFlow, and for each op.
 _START, _EACH = 120.0, 0.001
-#: What is added to the path of a graph for the file with its shapes.
+#: Suffix of the file with the shapes of a graph.
 _SHAPES = ".shapes"
-#: A message of more bytes cannot be read.
+#: A larger message cannot be read.
 _MOST = 2**31 - 1
-#: So many nodes are written at once: in between, other threads have their turn.
+#: The number of nodes written at once: in between, other threads can run.
 _AT_ONCE = 500
 #: The program of the process.
 _BEGIN = f"""
@@ -46,21 +46,21 @@ import sys
 from {__name__} import main
 main(*sys.argv[1:])
 """
-#: How a message tells people to import a graph that is refused.
-TRUST = "gs.open(..., trust=True) imports it here all the same"
+#: The suggestion that allows the import of a refused graph.
+TRUST = "gs.open(..., trust=True) imports it anyway"
 
 
 class Trial:
-    """One graph, imported in a process of its own at most once.
+    """One graph, imported at most once in a separate process.
 
     Args:
-        graph_def: gives the graph; its nodes are in the order of the importer.
+        graph_def: returns the graph; its nodes are in the order of the importer.
         asked: the request, for messages.
-        timeout: seconds that the import may take once TensorFlow is there, and one more for each thousand ops.
+        timeout: seconds for the import once TensorFlow is imported, plus one for each thousand ops.
 
     Attributes:
-        shapes: op name -> what TensorFlow has inferred of its outputs there, sizes or None each, where it knows any.
-        over: whether it was done, or will never be.
+        shapes: op name -> the inferred shapes of its outputs, each as sizes or None; of ops with any known shape.
+        over: whether the trial is finished, or will never run.
     """
 
     def __init__(self, graph_def: Callable[[], Any], asked: str, timeout: float) -> None:
@@ -72,9 +72,10 @@ class Trial:
         self._process: subprocess.Popen[bytes] | None = None
 
     def verdict(self) -> OpenError | None:
-        """Imports the graph; returns what to say of one that dies or hangs, None of any other, or once it is stopped.
+        """Imports the graph; returns the error if TensorFlow crashes or hangs; None otherwise, or if the trial is
+        stopped.
 
-        Whoever asks while it is being imported waits.
+        A call during an import waits for its end.
         """
         with self._running:
             with self._guard:
@@ -86,7 +87,7 @@ class Trial:
             return self._verdict
 
     def stop(self, for_good: bool = True) -> None:
-        """Ends it, where nobody needs the answer any more, or not now; callable from any thread."""
+        """Ends the process if its result is not needed, now or ever; can be called from any thread."""
         with self._guard:
             self.over, self._left = self.over or for_good, True
             if self._process is not None:
@@ -97,8 +98,8 @@ class Trial:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "graph")
             if not _written(graph_def, path):
-                wrong = "it has more than 2 GB, which cannot be handed to another process"
-                return OpenError(self._asked, wrong, "Leave out trust=False, where you know who has written it")
+                wrong = "it has more than 2 GB, too much to send to a separate process"
+                return OpenError(self._asked, wrong, "If you trust the file, leave out trust=False")
             first, last, how = 0, len(graph_def.node), ""
             while True:
                 code, marks = self._run(path, first, last, timeout)
@@ -117,7 +118,7 @@ class Trial:
         return _refusal(graph_def, self._asked, how, first, last) if how else None
 
     def _run(self, path: str, first: int, last: int, timeout: float) -> tuple[int, list[tuple[int, int]]]:
-        """Runs one process; returns how it ended, and which pieces it began with."""
+        """Runs one process; returns its exit code, and the pieces that it started."""
         environment = {
             **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
             "CUDA_VISIBLE_DEVICES": "-1",
@@ -137,7 +138,7 @@ class Trial:
                     process.kill()
                     said, _ = process.communicate()
                     return -getattr(signal, "SIGALRM", 0), _marks(said)
-                except BaseException:  # an interrupt, as by Ctrl+C
+                except BaseException:  # an interrupt, for example by Ctrl+C
                     process.kill()
                     raise
         return (0 if self._left else process.returncode), _marks(said)
@@ -145,7 +146,7 @@ class Trial:
 
 @contextmanager
 def _held() -> Iterator[int]:
-    """Gives what another process can read until this one lets go of it, as it does when it ends."""
+    """Gives the end of a pipe that another process can read until this process closes it, or ends."""
     ends = os.pipe()
     try:
         yield ends[0]
@@ -155,7 +156,7 @@ def _held() -> Iterator[int]:
 
 
 def _written(graph_def: TFGraphDef, path: str) -> bool:
-    """Writes a graph into a file, as a GraphDef; returns whether it is small enough to be read."""
+    """Writes a graph into a GraphDef file; returns whether it is small enough to be read."""
     whole = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
     with open(path, "wb") as out:
         size = out.write(encoded(whole))
@@ -163,7 +164,7 @@ def _written(graph_def: TFGraphDef, path: str) -> bool:
             if size > _MOST:
                 break
             part = graph_pb2.GraphDef(node=graph_def.node[start : start + _AT_ONCE])
-            size += out.write(encoded(part))  # one after the other, they are the whole
+            size += out.write(encoded(part))  # concatenated, they are one GraphDef
     return size <= _MOST
 
 
@@ -172,11 +173,11 @@ def _refusal(graph_def: TFGraphDef, asked: str, how: str, first: int, last: int)
     where = f" on op {node.name!r} ({node.op})" if node is not None and count == 1 else ""
     if node is not None and 1 < count < len(graph_def.node):
         where = f" on one of {counted(count, 'ops')}, from {node.name!r} ({node.op}) on"
-    return OpenError(asked, f"in a process of its own, TensorFlow {how}{where}", f"It can be looked at; {TRUST}")
+    return OpenError(asked, f"in a separate process, TensorFlow {how}{where}", f"You can still view the graph; {TRUST}")
 
 
 def _words(code: int, timeout: float) -> str:
-    """How a process has ended."""
+    """The end of a process, in words."""
     if code == -getattr(signal, "SIGALRM", 0):
         return f"did not end within {timeout:.3g} s"
     return ended(code)
@@ -187,13 +188,13 @@ def _marks(said: bytes) -> list[tuple[int, int]]:
     return [(int(row[1]), int(row[2])) for row in rows if len(row) == 3]
 
 
-# -- in the process of its own ----------------------------------------------------------------------
+# -- in the separate process -------------------------------------------------------------------------
 
 
 def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yields where the pieces begin and end that nodes are imported in: what is before `first` is one, then many.
+    """Yields the start and end of each piece of an import: one piece for the nodes before `first`, then many.
 
-    No piece reads what comes later; a loop is in one piece.
+    No piece reads a later one; a loop is in one piece.
 
     Example:
         >>> from graphsurgeon.graph.graph import PlainNode
@@ -212,17 +213,17 @@ def pieces(nodes: Sequence[TFNodeDef], first: int, last: int) -> Iterator[tuple[
 
 
 def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any]]:
-    """Imports a graph piece by piece, and says before each which it is.
+    """Imports a graph piece by piece, and prints each piece before it is imported.
 
-    The nodes have numbers for names there, and keep them: TensorFlow refuses an op that is named as a scope of an
-    earlier piece, as ``Reshape`` after ``Reshape/shape``.
+    The names of nodes are numbers there: TensorFlow refuses an op with the name of a scope of an earlier piece, such as
+    ``Reshape`` after ``Reshape/shape``.
 
     Args:
         graph_def: the graph; its nodes are in the order of the importer.
-        first, last: the nodes to look at in pieces; what is before them is one.
+        first, last: the nodes to import in pieces; the nodes before them are one piece.
 
     Returns:
-        op name -> the shapes of its outputs, sizes or None each; of ops with any that is known.
+        op name -> the shapes of its outputs, each as sizes or None; of ops with any known shape.
     """
     graph, nodes = fresh(), graph_def.node
     names = {node.name: f"n{i}" for i, node in enumerate(nodes)}
@@ -245,10 +246,10 @@ def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any
 
 
 def main(path: str, first: str, last: str, timeout: str) -> None:
-    """Imports the graph in a file; how the process ends is the answer, and it ends with the one that wants it."""
+    """Imports the graph in a file; the exit code is the result. The process ends when its parent ends."""
     threading.Thread(target=_end_with_the_other, daemon=True).start()
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, float(timeout))  # whatever it is at, also in TensorFlow
+        signal.setitimer(signal.ITIMER_REAL, float(timeout))  # also interrupts TensorFlow
     with open(path, "rb") as file:
         data = file.read()
     graph_def = graph_pb2.GraphDef.FromString(data)
@@ -256,14 +257,14 @@ def main(path: str, first: str, last: str, timeout: str) -> None:
         shapes = imported(graph_def, int(first), int(last))
         with open(path + _SHAPES, "w", encoding="utf-8") as out:
             json.dump(shapes, out)
-    except Exception:  # TensorFlow refuses a piece in words: all of it at once, as it will come here
+    except Exception:  # TensorFlow refuses a piece: import all of it at once
         print("piece", 0, len(graph_def.node), flush=True)
         with suppress(Exception):
             import_nodes(fresh(), graph_pb2.GraphDef.FromString(data))
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: how long TensorFlow takes to go does not count
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # it has survived: the time for its end does not count
 
 
 def _end_with_the_other() -> None:
-    os.read(0, 1)  # it comes back when nobody holds the other end any more
+    os.read(0, 1)  # returns when the other end of the pipe is closed
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,6 +1,6 @@
-"""Unbound inputs: the tensors of other scopes that a MetaGraph of one scope reads.
+"""Unbound inputs: tensors of other scopes that the MetaGraph of one scope reads.
 
-``export_meta_graph(export_scope=...)`` writes names for them that no op has. Placeholders take their place.
+``export_meta_graph(export_scope=...)`` writes names for them that no op has. They are replaced by placeholders.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...words import counted, few
 from ..private.graphs import op_definition
 from .outputs import expanded
 
-#: What TensorFlow writes before the name of such a tensor.
+#: Prefix that TensorFlow adds to the name of such a tensor.
 PREFIX = "$unbound_inputs_"
 _CONTEXTS = {"while_context": control_flow_pb2.WhileContextDef, "cond_context": control_flow_pb2.CondContextDef}
 
@@ -27,7 +27,7 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
 
     Args:
         graph_def: the GraphDef.
-        meta: the MetaGraphDef around it, whose loops and conds name such tensors too.
+        meta: the MetaGraphDef around it, whose loops and conds also name such tensors.
     """
     dtypes = _unbound(graph_def)
     if not dtypes:
@@ -53,7 +53,7 @@ def bind_inputs(graph_def: TFGraphDef, meta: Any = None) -> tuple[str, ...]:
             held = meta.collection_def[key].bytes_list.value
             held[:] = [_context(kind.FromString(one), outside).SerializeToString() for one in held]
     names = [name for text, name in new.items() if dtypes[text] is not None]
-    return (f"it is a part of a graph: {counted(len(names), 'placeholders')} stand for the tensors of other parts, "
+    return (f"it is a part of a graph; tensors of other parts are replaced by {counted(len(names), 'placeholders')}, "
             f"{few(names)}",)  # fmt: skip
 
 

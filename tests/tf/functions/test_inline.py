@@ -211,8 +211,8 @@ def test_a_copy_made_by_a_plan_is_carried_too():
 def test_what_cannot_be_inlined():
     ed = gs.open(Loop(), function="__call__")
     name = next(n for n, t in zip(ed.snapshot.names, ed.snapshot.types, strict=True) if t.endswith("If"))
-    with refuses(PlanError, f"inlined({name!r}): {name!r} is a v2 If, which stays a part of a graph",
-                 f"Put one of TF1 in its place: ed.plan().inline({name!r})"):  # fmt: skip
+    with refuses(PlanError, f"inlined({name!r}): {name!r} is a v2 If, which is not inlined together with a whole graph",
+                 f"Replace it by a TF1 If: ed.plan().inline({name!r})"):  # fmt: skip
         ed.inlined(name)
     with refuses(PlanError, "'Identity' is of type Identity, not a function call"):
         ed.inlined("Identity:0")

@@ -82,7 +82,7 @@ def test_what_was_loaded(tmp_path):
 def test_options_that_mean_nothing():
     for options in ({"signature": "serving_default"}, {"training": True}):
         name = next(iter(options))
-        with refuses(OpenError, f"{name}= says which function of a TF2 object is meant; one of type Graph has none",
+        with refuses(OpenError, f"{name}= is not possible for an object of type Graph",
                      "Leave it out"):  # fmt: skip
             gs.open(tiny(), **options)
 

@@ -277,7 +277,7 @@ def test_a_folder_that_is_no_saved_model(tmp_path):
 
 def test_a_keras_model_in_hdf5_is_named_with_what_loads_it(tmp_path):
     path = put(tmp_path, "model.h5", b"\x89HDF\r\n")
-    with refuses(OpenError, "Keras model in the format HDF5", f"gs.open(keras.models.load_model({str(path)!r}))"):
+    with refuses(OpenError, "Keras model in HDF5 format", f"gs.open(keras.models.load_model({str(path)!r}))"):
         gs.open(path)
 
 

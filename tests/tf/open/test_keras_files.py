@@ -102,7 +102,7 @@ def test_a_lambda_is_never_run_but_shown(k, tmp_path, monkeypatch):
     monkeypatch.setenv("GRAPHSURGEON_RAN", "no")
     ed = refused(
         path,
-        "its layer 'sly' holds Python code of whoever wrote the file (a lambda), which is never run here",
+        "its layer 'sly' contains Python code (a lambda), which graphsurgeon never runs",
         f"If you trust the file: model = {k.__name__}.saving.load_model({path!r}, safe_mode=False), "
         "then gs.open(model)",
     )
@@ -124,7 +124,7 @@ def test_a_class_that_is_not_known_here(k, tmp_path):
     scale = type("Scale", (k.layers.Layer,), {"call": lambda self, x: x * 3.0})
     path = saved(net(k, scale(name="scaled")), tmp_path)
     how = f"with {k.__name__}.saving.custom_object_scope({{'Scale': Scale}}): ed = gs.open({path!r})"
-    ed = refused(path, "it is built of class 'Scale' (of 'scaled'), not known here", how)
+    ed = refused(path, "it uses class 'Scale' (of 'scaled'), not known here", how)
     assert ed.layer("scaled").inputs == ed.layer("body").outputs
     with k.saving.custom_object_scope({"Scale": scale}):
         assert gs.open(path).layer("scaled").class_name == "Scale"
@@ -145,7 +145,7 @@ def test_a_model_that_is_written_as_a_class_is_shown_only_where_it_is_known(tmp_
     model = Written(name="written")
     model(np.ones((1, 3), np.float32))
     path = saved(model, tmp_path)
-    with refuses(OpenError, "it is built of class 'Written', not known here", "{'Written': Written}"):
+    with refuses(OpenError, "it uses class 'Written', not known here", "{'Written': Written}"):
         gs.open(path)
     with keras.saving.custom_object_scope({"Written": Written}):
         assert [one.class_name for one in gs.open(path).layers] == ["Dense"]
@@ -155,7 +155,7 @@ def test_a_description_that_does_not_hold_together_is_not_shown(tmp_path):
     path = saved(net(keras), tmp_path)
     for own in ({"layers": 3}, {"layers": [{"name": "a", "inbound_nodes": [[["b", 0, 0]]]}]}, {"layers": [{}, {}]}):
         rewritten(path, lambda text, own=own: json.dumps({"class_name": "Mine", "module": "mine", "config": own}))
-        with refuses(OpenError, "it is built of class 'Mine'"):
+        with refuses(OpenError, "it uses class 'Mine'"):
             gs.open(path)
 
 
@@ -164,7 +164,7 @@ def test_no_module_that_a_file_names_is_imported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     path = saved(net(keras), tmp_path)
     rewritten(path, lambda text: re.sub('"keras.layers"(, "class_name": "Dense")', r'"sly_module"\1', text))
-    refused(path, "it is built of class 'Dense' (of 'body')", "no module that a file names is imported")
+    refused(path, "it uses class 'Dense' (of 'body')", "graphsurgeon does not import modules named in a file")
     assert "sly_module" not in sys.modules
 
 
@@ -173,7 +173,7 @@ def test_a_function_that_is_not_known_here(tmp_path):
         return x * 0.5
 
     path = saved(net(keras, keras.layers.Dense(2, activation=gently, name="head")), tmp_path)
-    refused(path, "it is built of function 'gently' (of 'head'), not known here", "{'gently': gently}")
+    refused(path, "it uses function 'gently' (of 'head'), not known here", "{'gently': gently}")
     with keras.saving.custom_object_scope({"gently": gently}):
         assert gs.open(path).layer("head").outputs
 
@@ -186,12 +186,12 @@ def test_files_that_are_damaged_or_something_else(tmp_path):
         gs.open(tmp_path / "half.keras")
     with zipfile.ZipFile(tmp_path / "other.keras", "w") as archive:
         archive.writestr("notes.txt", "")
-    with refuses(OpenError, "it is not a Keras model: it holds no config.json, but notes.txt"):
+    with refuses(OpenError, "it is not a Keras model: it contains notes.txt, but no config.json"):
         gs.open(tmp_path / "other.keras")
     with refuses(OpenError, "there is no such file", "Did you mean"):
         gs.open(tmp_path / "nett.keras")
     rewritten(path, lambda text: "[]")
-    with refuses(OpenError, "its config.json describes none"):
+    with refuses(OpenError, "its config.json describes no model"):
         gs.open(path)
     rewritten(path, lambda text: "{")
     with refuses(OpenError, "the file is damaged (Expecting property name"):
@@ -214,13 +214,13 @@ def test_a_description_that_keras_refuses(tmp_path):
 def test_a_file_of_a_keras_that_is_not_installed(tmp_path, monkeypatch):
     path = saved(net(tf_keras), tmp_path)
     monkeypatch.setitem(sys.modules, "tf_keras", None)
-    refused(path, "Keras 2 wrote it, which is not installed", "pip install tf-keras")
+    refused(path, "Keras 2, which wrote it, is not installed", "pip install tf-keras")
 
 
 def test_nothing_but_a_saved_model_is_shown_as_it_lies(tmp_path):
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.save(tmp_path / "net.keras")
-    wrong = "raw=True shows a SavedModel of TF2 as it lies, and this is a .keras file, which holds no graph"
+    wrong = "raw=True opens the stored graph of a SavedModel, but this is a .keras file, which holds no graph"
     with refuses(OpenError, "net.keras', raw=True)", wrong, "Leave it out"):
         gs.open(str(tmp_path / "net.keras"), raw=True)
     with refuses(OpenError, "raw=True)", "and this is of type Sequential", "Leave it out"):
@@ -233,5 +233,5 @@ def test_a_description_made_to_fill_memory_is_refused(tmp_path, monkeypatch):
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", " " * (2 << 20))
         archive.writestr("model.weights.h5", b"")
-    with refuses(OpenError, "its description alone has more than 1.05 MB", "from somebody you trust"):
+    with refuses(OpenError, "its description alone has more than 1.05 MB", "from a source you trust"):
         gs.open(file)

@@ -61,7 +61,7 @@ def test_rows_of_casts_and_slices(row):
     assert ed.snapshot.info(ed.snapshot.index["y"], 0).shape == (None, None)
     graph_def = start()
     last = row(graph_def, "size", 1_000)
-    with refuses(gs.OpenError, f"the size {last!r} is made by Cast, StridedSlice and Concat", "1,001 deep"):
+    with refuses(gs.OpenError, f"the size {last!r} is computed by Cast, StridedSlice and Concat", "1,001 deep"):
         gs.open(fill(graph_def, last)).graph  # noqa: B018
 
 
@@ -69,7 +69,7 @@ def test_rows_of_joins():
     graph_def = start([None])
     assert len(gs.open(fill(graph_def, joins(graph_def, "size", 14)))) == 22
     graph_def = start([None])
-    with refuses(gs.OpenError, "the size 'join59' is made by", "in 1,000,000,000,000,000,000 steps"):
+    with refuses(gs.OpenError, "the size 'join59' is computed by", "in 1,000,000,000,000,000,000 steps"):
         gs.open(fill(graph_def, joins(graph_def, "size", 60))).graph  # noqa: B018
 
 
@@ -93,7 +93,7 @@ def test_many_sizes_at_the_end_of_a_long_row():
 
     assert len(gs.open(graph(700))) == 1_407
     with refuses(
-        gs.OpenError, "20,000 sizes are asked for at the end of long rows of ops, as 'less19999'", "some 400,"
+        gs.OpenError, "20,000 sizes are at the end of long chains of ops, for example 'less19999'", "some 400,"
     ):
         gs.open(graph(20_000)).graph  # noqa: B018
 

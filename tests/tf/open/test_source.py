@@ -33,7 +33,7 @@ def test_a_live_graph_is_used_as_it_is():
 def test_a_closed_session_is_told_at_once():
     with tf.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
         tf.constant(1.0)
-    with refuses(OpenError, "open(session): the session is closed: its values are gone", "gs.open(session.graph)"):
+    with refuses(OpenError, "open(session): the session is closed, and its values are lost", "gs.open(session.graph)"):
         gs.open(session)
 
 

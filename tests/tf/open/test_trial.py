@@ -54,8 +54,8 @@ def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named(unkn
     ed.screen.infer()  # as a person looks at it
     assert "to look at only: in a process of its own" in ed.screen.state.status.text
     for _ in range(2):  # it is tried once, and remembered
-        with refuses(OpenError, "in a process of its own, TensorFlow died (SIGABRT) on op 'y' (SplitV)",
-                     "gs.open(..., trust=True) imports it here all the same"):  # fmt: skip
+        with refuses(OpenError, "in a separate process, TensorFlow died (SIGABRT) on op 'y' (SplitV)",
+                     "gs.open(..., trust=True) imports it anyway"):  # fmt: skip
             ed.session()
     assert "to look at only: in a process of its own" in str(ed)
     assert "SplitV" in str(ed.to_svg())
@@ -65,7 +65,7 @@ def test_one_that_does_not_end_in_time_is_ended(monkeypatch):
     monkeypatch.setattr(trial, "_EACH", 0.0)
     refusal = trial.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 0.001).verdict()
     reads(
-        refusal, "in a process of its own, TensorFlow did not end within 0.001 s", "It can be looked at", "trust=True"
+        refusal, "in a separate process, TensorFlow did not end within 0.001 s", "You can still view the graph", "trust=True"
     )
 
 
@@ -238,7 +238,7 @@ def test_a_graph_reaches_it_in_pieces_and_whole(monkeypatch, tmp_path):
     assert there.versions == graph_def.versions
     monkeypatch.setattr(trial, "_MOST", 50)
     reads(trial.Trial(lambda: graph_def, "open('x.pb')", 5.0).verdict(), "it has more than 2 GB",
-          "Leave out trust=False, where you know who has written it")  # fmt: skip
+          "If you trust the file, leave out trust=False")  # fmt: skip
 
 
 def test_nobody_waits_for_it_who_needs_the_graph(monkeypatch):
@@ -276,7 +276,7 @@ def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monk
     danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
     monkeypatch.setattr(source, "deadly", lambda graph_def, asked: danger)
     ed = gs.open(tiny().as_graph_def())
-    with refuses(OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it here"):
+    with refuses(OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it anyway"):
         ed.session()
     assert gs.open(tiny().as_graph_def(), trust=True).session().run("z/y:0") == 1.0
 

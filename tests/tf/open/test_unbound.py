@@ -45,7 +45,7 @@ def ed(meta, request, tmp_path):
 @pytest.mark.filterwarnings("ignore:session")
 def test_it_opens_runs_and_is_copied(ed):
     assert set(ed.feeds_needed("cond/Merge:0")) == set(FED)
-    assert "it is a part of a graph: 3 placeholders stand for the tensors of other parts" in str(ed)
+    assert "it is a part of a graph; tensors of other parts are replaced by 3 placeholders" in str(ed)
     assert ed.op("unbound_inputs_ready").type == "NoOp"
     wanted = ["y:0", "loop/Exit_1:0", "cond/Merge:0"]
     want = [[1.5, 2.0], [16.5, 17.0], [6.5, 7.0]]
