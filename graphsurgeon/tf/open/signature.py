@@ -311,8 +311,8 @@ class _Work:
                 handles[node.name] = number
         if odd:
             self.notes.append(
-                f"the object graph does not match the functions ({few(map(repr, sorted(odd)))}): such variables keep the "
-                "names they have in the graph"
+                f"the object graph does not match the functions ({few(map(repr, sorted(odd)))}): such variables keep "
+                "their names in the graph"
             )
         return handles
 

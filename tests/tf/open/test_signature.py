@@ -241,7 +241,9 @@ def test_what_had_a_gradient_of_its_own_is_differentiated_as_it_is_computed_and_
     module.f = tf.function(lambda x: tf.nn.silu(x * module.w), input_signature=[tf.TensorSpec([2], tf.float32, "x")])
     tf.saved_model.save(module, str(tmp_path))
     ed = gs.open(tmp_path)
-    assert "warning: the tf.custom_gradient of 'IdentityN' is not in use: differentiated is what is computed" in str(ed)
+    assert "warning: the tf.custom_gradient of 'IdentityN' is not used: gradients are those of the computed ops" in str(
+        ed
+    )
     f, x = ed.function(), tf.constant([3.0, 4.0])
     with tf.GradientTape() as tape, tf.GradientTape() as other:
         got, want = f(x)["output_0"], module.f(x)
@@ -273,7 +275,7 @@ def test_a_body_that_is_not_in_the_library_stays_a_box(folders, tmp_path):
 
     ed = gs.open(changed(folders, tmp_path, without))
     assert calls(ed)
-    assert "stays one box: its function '__inference_forward" in str(ed)
+    assert "is not inlined: its function '__inference_forward" in str(ed)
     assert "is not in the file" in str(ed)
 
 
@@ -296,7 +298,7 @@ def test_a_signature_that_names_no_tensor(folders, tmp_path):
 
     folder = changed(folders, tmp_path, lost)
     with refuses(OpenError, "signature 'serving_default' names tensors that are not in the graph: 'y' is tensor "
-                 "'nowhere:0'", "Open another signature, or the file as it lies: raw=True"):  # fmt: skip
+                 "'nowhere:0'", "Open another signature, or the graph as stored: raw=True"):  # fmt: skip
         gs.open(folder, signature="serving_default")
     assert gs.open(folder, signature="counted").outputs
     assert "StatefulPartitionedCall" in gs.open(folder, raw=True).snapshot.types
@@ -309,8 +311,8 @@ def test_a_signature_whose_function_gives_a_result_of_no_name(folders, tmp_path)
                 function.ret[name] = ""
 
     folder = changed(folders, tmp_path, damage)
-    with refuses(OpenError, "signature 'serving_default' cannot be read, as the file is damaged: ",
-                 "Open it as it lies: raw=True"):  # fmt: skip
+    with refuses(OpenError, "signature 'serving_default' cannot be read, because the file is damaged: ",
+                 "Open the graph as stored: raw=True"):  # fmt: skip
         gs.open(folder)
     assert "StatefulPartitionedCall" in gs.open(folder, raw=True).snapshot.types
 
@@ -329,7 +331,7 @@ def test_an_object_graph_that_does_not_fit_the_functions(folders, tmp_path, how)
                 node.variable.dtype = tf.int8.as_datatype_enum if node.HasField("variable") else 0
 
     ed = gs.open(changed(folders, tmp_path, odd))
-    assert "the object graph does not fit the functions" in str(ed)
+    assert "the object graph does not match the functions" in str(ed)
     assert set(ed.snapshot.state.variables) == {"layer/w", "layer/b"}
     np.testing.assert_array_equal(served(ed, FEEDS["net"])["y"], served(gs.open(folders / "net"), FEEDS["net"])["y"])
 

@@ -65,7 +65,10 @@ def test_one_that_does_not_end_in_time_is_ended(monkeypatch):
     monkeypatch.setattr(trial, "_EACH", 0.0)
     refusal = trial.Trial(lambda: tiny().as_graph_def(), "open('x.pb')", 0.001).verdict()
     reads(
-        refusal, "in a separate process, TensorFlow did not end within 0.001 s", "You can still view the graph", "trust=True"
+        refusal,
+        "in a separate process, TensorFlow did not end within 0.001 s",
+        "You can still view the graph",
+        "trust=True",
     )
 
 
@@ -276,7 +279,9 @@ def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monk
     danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
     monkeypatch.setattr(source, "deadly", lambda graph_def, asked: danger)
     ed = gs.open(tiny().as_graph_def())
-    with refuses(OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it anyway"):
+    with refuses(
+        OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it anyway"
+    ):
         ed.session()
     assert gs.open(tiny().as_graph_def(), trust=True).session().run("z/y:0") == 1.0
 
