@@ -35,7 +35,7 @@ REFUSALS = (
     "but input", "op 'forward'", "no step before it changes", "sets what the original uses too", "set state",
     "meets its partner", "an attribute that the op type needs", "has 0 outputs", "not known yet",
     "no op outside reads", "that could be read instead", "can take the place of all",
-    "TensorFlow refuses", "TensorFlow has no", "is none of its values", "has no attribute", "is not a type",
+    "TensorFlow refuses", "TensorFlow has no", "cannot be", "has no attribute", "is not a type",
     "is not a shape", "is not an int", "is not a bool", "is not a float", "is not a tensor", "is not a list",
     "is not a func", "would both be called",
     "is not a NextIteration", "is a variable of", "is not a variable", "gets another name and is changed too",

@@ -182,7 +182,7 @@ def test_an_op_type_that_does_not_fit_is_a_fault_on_screen():
     screen = blocks()
     screen.replace(["blocka/"], "MatMul")
     assert screen.traits()["status"] == {
-        "text": "replace(pattern, 'MatMul'): 'MatMul' takes a, b, and what is replaced has 1 input: x:0",
+        "text": "replace(pattern, 'MatMul'): 'MatMul' takes a, b, but the replaced ops have 1 input: x:0",
         "level": "error",
     }
     assert "as many inputs" in screen.traits()["plan"]["faults"][0]["instead"]

@@ -276,7 +276,7 @@ def test_what_tensorflow_does_not_know_is_refused_before_it_is_a_step():
         screen.set_attr(["d"], "beta", "1")
     with refuses(PlanError, "T='nothing' is not a type", "as 'float32'"):
         screen.set_attr(["in/"], "T", "nothing")
-    with refuses(PlanError, "'MatMul' has 2 inputs", "Type one of one input"):
+    with refuses(PlanError, "'MatMul' has 2 inputs", "Give an op type with one input"):
         screen.insert("MatMul", on="d:0")
     assert len(screen.draft) == 0
 

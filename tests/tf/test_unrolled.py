@@ -133,8 +133,8 @@ def test_what_cannot_be_unrolled():
     setting = graph_of(lambda x, n, w: tf.while_loop(
         lambda i: i < n, lambda i: tf.cond(i > 1, lambda: i + tf.cast(w.assign_add(x)[0], tf.int32), lambda: i + 1),
         [0], name="loop"), "v1")  # fmt: skip
-    reads(gs.open(setting).plan().unroll("loop", 2).check()[0], "its rounds set state, and 'loop/", "may not run",
-          "Resolve the condition first")  # fmt: skip
+    reads(gs.open(setting).plan().unroll("loop", 2).check()[0], "its rounds set state, but 'loop/", "may not run",
+          "Resolve that condition in an earlier plan")  # fmt: skip
     two = tf.Graph()
     with two.as_default(), flow_version("v1"), tf1.name_scope("both"):
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Append: carry out an effect on a live graph, in one import, all of it or nothing."""
+"""Append: adds what a plan makes to a live graph, in one import. Either everything is added or nothing."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
         graph: the destination `tf.Graph`.
 
     Raises:
-        StalePlanError: an op the plan touches has changed since it was made.
-        PlanError: TensorFlow refuses the nodes, or a value cannot be had. The graph is then as it was.
+        StalePlanError: an op that the plan changes has changed since the plan was made.
+        PlanError: TensorFlow refuses the nodes, or a value cannot be read. The graph is then unchanged.
         MemoryError: memory has run out.
-        others: Python fails after the import; `rollback.Held` then puts back what can be.
+        others: Python fails after the import; `rollback.Held` then restores what can be restored.
     """
     unknown = unknown_fault(effect, "apply(plan)")
     if unknown is not None:
@@ -66,17 +66,17 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
 
 
 def copied_into(graph: TFGraph, selection: Selection, apart: bool = False, exact: bool = False, **how: Any) -> Copied:
-    """Copies a selection into a live graph at once, outside of any plan.
+    """Copies a selection into a live graph immediately, outside of any plan.
 
     Args:
         graph: the destination.
         selection: the ops to copy.
         apart: use a new scope if the graph has an op of one of the names.
-        exact: do not add the rest of a loop or cond of which a part is copied.
+        exact: do not add the rest of a loop or cond that is copied in part.
         how: as for `Plan.copy`.
 
     Raises:
-        PlanError: the first fault that there is, or TensorFlow refuses the nodes.
+        PlanError: the copy has a fault (the first one is raised), or TensorFlow refuses the nodes.
     """
     base = snapshot(graph)
     if apart:
@@ -119,7 +119,7 @@ def _carry_out(effect: Effect, graph: TFGraph) -> Made:
             if lacks_memory(error):
                 raise
             raise _refusal(error, effect) from error
-    # 3. What Python holds beside the nodes.
+    # 3. The parts of the graph that are Python objects, not nodes.
     phase("shapes, variables, collections")
     made.nodes = graph_def.node
     made.ops = list(made.live)
@@ -141,12 +141,12 @@ def _scope_in_use(effect: Effect, names: Sequence[str]) -> str:
 
 
 def read_values(copied: Copied, made: Made) -> None:
-    """Notes what the variables and constants of a copy are to hold."""
+    """Notes the values for the variables and constants of a copy."""
     why = unproved_of(copied)
     made.untrained.update({v.name: why[v.was] for v in copied.variables if v.was in why and not v.info.local})
     made.untrained.update({c.name: why[c.of] for c in copied.constants if c.of in why})
     giver, source = giver_of(copied.step.values), source_of(copied.step.values)
-    # An editor knows which of its variables nothing gives a value: their copies have none either.
+    # An editor lists its variables that no op initializes: their copies have no value either.
     uninitialized = frozenset[str]() if giver is None else giver.uninitialized
     wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized]
     asked = asked_of(copied)
@@ -173,9 +173,9 @@ def read_values(copied: Copied, made: Made) -> None:
 
 
 def value_faults(effect: Effect) -> list[Fault]:
-    """Returns why the values that copies are given cannot be had, without reading any.
+    """Returns why the values for the copies cannot be read, without reading any.
 
-    An editor makes a session where it has none, so only what a session of the caller's does not hold stops it.
+    An editor makes a session if it has none. So only a value missing from a session of the caller is a fault.
     """
     found = []
     for copied in effect.copies:
@@ -196,7 +196,7 @@ def value_faults(effect: Effect) -> list[Fault]:
 
 
 def unproved_of(copied: Copied) -> dict[str, str]:
-    """Returns which variables of the source give a copy initial values, though it was given values, and why."""
+    """Returns the variables that give a copy initial values although the copy has a source of values; each with why."""
     from ..values.untrained import unproved
 
     if copied.step.values is None:
@@ -206,23 +206,23 @@ def unproved_of(copied: Copied) -> dict[str, str]:
 
 
 def _wanted(copied: Copied) -> list[VariableInfo]:
-    """The variables of the source whose current values a copy is to have, also as constants."""
+    """The variables of the source whose current values go into a copy, also as constants."""
     own = [_held(copied, v.was) for v in copied.variables if v.policy == "copy"]
     return own + [_held(copied, c.of) for c in copied.constants if c.of]
 
 
 def _held(copied: Copied, variable: str) -> VariableInfo:
-    """A variable as the graph has it that sessions and files hold the values of."""
+    """A variable as it is in the graph that sessions and files hold the values of."""
     return copied.source.folded.state.variables[variable]
 
 
 def asked_of(copied: Copied) -> str:
-    """Returns how messages name a copy that is given values."""
+    """Returns how messages name a copy with given values."""
     return f"copy(to={copied.step.to!r}, values=...)"
 
 
 def _copied_init_ops(copied: Copied, name: str) -> list[str]:
-    """The init op of a source in the copy; where only a part was copied, what it runs to fill the tables there."""
+    """The copy of an init op of the source; if only a part of it was copied, the copied ops that fill tables."""
     graph, number = copied.source, copied.source.index.get(name)
     if number is None:
         return []
@@ -234,14 +234,14 @@ def _copied_init_ops(copied: Copied, name: str) -> list[str]:
 
 
 def _moved_feeds(copied: Copied, feeds: dict[str, Any]) -> dict[str, Any]:
-    """The same feeds for the copy; tensors that were not copied need none."""
+    """The same feeds for the copy, without tensors that were not copied."""
     place, graph = copied.place, copied.source
     known = {name: graph.index.get(name.partition(":")[0], -1) for name in feeds}
     return {copied.renamed(n): feeds[n] for n, op in known.items() if op >= 0 and place[op] >= 0}
 
 
 def _reserve(graph: TFGraph, effect: Effect) -> None:
-    """Takes the scope in Python's table of names, so that nobody is given it by chance."""
+    """Adds the scopes to Python's table of names, so that no later op takes one by chance."""
     table = names_in_use(graph)
     for copied in effect.copies:
         scope = copied.step.to.lower()
@@ -250,7 +250,7 @@ def _reserve(graph: TFGraph, effect: Effect) -> None:
 
 
 def withdraw(made: Made, record: bytes = b"") -> None:
-    """Takes what a plan has made, and the record of it, out of the collections; its ops stay behind as orphans."""
+    """Removes what a plan made, and its record, from the collections; its ops stay in the graph as orphans."""
     lists = all_collections(made.graph)
     with all_or_nothing(made.graph):
         for name, item in reversed(made.collections):
@@ -265,7 +265,7 @@ def withdraw(made: Made, record: bytes = b"") -> None:
 
 
 def restore(made: Made, record: bytes = b"") -> None:
-    """Puts what `withdraw` took out back into the collections."""
+    """Puts back into the collections what `withdraw` removed."""
     with all_or_nothing(made.graph):
         keep(made.graph, record)
         for name, item in made.collections:
@@ -273,7 +273,7 @@ def restore(made: Made, record: bytes = b"") -> None:
 
 
 def differences(effect: Effect, after: Graph) -> list[str]:
-    """Compares the graph as read back with the one that was predicted; empty when they are equal."""
+    """Compares the graph that was read back with the prediction; empty if they are equal."""
     wanted = effect.after
     if wanted.fingerprint == after.fingerprint:
         return []
@@ -292,7 +292,7 @@ def differences(effect: Effect, after: Graph) -> list[str]:
 
 
 def _waits(text: str) -> str:
-    """A control input, whose order is all one; of the others, which stay in order, nothing."""
+    """The text of a control input, as control inputs have no order; "" for other inputs, which keep their order."""
     return text if text.startswith("^") else ""
 
 

@@ -1,4 +1,4 @@
-"""Attachments: what Python keeps beside the nodes: shapes, gradients, guards, variables, collections."""
+"""Attachments: what Python keeps in addition to the nodes: shapes, gradients, guards, variables, collections."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _HANDLES = (tf.resource, tf.variant)
 
 
 def attach(copied: Copied, graph: TFGraph, made: Made, loose: Mask | None = None) -> None:
-    """Gives the copy what Python keeps beside the nodes: shapes, gradients, variables, collections.
+    """Gives the copy what Python keeps in addition to the nodes: shapes, gradients, variables, collections.
 
     Args:
         copied: the copy.
         graph: the destination.
         made: what the plan has made so far.
-        loose: a mask of the ops after the plan whose shapes are what TensorFlow infers, as their inputs have others.
+        loose: a mask of the ops after the plan whose shapes TensorFlow infers anew, because their inputs changed.
     """
     source = copied.source.live
     numbers = copied.ops.tolist()
@@ -62,7 +62,7 @@ def attach(copied: Copied, graph: TFGraph, made: Made, loose: Mask | None = None
 
 
 def _keep_callbacks(copied: Copied, source: TFGraph, graph: TFGraph) -> None:
-    """Keeps the Python functions behind `py_func` ops alive as long as the copy."""
+    """Keeps the Python functions of `py_func` ops alive as long as the copy."""
     calls = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
     held = callbacks(source)
     if held and any(copied.source.types[i] in calls for i in copied.ops.tolist()):
@@ -72,8 +72,8 @@ def _keep_callbacks(copied: Copied, source: TFGraph, graph: TFGraph) -> None:
 def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
     """Sets on copies the shapes that were set by hand (`set_shape`), which are not in the nodes.
 
-    A shape that contradicts what TensorFlow infers of the copy was no longer true of the original. A tensor of another
-    dtype is another thing: the value of a variable stands where its handle was, which is a scalar.
+    A shape is left out if it contradicts the shape that TensorFlow infers for the copy. It is also left out if the
+    copy has another dtype: then the value of a variable replaces its handle, which is a scalar.
     """
     for old, new in differently_shaped(pairs):
         if new.dtype == old.dtype and new.shape.is_compatible_with(old.shape):
@@ -81,9 +81,9 @@ def keep_shapes(pairs: list[tuple[TFOp, TFOp]]) -> None:
 
 
 def _keep_handles(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]], same: Mask) -> None:
-    """Says of resources that come in by a placeholder what they hold: TensorFlow has no attribute for it.
+    """Records the contents of resources that a placeholder supplies: TensorFlow has no attribute for them.
 
-    Nor can it have inferred it of what hands them on.
+    TensorFlow cannot have inferred them for the ops that pass such a resource on either.
     """
     source, old, find = copied.source, copied.source.live.get_operations(), graph.get_operation_by_name
     fed = source.typed([kind for kind in source.kinds[0] if kind.startswith("Placeholder")])
@@ -113,9 +113,9 @@ def _gives_handle(op: TFOp) -> bool:
 
 
 def _keep_guards(source: TFGraph, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]) -> None:
-    """Tensors and ops that TensorFlow forbids to feed or fetch stay forbidden in the copy.
+    """Forbids feeding and fetching in the copy if TensorFlow forbids it in the original.
 
-    What is no longer in the loop or cond that was the reason is free.
+    An op that is no longer in the loop or cond that was the reason can be fed and fetched.
     """
     ops, tensors = guarded_ops(source), guarded_tensors(source)
     for old, new in pairs if ops or tensors else ():

@@ -1,6 +1,6 @@
-"""Collections of a copy: what they hold, in the order of the source: ops, tensors, variables, structures, values.
+"""Collections of a copy: ops, tensors, variables, structures and values, in the order of the source.
 
-Which ones it has, under which names, is decided in plan/resolve/copy.py.
+`plan/resolve/copy.py` decides which collections a copy has, and their names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..values.variables import join_collection
 from .resources import is_runner, moved_runner, queue_of
 
 tf1 = tf.compat.v1
-#: Finds the copy of a tensor, op or variable; None where there is none.
+#: Finds the copy of a tensor, op or variable; None if it was not copied.
 Move = Callable[[Any], Any]
 _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.generic, Message, tf.DType, tf.TensorShape)
 
@@ -31,7 +31,7 @@ _VALUES = (str, bytes, bool, int, float, complex, type(None), np.ndarray, np.gen
 def keep_collections(
     copied: Copied, graph: TFGraph, made: Made, contexts: dict[int, Any], originals: dict[str, TFVariable]
 ) -> None:
-    """Adds the copies of what the source's collections hold to collections of the destination, in their order.
+    """Adds copies of the items of the source's collections to collections of the destination, in order.
 
     Args:
         copied: the copy.
@@ -51,7 +51,7 @@ def keep_collections(
         found = []
         for item in items:
             if (type(item) in PLAIN and item.graph is source) or id(item) in move.variables:
-                new = move(item)  # most are: no need to ask what else it could be
+                new = move(item)  # the most frequent kind: no other check is needed
             else:
                 kind = entry(source, item).kind
                 if kind == "other" or (kind == "value" and not whole):
@@ -62,14 +62,14 @@ def keep_collections(
                     new = move(item) if single else moved(item, graph, move, move.name)
             if new is not None:
                 found.append(new)
-        # Only now: a copy inside one graph adds to the very lists it reads.
+        # Only now: a copy within one graph adds to the lists that it reads.
         if found:
             join_collection(graph, targets[was], found)
             made.collections += [(targets[was], new) for new in found]
 
 
 class _Copies:
-    """Finds what became of an op, tensor or variable of the source; None where it was not copied."""
+    """Finds the copy of an op, tensor or variable of the source; None if it was not copied."""
 
     def __init__(self, copied: Copied, made: Made, originals: dict[str, TFVariable]) -> None:
         self._copied, self._live = copied, made.live
@@ -96,7 +96,7 @@ class _Copies:
 
 
 def entry(graph: TFGraph, item: Any) -> Entry:
-    """Returns what an item of a collection is, in plain values."""
+    """Describes an item of a collection in plain values."""
     if is_variable(item):
         return Entry("variable", item.op.name)
     item = unwrapped(item)
@@ -129,7 +129,7 @@ def is_value(item: Any, graph: TFGraph) -> bool:
 
 
 def parts_of(thing: Any) -> list[Any]:
-    """Returns the tensors that a sparse or ragged tensor, or a list of any, is made of; another is its only part."""
+    """Returns the component tensors of a sparse or ragged tensor, or of a list; any other item is its only part."""
     if isinstance(thing, str) or hasattr(thing, "name"):
         return [thing]
     if not is_composite(thing) and isinstance(thing, Iterable):
@@ -138,7 +138,7 @@ def parts_of(thing: Any) -> list[Any]:
 
 
 def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | None]) -> Any:
-    """Returns the item for the copy, or None where a part of it was not copied.
+    """Returns the item for the copy, or None if a part of it was not copied.
 
     A structure keeps its kind: SparseTensor, RaggedTensor, IndexedSlices, tuple, dict, PartitionedVariable.
 
@@ -165,7 +165,7 @@ def moved(item: Any, graph: TFGraph, move: Move, rename: Callable[[str], str | N
 
 
 def _parts(item: Any) -> list[Any]:
-    """The tensors and variables a structure is made of; empty where it is none."""
+    """The tensors and variables in a structure; empty if the item is not a structure."""
     if is_partitioned(item):
         return list(item)
     if isinstance(item, (list, tuple, dict)) or (is_composite(item) and not isinstance(item, tf.Tensor)):

@@ -1,7 +1,7 @@
 """Control flow of TF1: the contexts of ``while_loop`` and ``cond``, without which a copy has no gradient.
 
-TensorFlow writes these two as protos. What else it puts ops in, as the context of a function that XLA compiles, is
-carried over as the Python object it is.
+TensorFlow writes these two as protos. Other contexts, such as that of a function that XLA compiles, are copied as
+Python objects.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..private.contexts import (
 
 
 def context_ops(graph: TFGraph) -> tuple[frozenset[str], ...]:
-    """Returns for each outermost control-flow context the names of the ops it is made of, pivots included."""
+    """Returns for each outermost control-flow context the names of its ops, pivots included."""
     found: dict[int, set[str]] = {}
     for op, context in within_contexts(graph.get_operations()):
         names = {op.name}
@@ -58,8 +58,8 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
         pairs: (source op, new op).
 
     Returns:
-        id of an outermost context -> the one of the copy; and the names of those that could not be given, because
-        the copy has only a part of them.
+        id of an outermost context -> the one of the copy; and the names of the contexts that the copy does not have,
+        because it has only a part of their ops.
     """
     tops: dict[int, Any] = {}
     for context in contexts_of([old for old, _ in pairs]):
@@ -74,7 +74,7 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
         for context in tops.values():
             carrier.carry(context)
     carrier.keep_gradient_loops()
-    # A proto lists what a context uses, too: which one an op is in, only the op says.
+    # A proto also lists the tensors that a context uses. Only the op itself specifies its context.
     for old, new in pairs:
         context = innermost_context(old)
         while context is not None and id(context) not in carrier.made:
@@ -86,7 +86,7 @@ def keep_contexts(copied: Copied, graph: TFGraph, pairs: list[tuple[TFOp, TFOp]]
 def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
     """Prepares the loops and conds of TF1 in a function: TensorFlow expects contexts that only a graph has.
 
-    A loop gets an error for its gradient. A cond that reads a variable gets a gradient, if it has no context.
+    The gradient of a loop becomes an error. A cond that reads a variable gets a gradient if it has no context.
 
     Args:
         ops: the ops of the function.
@@ -107,19 +107,19 @@ def prepare_gradients(ops: Iterable[TFOp], name: str) -> None:
 
 
 class _Carrier:
-    """Makes the contexts of a copy; the graph's own context is the one around what is made."""
+    """Makes the contexts of a copy, inside the current context of the graph."""
 
     def __init__(self, copied: Copied, graph: TFGraph, joined: set[int]) -> None:
         self._rename, self._graph, self._source = Renamer(copied), graph, copied.source.live
-        self._joined = joined  # contexts of which the copy has a part
+        self._joined = joined  # contexts that are copied in part
         self.made: dict[int, Any] = {}
         self.missed: list[str] = []
         self._loops: list[tuple[Any, Any]] = []
 
     def carry(self, old: Any) -> None:
-        """Makes a context like another, and like all that are nested in it.
+        """Makes a context like another, and the contexts nested in it.
 
-        Where the copy has not what a context itself is made of, there is none: what was in it is in the one around.
+        If the copy lacks an op that the context requires, no context is made. Its ops then join the context around it.
         """
         new = self._like(old)
         if new is None:
@@ -144,16 +144,16 @@ class _Carrier:
         return from_proto(proto) if _moved(proto, self._rename) else None
 
     def keep_gradient_loops(self) -> None:
-        """Says of loops that compute the gradient of others that they do: TensorFlow refuses to differentiate them.
+        """Marks the loops that compute the gradient of other loops: TensorFlow refuses to differentiate them.
 
-        It would get them wrong, and its protos do not say which they are.
+        Their gradients would be wrong, and the protos of TensorFlow do not mark these loops.
         """
         for new, forward in self._loops:
             set_differentiated_loop(new, self.made.get(id(forward)))
 
 
 class Renamer:
-    """Source name of an op or tensor -> its name in the destination, or None where the copy has none."""
+    """Source name of an op or tensor -> its name in the destination, or None if it was not copied."""
 
     def __init__(self, copied: Copied) -> None:
         self._copied = copied
@@ -170,12 +170,12 @@ class Renamer:
         return copied.renamed(name) if copied.place[number] >= 0 else None
 
     def scope(self, name: str) -> str:
-        """Returns the name a context has in the copy; it is the frame of its loop."""
+        """Returns the name of a context in the copy, which is also the frame name of its loop."""
         return self._copied.key + self._copied.keys.get(name, name)
 
 
 def _moved(proto: Any, rename: Renamer) -> bool:
-    """Renames all names in a context; False where one that it cannot do without is missing."""
+    """Renames all names in a context; False if a required one is missing."""
     kind = proto.WhichOneof("ctxt")
     context = getattr(proto, kind)
     pivots = ["pred_name", "pivot_name"] if kind == "cond_ctxt" else [

@@ -1,4 +1,4 @@
-"""Custom gradients: `tf.custom_gradient` ties a gradient to tensors of the original; copies get one of their own."""
+"""Custom gradients: `tf.custom_gradient` binds a gradient to tensors of the original. Copies get a separate one."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.ndarray, np.gene
 
 
 class _Stuck(Exception):
-    """What a gradient uses that has no copy."""
+    """A gradient uses something that was not copied."""
 
 
 @dataclass
 class Moved:
-    """The gradient of one copied op: registered before the import, given its tensors after it.
+    """The gradient of one copied op: registered before the import, and given its tensors after it.
 
     Args:
         source: number of the source op.
         original: the function that TensorFlow holds for the original.
-        name: what the new one is registered as.
+        name: the name under which the new function is registered.
     """
 
     source: int
@@ -46,7 +46,7 @@ class Moved:
     why: str = ""
 
     def __call__(self, op: TFOp, *slopes: Any) -> Any:
-        """Returns the gradients of the op's inputs, as TensorFlow asks for them."""
+        """Returns the gradients of the op's inputs, in the form that TensorFlow requires."""
         if self.call is None:
             raise PlanError(
                 f"gradient through {op.name!r}",
@@ -57,7 +57,7 @@ class Moved:
 
 
 def registered(copied: Copied) -> list[Moved]:
-    """Registers a gradient for the copy of each op that has one by `tf.custom_gradient`; an unknown one is left."""
+    """Registers a gradient for the copy of each op with a `tf.custom_gradient`; unknown gradients are left out."""
     mask = copied.place >= 0
     made = []
     for number, name in custom_gradients(copied.source, mask).items():
@@ -75,7 +75,7 @@ def registered(copied: Copied) -> list[Moved]:
 
 
 def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], made: list[Moved]) -> None:
-    """Gives the gradients of a copy its own tensors and variables, now that they are there.
+    """Binds the gradients of a copy to its own tensors and variables, which exist now.
 
     Args:
         copied: the copy.
@@ -93,7 +93,7 @@ def settle(copied: Copied, graph: TFGraph, variables: dict[str, TFVariable], mad
 
 
 class _Mover:
-    """Makes a function over the copy from one over the original: same code, other captured tensors."""
+    """Makes a function for the copy from one of the original: the same code with other captured tensors."""
 
     def __init__(self, copied: Copied, graph: TFGraph, variables: dict[str, TFVariable]) -> None:
         self._copied, self._graph, self._variables = copied, graph, variables
@@ -157,4 +157,4 @@ class _Mover:
             return new
         if copied.closure.shared[copied.source.index[old.op.name]]:
             return old
-        raise _Stuck(f"the variable {old.op.name!r}, which is none in the copy")
+        raise _Stuck(f"the variable {old.op.name!r}, which was not copied")

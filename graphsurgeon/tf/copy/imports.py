@@ -1,4 +1,4 @@
-"""Imports: new nodes into a live graph, under exactly the names they have."""
+"""Imports: adds new nodes to a live graph under exactly their names."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def import_nodes(
     Args:
         graph: the destination `tf.Graph`.
         graph_def: only the new nodes, fully named.
-        tensors: (op name, output) that the nodes read but that is not among them -> tensor of `graph`.
-        controls: op name that the nodes wait for but that is not among them -> op of `graph`.
-        within: a scope all names are under. TensorFlow refuses an op named like a scope that is there, unless the
-            scope around both is given as a prefix.
+        tensors: (op name, output) that the nodes read from outside the GraphDef -> tensor of `graph`.
+        controls: op name that the nodes wait for outside the GraphDef -> op of `graph`.
+        within: a scope that contains all names. TensorFlow refuses an op with the name of an existing scope, unless
+            the scope around both is given as a prefix.
 
     Returns:
         name -> new Python operation.
 
     Raises:
-        whatever TensorFlow raises on nodes it does not take; the graph then has no new node, but for the constants of
-        a GraphDef above 2 GB, which come in before the rest.
+        whatever TensorFlow raises if it refuses the nodes. The graph then has no new node, except for the constants of
+        a GraphDef above 2 GB, which are imported first.
     """
     one_piece = raw_import if raw_import_works() else _public_import
     try:
@@ -63,11 +63,11 @@ def import_stated(
     *,
     within: str = "",
 ) -> dict[str, TFOp]:
-    """Imports nodes, some of which state shapes; without these, where they contradict what TensorFlow infers.
+    """Imports nodes, some of which state shapes. If the shapes contradict those inferred, imports without them.
 
     Args:
         graph, graph_def, tensors, controls, within: as `import_nodes`.
-        stated: those of the nodes that state shapes; they state none afterwards, as no node of a graph holds them.
+        stated: the nodes that state shapes. The statement is removed afterwards: no node of a graph has it.
 
     Raises:
         as `import_nodes`.
@@ -84,7 +84,7 @@ def import_stated(
     return import_nodes(graph, graph_def, tensors, controls, within=within)
 
 
-#: A GraphDef of more bytes cannot be handed to TensorFlow in one piece.
+#: TensorFlow cannot import a larger GraphDef in one piece, in bytes.
 LIMIT = 2**31 - 1
 
 
@@ -101,7 +101,7 @@ def _public_import(
     mapping: dict[str, Any] = {f"{name}:{port}": tensor for (name, port), tensor in tensors.items()}
     mapping.update({f"^{name}": op.outputs[0] for name, op in controls.items() if op.outputs})
     graph_def, places = without_far_places(graph_def)
-    waits = []  # the public import takes no op without outputs to wait for
+    waits = []  # the public import does not accept control inputs from ops without outputs
     for node in graph_def.node:
         mute = [t for t in node.input if t[0] == "^" and t[1:] in controls and not controls[t[1:]].outputs]
         if mute:
@@ -118,7 +118,7 @@ def _public_import(
 
 @contextmanager
 def quiet_stacks() -> Iterator[None]:
-    """Clears what the caller's context would add to new ops: control inputs, name scopes, devices."""
+    """Clears the caller's context, which would add control inputs, name scopes and devices to new ops."""
     with tf1.control_dependencies(None), tf1.name_scope(None), tf1.device(None):
         yield
 
@@ -127,11 +127,11 @@ def quiet_stacks() -> Iterator[None]:
 
 
 def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef], TFGraphDef]:
-    """Takes the constants out of a GraphDef, the largest things in it.
+    """Moves the constants, the largest nodes, out of a GraphDef.
 
     Args:
-        graph_def: what is too large.
-        limit: bytes that one piece may have; a single constant may have more.
+        graph_def: a GraphDef that is too large.
+        limit: the largest size of one piece in bytes; a single constant may be larger.
 
     Returns:
         GraphDefs of constants only, in order, and one of the rest, with the functions.
@@ -154,7 +154,7 @@ def constants_apart(graph_def: TFGraphDef, limit: int) -> tuple[list[TFGraphDef]
 
 
 def without_far_places(graph_def: TFGraphDef) -> tuple[TFGraphDef, dict[str, Any]]:
-    """Takes out colocations with ops that are not among the nodes: the public import refuses them."""
+    """Removes colocations with ops outside the GraphDef: the public import refuses them."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)
     own = {b"loc:@" + n.name.encode() for n in out.node}

@@ -1,4 +1,4 @@
-"""Materialise: build a new graph from an edited one, for rewires that keep their names."""
+"""Materialise: builds a new graph from an edited one, for edits that keep the names of the ops."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .append import carry_out, read_values
 
 
 def materialise(effect: Effect) -> Made:
-    """Returns what a plan makes, in a new `tf.Graph` that also holds everything of the old one.
+    """Carries out a plan in a new `tf.Graph` that also holds everything of the old one.
 
     Args:
-        effect: a faultless effect; its base is copied whole, every name kept, with the edited inputs.
+        effect: a faultless effect; its base is copied whole, under the same names, with the edited inputs.
 
     Raises:
-        PlanError: TensorFlow refuses the edited nodes; the old graph is as it was.
+        PlanError: TensorFlow refuses the edited nodes; the old graph is unchanged.
     """
     base = effect.base
     names = effect.renamed
     whole = Plan(Graph.of([], owner=object())).copy(
         select(base), to="", variables="initial", collections="keep", names=names or None
     )
-    if base.size and whole.effect.faults:  # of an empty graph there is nothing to copy
+    if base.size and whole.effect.faults:  # an empty graph needs no copy
         raise whole.effect.faults[0].error()
     about: dict[str, Any] = {"key": "", "keys": keys_renamed(base, names)}
     less = len(effect.removed)
@@ -49,7 +49,7 @@ def materialise(effect: Effect) -> Made:
         changes={name: change for name, change in effect.changes.items() if name in effect.after.index},
     )
     made = carry_out(both, fresh(base.owner))
-    # Variables of the base keep the values their session has: they are not the plan's to set.
+    # Variables of the base keep the values in their session: the plan does not set them.
     new = {v.name for c in effect.copies for v in c.variables}
     own = new | _revalued(effect, both.copies[0], made)
     made.origins = _origins(effect)
@@ -62,9 +62,9 @@ def materialise(effect: Effect) -> Made:
 
 
 def _origins(effect: Effect) -> dict[str, str]:
-    """Variable of the new graph -> the variable of the old one that it is: those that stay, and those that are renamed.
+    """Variable of the new graph -> the same variable in the old graph, if it stays or is renamed.
 
-    What was renamed with values of its own, or with initial ones, is another variable.
+    A variable that was renamed with separate values, or with initial ones, counts as another variable.
     """
     base, other = effect.base, set[str]()
     for step, numbers in effect.revalued.items():
@@ -75,14 +75,14 @@ def _origins(effect: Effect) -> dict[str, str]:
 
 
 def _revalued(effect: Effect, whole: Copied, made: Made) -> set[str]:
-    """Reads the values that a rename gives variables; returns what these are called now."""
+    """Reads the values that a rename gives to variables; returns the new names of these variables."""
     out: set[str] = set()
     init_ops = list(made.init_ops)
     for step, numbers in effect.revalued.items():
         values = getattr(effect.steps[step], "values", None)
         names = {effect.base.names[i] for i in numbers if i < effect.base.size}
         policy, given = ("initial", None) if values == INITIAL else ("copy", values)
-        # What a session of this very graph holds is carried, also where no op sets a variable.
+        # Values in a session of this same graph are carried over, also if no op sets the variable.
         carried = getattr(given, "graph", None) is effect.base.owner
         mine = [v for v in whole.variables if v.was in names and not (carried and not v.info.initializer)]
         mine = [replace(v, policy=policy) for v in mine]

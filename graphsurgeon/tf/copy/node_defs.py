@@ -1,4 +1,4 @@
-"""Node defs: write the new nodes of an effect into one GraphDef, with everything in them that makes a copy right."""
+"""Node defs: writes the new nodes of an effect into one GraphDef, with all attributes that a correct copy needs."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def compiled(
     """Writes all new nodes of an effect into one GraphDef, fully named.
 
     Args:
-        effect: what to write.
+        effect: the effect to write.
         graph: the destination.
         library: the functions that are also copied.
-        frozen: name of a constant -> the value of the variable it freezes; None for a trial: any value does.
-        gradients: for each copy, source op number -> the gradient that the new op is registered with.
+        frozen: name of a constant -> the value of the variable it freezes; None for a trial, which needs no values.
+        gradients: for each copy, source op number -> the name of the gradient for the new op.
 
     Returns:
         the GraphDef, the tensors and the control inputs that its nodes take from `graph`.
@@ -72,13 +72,13 @@ def compiled(
 
 
 def tell_shapes(effect: Effect, graph_def: TFGraphDef, loose: Mask) -> list[TFNodeDef]:
-    """Writes the static shapes of originals into nodes that others read whose shapes TensorFlow is to infer anew.
+    """Writes static shapes of originals into nodes whose consumers have their shapes inferred anew.
 
-    What the program said of a tensor (`set_shape`) is in no node, and what reads it can only know of it while it is
-    imported. All other shapes are set on the copies afterwards, which costs less.
+    A shape that the program set (`set_shape`) is in no node, and consumers can only use it during the import. All
+    other shapes are set on the copies afterwards, which costs less.
 
     Args:
-        effect: what is written.
+        effect: the effect that is written.
         graph_def: the nodes; they are changed.
         loose: a mask of the ops after the plan whose shapes are inferred anew.
 
@@ -111,7 +111,7 @@ def _wire(new: list[TFNodeDef], after: Graph, first: int) -> None:
 
 
 def _from_outside(effect: Effect, graph: TFGraph) -> tuple[dict[tuple[str, int], TFTensor], dict[str, TFOp]]:
-    """The tensors and control inputs that new ops take from ops that are there already."""
+    """The tensors and control inputs that new ops take from existing ops."""
     after, first = effect.after, effect.base.size
     names, find = after.names, op_finder(graph)
     node, port = after.data.node[after.data.ptr[first] :], after.data.port[after.data.ptr[first] :]
@@ -127,7 +127,7 @@ def _from_outside(effect: Effect, graph: TFGraph) -> tuple[dict[tuple[str, int],
 def _adapt(
     copied: Copied, new: list[TFNodeDef], renamed: dict[str, str], everywhere: bool, rewrite: Rewrite | None
 ) -> None:
-    """Changes in the nodes of a copy what else must differ: places, shared keys, functions, what the plan says."""
+    """Adapts the nodes of a copy: colocations, shared keys, functions, and the changes that the plan requires."""
     source, prefix = copied.source, copied.key.encode()
     kinds, _, kind_of = source.kinds
     keyed = np.array([bool(prefix or copied.keys) and _is_keyed(kind) for kind in kinds], np.bool_)
@@ -156,7 +156,7 @@ _KEYS = ("shared_name", "frame_name", "var_name", "source")
 
 @cache
 def _is_keyed(kind: str) -> bool:
-    """Whether ops of this type hold a key that a copy must not share: the name of their state, or of their loop."""
+    """Whether ops of this type hold a key that a copy must not share: the name of their state or of their loop."""
     definition = op_definition(kind)
     return definition is not None and any(a.name in _KEYS for a in definition.attr)
 
@@ -180,7 +180,7 @@ def _rekey(node: TFNodeDef, prefix: bytes, name: str, keys: Mapping[bytes, bytes
 def _colocate(node: TFNodeDef, copied: Copied, known: dict[bytes, bytes]) -> None:
     places, lost = node.attr["_class"].list.s, False
     for at, place in enumerate(places):
-        new = known.get(place)  # most places are those of several ops
+        new = known.get(place)  # most colocations are shared by several ops
         if new is None:
             new = known[place] = _new_place(place, copied)
         places[at] = new
@@ -192,7 +192,7 @@ def _colocate(node: TFNodeDef, copied: Copied, known: dict[bytes, bytes]) -> Non
 
 
 def _new_place(place: bytes, copied: Copied) -> bytes:
-    """What takes the place of a wish to be placed with another op; empty where that one is not there."""
+    """The colocation of a copy in place of one of the original; empty if the other op was not copied."""
     if not place.startswith(b"loc:@"):
         return place
     name = place[5:].decode(errors="replace")
@@ -211,12 +211,12 @@ def _placeholder(copied: Copied, was: str, name: str) -> TFNodeDef:
 
 
 def constant_node(copied: Copied, new: NewConstant, frozen: Mapping[str, Any] | None) -> TFNodeDef:
-    """Returns the NodeDef of a constant that stands in for a tensor; where its value is not known, any does."""
+    """Returns the NodeDef of a constant in place of a tensor; an unknown value becomes zeros or empty texts."""
     if new.of:
         dtype, value = tf.as_dtype(new.info.dtype), None if frozen is None else frozen[new.name]
     else:
         dtype, value = copied.source.live.as_graph_element(new.was).dtype.base_dtype, new.value
-    if value is None:  # one number stands for all of them
+    if value is None:  # TensorFlow repeats this one number for all elements
         tensor = tf.make_tensor_proto(b"" if dtype == tf.string else 0, dtype=dtype)
         tensor.tensor_shape.CopyFrom(tf.TensorShape(new.info.shape).as_proto())
     else:
@@ -237,12 +237,12 @@ def setter_node(copied: Copied, new: NewOp) -> TFNodeDef:
     return node
 
 
-#: Up to this version, a Placeholder without dimensions is of any shape; later it is a scalar.
+#: Up to this version, a Placeholder without dimensions has any shape; later it is a scalar.
 _ANY_SHAPE = 21
 
 
 def _open_shapes(new: list[TFNodeDef]) -> None:
-    """Writes in words of today what an old graph leaves open: a copy lives under the version of its destination."""
+    """Marks the unknown ranks of an old graph explicitly, because the destination of the copy has a newer version."""
     for node in new:
         if node.op == "Placeholder" and not node.attr["shape"].shape.dim:
             node.attr["shape"].shape.unknown_rank = True
@@ -260,18 +260,18 @@ def _set_versions(effect: Effect, graph_def: TFGraphDef, graph: TFGraph) -> None
     graph_def.versions.CopyFrom(versions)
 
 
-# -- what a copied node has other than the original -------------------------------------------------
+# -- the differences between a copied node and the original -----------------------------------------
 
 
 Rewrite = Callable[[int, TFNodeDef], None]
 
 
 def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
-    """Returns a call that changes the NodeDef of a copy, given the number of the source op; None for nothing to do.
+    """Returns a call that changes the NodeDef of a copy, given the number of the source op; None if nothing changes.
 
     Args:
         copied: the copy.
-        gradients: source op number -> the gradient its copy is registered with.
+        gradients: source op number -> the name of the gradient for its copy.
     """
     step = copied.step
     changes: list[Rewrite] = []
@@ -294,7 +294,7 @@ def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
 
 
 def turn(copied: Copied, number: int, node: TFNodeDef) -> None:
-    """Makes an op that reads a resource variable one that reads a tensor, or lets something into no loop any more."""
+    """Makes an op that reads a resource variable read a tensor instead, or takes an op out of a loop that is gone."""
     kind = copied.turned.get(number)
     if kind is None:
         return
@@ -328,7 +328,7 @@ def _place(node: TFNodeDef, device: str | tuple[tuple[str, str], ...]) -> None:
 
 
 def _reseed(node: TFNodeDef) -> None:
-    """Gives a random op that has a seed another one, which its name decides."""
+    """Gives a random op with a seed another seed, derived from its name."""
     attributes = node.attr
     if "seed" in attributes and "seed2" in attributes and (attributes["seed"].i or attributes["seed2"].i):
         attributes["seed2"].i = (zlib.crc32(node.name.encode()) & 0x7FFFFFFF) | 1

@@ -1,4 +1,4 @@
-"""Provenance: the records that a live graph keeps in a collection of its own, and nodes that say it themselves."""
+"""Provenance: the records that a live graph keeps in a separate collection, and attributes of nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..private.graphs import all_collections
 
 
 def records(graph: TFGraph) -> list[Any]:
-    """Returns what a graph remembers, oldest first."""
+    """Returns the records of a graph, oldest first."""
     waiting = pending(graph)
     if waiting is not None:
         return list(waiting.records)
@@ -34,7 +34,7 @@ def keep(graph: TFGraph, data: bytes) -> None:
 
 
 def forget(graph: TFGraph, data: bytes) -> None:
-    """Takes a record out of a graph."""
+    """Removes a record from a graph."""
     lists = all_collections(graph)
     items = lists.get(COLLECTION, [])
     with suppress(ValueError):
@@ -44,12 +44,12 @@ def forget(graph: TFGraph, data: bytes) -> None:
 
 
 def next_step(graph: TFGraph, events: Iterable[Any]) -> int:
-    """Returns the number of the next step: one more than any that this graph, or the file it came from, has seen."""
+    """Returns the number of the next step: one more than the highest in this graph and the file that it came from."""
     return 1 + max([0, *(event.number for event in events), *map(step_of, records(graph))])
 
 
 def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
-    """Keeps in a graph what a plan has done to it; in a new graph, what the old one remembers too."""
+    """Records in a graph what a plan did to it. A new graph also gets the records of the old one."""
     if graph is not before:
         for data in records(before):
             graph.add_to_collection(COLLECTION, data)
@@ -59,27 +59,27 @@ def noted(effect: Effect, before: Any, graph: TFGraph, step: int) -> bytes:
 
 
 def known(snapshot: Graph, graph: TFGraph) -> Mapping[str, Origin]:
-    """Returns op name -> where it came from, for all that is not an original."""
+    """Returns op name -> its origin, for all ops that are not originals."""
     found = origins(records(graph))
     marked = {snapshot.names[i]: snapshot.nodes[i].attr[ATTRIBUTE].s for i in _marked(snapshot)}
     return {**{name: from_attribute(name, said) for name, said in marked.items()}, **found} if marked else found
 
 
 def origin(snapshot: Graph, graph: TFGraph, name: str) -> Origin | None:
-    """Returns where one op came from; None for an original. It asks no other op."""
+    """Returns the origin of one op, or None for an original. No other op is read."""
     found = origins(records(graph)).get(name)
     said = getattr(snapshot.nodes[snapshot.index[name]], "attr", {}) if found is None else {}
     return from_attribute(name, said[ATTRIBUTE].s) if ATTRIBUTE in said else found
 
 
 def _marked(snapshot: Graph) -> list[int]:
-    """Numbers of the ops whose nodes say themselves where they came from."""
+    """Numbers of the ops whose nodes have an attribute with their origin."""
     stamps, sign, found = snapshot.stamps, ATTRIBUTE.encode(), []
     if len(stamps) != snapshot.size:
         return [i for i, node in enumerate(snapshot.nodes) if ATTRIBUTE in getattr(node, "attr", ())]
     for some in runs(range(snapshot.size)):
         marks = [stamps[i] for i in some]
-        # most stamps are the bytes of the node; those of large ones are digests
+        # most stamps are the bytes of the node; those of large nodes are digests
         if sign in b"".join(marks) or DIGEST in map(len, marks):
             maybe = [i for i, mark in zip(some, marks, strict=True) if sign in mark or len(mark) == DIGEST]
             found += [i for i in maybe if ATTRIBUTE in snapshot.nodes[i].attr]
@@ -87,7 +87,7 @@ def _marked(snapshot: Graph) -> list[int]:
 
 
 def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
-    """Returns the GraphDef of a graph without its orphans, but for those that something reads."""
+    """Returns the GraphDef of a graph without its orphans, except for orphans that other ops read."""
     from ...plan.closure import needed
 
     whole = graph.as_graph_def()
@@ -108,11 +108,11 @@ def constant_of(graph: TFGraph, name: str, asked: str) -> Any:
     """Returns the array that a constant of a live graph holds.
 
     Raises:
-        PlanError: a few bytes stand for more than anybody unpacks.
+        PlanError: the array would be too large, although the constant takes only a few bytes.
     """
     array = array_in(graph.get_operation_by_name(name).get_attr("value"))
     if array is None:
         raise PlanError(
-            asked, f"constant {name!r} is too large to be unpacked", "Save the graph instead: ed.save(path)"
+            asked, f"constant {name!r} is too large to be expanded", "Save the graph instead: ed.save(path)"
         )
     return array

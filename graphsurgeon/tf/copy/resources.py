@@ -31,9 +31,9 @@ _STARTERS = frozenset(
 
 
 def init_ops(graph: TFGraph) -> dict[str, tuple[str, ...]]:
-    """Returns for each table, iterator and queue the ops that fill it: they read it, so no ancestor walk finds them.
+    """Returns for each table, iterator and queue the ops that fill it: they are its consumers, not its ancestors.
 
-    The import ops of a Saver, which only a checkpoint can feed, are left out.
+    The import ops of a Saver are left out, because only a checkpoint can feed them.
     """
     found = _fillers(graph, graph.get_operations())
     for runner in graph.get_collection_ref("queue_runners") if "queue_runners" in graph.collections else ():
@@ -59,18 +59,18 @@ def _fillers(graph: TFGraph, ops: Iterable[TFOp]) -> dict[str, tuple[str, ...]]:
 
 
 def filled_tables(graph: TFGraph, ops: Iterable[str] | None = None) -> dict[str, tuple[str, ...]]:
-    """Returns the ops that fill tables, which a session runs once before the tables are read, by table.
+    """Returns table -> the ops that fill it, which a session must run once before the table is read.
 
     Args:
         graph: the graph.
-        ops: the ops to look for tables in; None: all.
+        ops: the ops among which to look for tables; None: all.
     """
     those = graph.get_operations() if ops is None else [graph.get_operation_by_name(name) for name in ops]
     return _fillers(graph, [op for op in those if "Table" in op.type or op.type in CALLS])
 
 
 def ready_fillers(graph: TFGraph, ops: Iterable[str] | None = None) -> list[TFOp]:
-    """Returns those of the ops that fill tables that need no feed; arguments as in `filled_tables`."""
+    """Returns the ops that fill tables and need no feed; arguments as in `filled_tables`."""
     names = dict.fromkeys(name for found in filled_tables(graph, ops).values() for name in found)
     fillers = [graph.get_operation_by_name(name) for name in names]
     return [op for op in fillers if not any(above.type in PLACEHOLDER_TYPES for above in met_from([op], _above))]
@@ -92,9 +92,9 @@ def queue_of(runner: Any) -> str:
 
 
 def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None]) -> Any:
-    """Returns a runner for the copy of a queue, or None where a part of it was not copied."""
+    """Returns a runner for the copy of a queue, or None if a part of the queue was not copied."""
     proto = runner.to_proto()
-    # A queue object knows only the last part of its name.
+    # A queue object holds only the last part of its name.
     proto.queue_name = queue_of(runner)
     names = [proto.queue_name, proto.close_op_name, proto.cancel_op_name, *proto.enqueue_op_name]
     moved = [rename(name) if name else "" for name in names]
@@ -107,7 +107,7 @@ def moved_runner(runner: Any, graph: TFGraph, rename: Callable[[str], str | None
 
 
 class _Inner:
-    """Returns the op types in the functions that a call leads to, at any depth; none for any other op."""
+    """Returns the op types in the functions that a call leads to, at any depth; empty for any other op."""
 
     def __init__(self, graph: TFGraph) -> None:
         self._known = functions_of(graph)
@@ -137,7 +137,7 @@ def fills(kind: str, inner: Container[str], inputs: Iterable[str]) -> bool:
     Args:
         kind: its op type.
         inner: the op types in the functions that it calls.
-        inputs: the op types of what it reads.
+        inputs: the op types of its inputs.
     """
     if kind in _STARTERS:
         return not (kind.startswith("LookupTableImport") and any(one.startswith("Restore") for one in inputs))

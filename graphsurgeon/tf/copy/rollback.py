@@ -1,6 +1,6 @@
-"""Rollback: what Python keeps beside the nodes of a graph, put back as it was when a plan fails.
+"""Rollback: restores what Python keeps in addition to the nodes of a graph, if a plan fails.
 
-Nodes cannot be taken out again: append.py does all that can fail before it makes any.
+Nodes cannot be removed again. So append.py does all that can fail before it makes any.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..private.graphs import (
 
 
 class Held:
-    """What a live graph holds now beside its nodes. TensorFlow takes the nodes of a plan all or none, for good.
+    """The current state of a live graph apart from its nodes. TensorFlow adds all nodes of a plan, or none.
 
     Args:
         graph: a `tf.Graph`.
@@ -45,14 +45,14 @@ class Held:
         self._callbacks = callbacks(graph)
 
     def put_back(self, copies: Sequence[Copied] | None = None) -> list[str]:
-        """Makes the graph what it was, but for ops that have come in.
+        """Restores the graph, except for ops that were added.
 
         Args:
-            copies: what the plan copies: its scopes stay taken where ops have come in. Default: it is not known.
+            copies: the copies of the plan: if ops were added, their scopes stay taken. Default: not known.
 
         Returns:
-            the names of these ops. They keep the functions they call: TensorFlow runs nothing of a graph in which
-            any op calls an unknown one.
+            the names of the added ops. They keep the functions they call: TensorFlow cannot run any op of a graph in
+            which an op calls an unknown function.
         """
         self._put_back_mode()
         graph = self._graph
@@ -63,7 +63,7 @@ class Held:
         self._put_back_collections()
         self._put_back_names([*orphans, *(c.step.to for c in copies or ())] if orphans else [])
         if orphans:
-            # Where there is no memory for the whole graph, TensorFlow may keep it locked for ever.
+            # If memory is short for the whole graph, TensorFlow may keep it locked for ever.
             if copies is None or any(functions_of(c.source.live) for c in copies):
                 with suppress(Exception):
                     adopt(graph, graph.as_graph_def().library)
@@ -97,7 +97,7 @@ def _guards(graph: TFGraph) -> tuple[Any, Any]:
 
 @contextmanager
 def all_or_nothing(graph: TFGraph) -> Iterator[None]:
-    """Puts back what the block has changed, if it fails."""
+    """Restores the state before the block if the block fails."""
     held = Held(graph)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Adapters: the ops that make a tensor fit where another dtype or shape is read."""
+"""Adapters: the ops that convert a tensor to the dtype or shape that a consumer requires."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RESIZES = {
 def adapting(adapter: Adapter) -> Callable[[Any], Any]:
     """Returns a function of a tensor that builds an adapter in the name scope that is open.
 
-    What comes out is called as the scope itself, and all else is in it.
+    The result has the name of the scope itself, and all other ops are in it.
 
     Args:
         adapter: its parts.
@@ -88,14 +88,14 @@ def _dense(part: Dense, x: Any, name: str) -> Any:
 
 
 def _free(name: str) -> str:
-    """A name for a variable that none has yet: an adapter may have two dense layers."""
+    """A name for a new variable that is not in use yet: an adapter may have two dense layers."""
     lead = f"{tf1.get_variable_scope().name}/"
     there = {variable.op.name for variable in tf1.global_variables(lead)}
     return free_name(name, lambda wish: lead + wish in there, as_tensorflow=True)
 
 
 def _sizes(part: Reshape, x: Any) -> Any:
-    """The sizes of a new shape: one that is unknown is worked out; of several each is one of the tensor's."""
+    """The sizes of a new shape: a single unknown size is inferred; several are taken from the tensor."""
     if not part.sizes:
         return [-1 if n is None else n for n in part.shape]
     shape, axes = tf.shape(x, name="shape_of"), iter(part.sizes)

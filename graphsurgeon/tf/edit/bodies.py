@@ -1,4 +1,4 @@
-"""Bodies: Python functions that make a call of some ops of a graph, or do what a call of it does."""
+"""Bodies: Python functions that make a call of some ops of a graph, or do the same as a call."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ tf1 = tf.compat.v1
 def collapsed(
     base: Graph, mask: Any, inputs: Sequence[str], outputs: Sequence[str], name: str
 ) -> Callable[..., list[Any]]:
-    """Returns a function of tensors that makes one call of what some ops of a graph compute.
+    """Returns a function of tensors that makes one call with the computation of some ops of a graph.
 
     Args:
         base: snapshot of the graph.
         mask: the ops.
-        inputs, outputs: the tensors that enter and leave them, by name.
-        name: what to call it.
+        inputs, outputs: the names of the tensors that enter and leave the ops.
+        name: the name of the call.
     """
 
     def call(*given: Any) -> list[Any]:
@@ -44,23 +44,23 @@ def collapsed(
 
 
 def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
-    """A function that another calls is known by what it computes alone."""
+    """Refuses calls with a custom gradient: inside another function they would lose it."""
     known = functions_of(base.live)
     for i in mask.nonzero()[0].tolist() if known else ():
         for called in reachable(referred(base.nodes[i], known), known):
             function = known[called]
             if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
-                wrong = f"{base.names[i]!r} calls {called!r}, which has a gradient of its own, and a function loses it"
+                wrong = f"{base.names[i]!r} calls {called!r}, whose custom gradient would be lost inside a function"
                 raise PlanError(f"collapse(name={name!r})", wrong, "Select around it")
 
 
 def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..., list[Any]]:
-    """Returns a function of tensors that does what a v2 cond or case does where what it asks is known.
+    """Returns a function of tensors that does the same as a v2 cond or case whose condition is known.
 
     Args:
         base: snapshot of the graph.
         name: the cond or case.
-        answers: tensors that it reads -> their values, of those that are known.
+        answers: tensors that it reads -> their known values.
 
     Raises:
         PlanError: it cannot be inlined.
@@ -78,15 +78,15 @@ def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..
 
 
 def taken_apart(base: Graph, name: str, inside: Sequence[str] = ()) -> Callable[..., list[Any]]:
-    """Returns a function of tensors that does what a call of a graph does, without the call.
+    """Returns a function of tensors that does the same as a call of a graph, without the call.
 
     Args:
         base: snapshot of the graph.
         name: the call.
-        inside: conds, cases and loops in it that are put in the open too, by their names in there.
+        inside: conds, cases and loops in it that are inlined too, by their names in the called function.
 
     Raises:
-        PlanError: this op is not a call, or one that cannot be inlined.
+        PlanError: this op is not a call, or the call cannot be inlined.
     """
     node, flow = base.nodes[base.find(name)], Flow(base, opens=inside)
     flow.calls.refuse(node, f"inline({name!r})", flow=True)

@@ -1,4 +1,4 @@
-"""Nodes: the NodeDefs that edits make anew or change."""
+"""Nodes: the NodeDefs that edits make or change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", 
 
 
 def arranged(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
-    """Returns the GraphDef of a plan with added ops in their place, and every node in the order of the prediction."""
+    """Returns the GraphDef of a plan with its added ops, and all nodes in the order of the prediction."""
     found: dict[str, Any] = {}
     at = 0
     for copied in effect.copies:
@@ -41,24 +41,24 @@ def arranged(effect: Effect, graph_def: TFGraphDef) -> TFGraphDef:
 
 
 def alike(kind: str) -> str:
-    """Returns the op types with a name like this one, as a question to put into a message; empty where none is."""
+    """Returns the op types with a similar name as a question for a message; empty if there are none."""
     close = nearest(kind, (name for name in dir(tf.raw_ops) if name[0].isupper()))
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
 
 
 def new_node(new: NewNode, effect: Effect) -> Any:
-    """Returns the NodeDef of an op that an edit adds; dtypes that are not given come from what it reads.
+    """Returns the NodeDef of an op that an edit adds; dtypes that are not given come from its inputs.
 
     Raises:
-        PlanError: TensorFlow has no op of this type, or it has no such attribute.
+        PlanError: TensorFlow does not have this op type, or the type does not have one of the attributes.
     """
     asked, definition = f"insert({new.op!r}, name={new.name!r})", op_definition(new.op)
     if definition is None:
         wrong = f"TensorFlow has no op type {new.op!r}"
-        raise PlanError(asked, wrong, f"{alike(new.op)}Type one as 'Identity' or 'Relu'")
+        raise PlanError(asked, wrong, f"{alike(new.op)}Give an op type such as 'Identity' or 'Relu'")
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
-    # Of what it reads by now, another new op, only its own input may be known.
+    # If an input is another new op, only the tensor that the op was inserted on may be known.
     graph, number = effect.after, effect.after.index[new.name]
     reads = [graph.info(*tensor) or new.reads for tensor in graph.data.ends(number)]
     for about, info in zip(definition.input_arg, reads, strict=False):
@@ -70,17 +70,17 @@ def new_node(new: NewNode, effect: Effect) -> Any:
 
 
 def _set(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], asked: str) -> None:
-    """Gives a node an attribute, of those that its type has, or of somebody's own."""
+    """Sets an attribute of a node: one that its type has, or one whose name begins with `_`."""
     if name not in kinds and not name.startswith("_"):
         raise PlanError(asked, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
     node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
 
 
 def change_node(node: TFNodeDef, change: Change) -> None:
-    """Sets what a change says in the NodeDef of a copied op.
+    """Sets attributes and the device in the NodeDef of a copied op.
 
     Raises:
-        PlanError: the op has no such attribute, or the value is none of its kind.
+        PlanError: the op has no such attribute, or the value is not valid for it.
     """
     definition = op_definition(node.op)
     known = {attr.name: attr for attr in definition.attr} if definition is not None else {}
@@ -93,7 +93,7 @@ def change_node(node: TFNodeDef, change: Change) -> None:
         _set(node, name, value, kinds, asked)
         allowed = sorted(text.decode() for text in known[name].allowed_values.list.s) if name in known else []
         if allowed and kinds[name] == "string" and node.attr[name].s.decode() not in allowed:
-            raise PlanError(asked, f"{name}={value!r} is none of its values", f"It can be {', '.join(allowed)}")
+            raise PlanError(asked, f"{name!r} cannot be {value!r}", f"Choose one of {', '.join(allowed)}")
     if change.device is not None:
         node.device = change.device
 
@@ -110,7 +110,7 @@ def check_inserted(kind: str, name: str) -> None:
         PlanError: TensorFlow has no op of this type, or it does not read one tensor.
     """
     asked, definition = f"insert({kind!r}, name={name!r})", op_definition(kind)
-    way = "Type one of one input, as 'Identity' or 'Relu'"
+    way = "Give an op type with one input, such as 'Identity' or 'Relu'"
     if definition is None:
         raise PlanError(asked, f"TensorFlow has no op type {kind!r}", alike(kind) + way)
     count = len(definition.input_arg)
@@ -123,18 +123,18 @@ def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
 
     Args:
         value: a number, text, dtype, shape, array, or a list of these.
-        kind: as an OpDef says it (``"type"``, ``"list(int)"``); empty: what the value looks like.
+        kind: in the form of an OpDef (``"type"``, ``"list(int)"``); empty: derived from the value.
         asked, name: for messages.
 
     Raises:
-        PlanError: the value is none of this kind.
+        PlanError: the value is not of this kind.
     """
     out = attr_value_pb2.AttrValue()
     kind = kind or _kind_of(value)
     try:
         if kind.startswith("list("):
             inner = kind[5:-1]
-            if isinstance(value, (str, bytes)):  # it would be taken letter by letter
+            if isinstance(value, (str, bytes)):  # it would be split into letters
                 raise TypeError(value)
             for item in value:
                 one = attribute(item, inner, asked, name)
@@ -158,7 +158,7 @@ def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
             setattr(out, _LISTS[kind], reading[kind](value))
     except (KeyError, TypeError, ValueError) as error:
         meant = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
-        way = f"Give a value of that kind, as {meant}"
+        way = f"Give a value of that kind, such as {meant}"
         raise PlanError(asked, f"{name}={value!r} is not {'an' if kind[:1] == 'i' else 'a'} {kind}", way) from error
     return out
 

@@ -1,4 +1,4 @@
-"""Patterns: what a plain Python function computes, as a pattern to look for."""
+"""Patterns: makes a pattern to search for from a plain Python function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..open.snapshot import snapshot
 from ..wire import lacks_memory
 
 tf1 = tf.compat.v1
-#: Ranks that are tried for inputs whose rank is open, the most frequent first, and so many combinations of them.
+#: Ranks that are tried for inputs of unknown rank, the most frequent first, and the limit of combinations.
 _RANKS, _TRIES = (2, 4, 3, 1, 0, 5), 64
 
 
@@ -36,18 +36,18 @@ def pattern_of(
     attributes: str | Iterable[str] = (),
     constants: str = "any",
 ) -> Pattern:
-    """Makes a pattern of a plain Python function: it is called once, in a graph of its own.
+    """Makes a pattern of a plain Python function, which is called once, in a separate graph.
 
     Args:
         function: takes tensors and returns one, or a list or dict of them. Its arguments are the inputs of the
-            pattern, what it returns its outputs; an op named with ``name=`` can be given conditions by that name.
-        inputs: argument -> dtype or `tf.TensorSpec`. It decides which ops the function makes (`tf.matmul` makes
-            another for tensors of unknown rank), never what is matched. Default: float32 of unknown shape, or what
-            the argument has as its default value.
+            pattern, and its results are the outputs. An op named with ``name=`` can have conditions under that name.
+        inputs: argument -> dtype or `tf.TensorSpec`. It decides which ops the function makes: `tf.matmul` makes
+            another op for tensors of unknown rank. It does not restrict the matches. Default: the default value of
+            the argument, else float32 of unknown shape.
         attributes, constants: as for `Pattern.of`.
 
     Raises:
-        SelectionError: the function cannot be called so, returns no tensor, or makes no op.
+        SelectionError: the function cannot be called with these inputs, returns no tensor, or makes no op.
 
     Example:
         >>> print(pattern_of(lambda x: tf.nn.relu(-x, name="act")))
@@ -76,7 +76,7 @@ def _traced(
             raise SelectionError(
                 asked,
                 f"calling it fails: {said}",
-                "Give the dtypes and shapes it needs: inputs={'x': tf.TensorSpec(…)}",
+                "Give inputs that it accepts: inputs={'x': tf.TensorSpec(…)}",
             ) from error
     outputs = _outputs(graph, result, asked)
     return Pattern.of(
@@ -90,7 +90,7 @@ def _traced(
 
 
 def _ranked(trace: Callable[..., Pattern], specs: Mapping[str, Any], made: Pattern) -> Iterator[tuple[str, Pattern]]:
-    """What a function makes of inputs whose rank is known, where that is other ops; each with the code that says so."""
+    """Yields other patterns that a function makes if the ranks of its inputs are known, each with the code for them."""
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
     ranks = sorted(product(_RANKS, repeat=len(open_)), key=lambda those: len(set(those)))
     seen = {_makes(made)}
@@ -102,7 +102,7 @@ def _ranked(trace: Callable[..., Pattern], specs: Mapping[str, Any], made: Patte
             continue
         if _makes(pattern) not in seen:
             seen.add(_makes(pattern))
-            for name in open_:  # what may stay open is not said
+            for name in open_:  # the code leaves out ranks that make no difference
                 fewer = {other: spec for other, spec in known.items() if other != name}
                 with suppress(SelectionError):
                     less = trace({**specs, **fewer}, "pattern")
@@ -117,7 +117,7 @@ def _makes(pattern: Pattern) -> Any:
 
 
 def array_of(node: TFNodeDef, most: float = inf) -> Any:
-    """Returns the array that a constant holds; None where the node holds none, or more than `most` bytes."""
+    """Returns the array that a constant holds; None if the node holds no array, or more than `most` bytes."""
     attr = getattr(node, "attr", None)
     if not attr or "value" not in attr or attr["value"].WhichOneof("value") != "tensor":
         return None
@@ -134,10 +134,10 @@ def as_pattern(
     constants: str = "any",
     asked: str = "match",
 ) -> Pattern:
-    """Makes a pattern of whatever is given for one: see `Editor.match`.
+    """Makes a pattern of a function, selection, graph or pattern: see `Editor.match`.
 
     Raises:
-        SelectionError: it is none, or a condition names an op it does not have.
+        SelectionError: the argument cannot be a pattern, or a condition names an op that the pattern does not have.
     """
     made = _made(thing, inputs, attributes, constants, asked)
     for op, condition in (where or {}).items():
@@ -171,7 +171,7 @@ def _made(
 
 
 def parameters_of(function: Callable[..., Any], kind: type[SurgeryError], asked: str) -> list[inspect.Parameter]:
-    """Returns the parameters of a function, also of a `tf.function`; raises an error of a kind where nobody knows."""
+    """Returns the parameters of a function, also of a `tf.function`; raises an error of a kind if they are unknown."""
     try:
         return list(inspect.signature(getattr(function, "python_function", function)).parameters.values())
     except (TypeError, ValueError):
@@ -187,7 +187,7 @@ def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) 
     for name in inputs:
         if name not in names:
             wrong = f"it has no argument {name!r}"
-            raise SelectionError(asked, wrong, one_of(name, names) if names else "It has none at all")
+            raise SelectionError(asked, wrong, one_of(name, names) if names else "Leave it out: it has no arguments")
     out = {}
     empty = inspect.Parameter.empty
     for name, default in names.items():
@@ -208,6 +208,6 @@ def _outputs(graph: tf.Graph, result: Any, asked: str) -> dict[str, str]:
     if wrong or not pairs:
         kind = type(wrong[0]).__name__ if wrong else "nothing"
         raise SelectionError(
-            asked, f"it returns {kind}, not a tensor made of its arguments", "Return the tensors meant"
+            asked, f"it returns {kind}, not a tensor made of its arguments", "Return tensors made of its arguments"
         )
     return {key: str(value.name) for key, value in pairs}

@@ -1,7 +1,7 @@
-"""Rewire: edges of a live graph changed in place, checked before, with the inverse kept.
+"""Rewire: changes edges of a live graph in place, after checks, and keeps the inverse.
 
-TensorFlow by itself takes wrong dtypes, cycles and ops of other graphs, and any session that ever ran an op goes on
-with its old inputs, without an error. So this is done only where it is asked for by name.
+TensorFlow itself accepts wrong dtypes, cycles and ops of other graphs. A session that has run an op continues with the
+old inputs, without an error. So edges change in place only if the caller requests it by name.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .static_shapes import downstream, inferred, known, reshape
 
 tf1 = tf.compat.v1
 
-#: Of a larger graph no snapshot is kept, bytes of its nodes.
+#: No snapshot of a larger graph is kept, in bytes of its nodes.
 _MOST_KEPT = 32 << 20
 
 
 @dataclass(frozen=True)
 class Edge:
-    """One input of one op: what it read, and what it reads now."""
+    """One input of one op: its tensor before and now."""
 
     op: TFOp
     input: int
@@ -45,15 +45,15 @@ class Edge:
 
 @dataclass
 class Journal:
-    """What is known of the edits that were made here of one graph.
+    """The state of the edits that were made to one graph in this process.
 
     Args:
-        count: how many batches ever: tells whether something kept of the graph is still right.
-        backward: an edge now goes from a later op to an earlier one, so that cycles are looked for everywhere.
-        unsure: tensors whose static shapes say more than is known since the last batch.
-        warned: sessions that were named in a warning.
-        seen: the last snapshot that was read of the graph, and at which count.
-        wiring: what walks have kept of the graph: its state, how many large walks there were, the edges.
+        count: the number of batches so far: it shows whether data that was kept of the graph is still valid.
+        backward: an edge now leads from a later op to an earlier one, so that cycles are possible everywhere.
+        unsure: tensors whose static shapes are more specific than what is known since the last batch.
+        warned: sessions that a warning has named.
+        seen: the last snapshot of the graph, and the count at that time.
+        wiring: data that walks have kept of the graph: its state, the number of large walks, the edges.
     """
 
     count: int = 0
@@ -64,11 +64,11 @@ class Journal:
     wiring: tuple[Any, int, Any] | None = None
 
     def known(self) -> Snapshot | None:
-        """Returns the snapshot that was kept, unless an edge was changed here since."""
+        """Returns the snapshot that was kept, unless an edge was changed here since then."""
         return self.seen[1] if self.seen is not None and self.seen[0] == self.count else None
 
     def keep(self, snapshot: Snapshot | None) -> None:
-        """Keeps a snapshot, so that what has not changed is not read again; a large one is not worth its memory."""
+        """Keeps a snapshot so that unchanged ops are not read again; a large snapshot would take too much memory."""
         if snapshot is None:
             self.seen = None
         elif self.seen is None or self.seen[1] is not snapshot:
@@ -88,15 +88,15 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
     """Makes inputs of ops read other tensors; all of them or none.
 
     Args:
-        changes: (op, number of the input, the tensor it is to read).
+        changes: (op, number of the input, its new tensor).
         asked: the request, for messages.
 
     Returns:
-        how many inputs were changed.
+        the number of changed inputs.
 
     Raises:
-        PlanError: a tensor is of another graph, does not fit, is inside a loop that the op is not in (or the other
-            way), or would make a cycle. The graph is then as it was.
+        PlanError: a tensor is of another graph, does not fit, is in another loop than the op, or would make a cycle.
+            The graph is then unchanged.
     """
     edges = [Edge(op, at, op.inputs[at], tensor) for op, at, tensor in changes if op.inputs[at] is not tensor]
     if not edges:
@@ -129,13 +129,13 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
 
 
 def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
-    """The shapes downstream, with the new edges and with the old; none where no edge carries another shape."""
+    """The shapes downstream, with the new edges and with the old; empty if the edges have the same shapes as before."""
     other = [edge for edge in edges if not same_shape(edge.was, edge.now)]
     if not other:
         return [], []
     ops = downstream([edge.op for edge in other])
     now = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, asked)
-    # A placeholder of any shape, which the caller gives, says nothing of what is downstream.
+    # A placeholder of any shape, which the caller gives, does not widen the shapes downstream.
     wider = any(known(e.now.shape) < known(e.was.shape) for e in other if not _anything(e.now))
     return now, inferred(ops, {}, asked) if wider else now
 
@@ -149,11 +149,11 @@ def order(op: TFOp, control_inputs: Iterable[TFOp], asked: str) -> None:
 
     Args:
         op: the op.
-        control_inputs: all ops it is to wait for.
+        control_inputs: all ops that it must wait for.
         asked: the request, for messages.
 
     Raises:
-        PlanError: one of them is of another graph, or waits for the op itself. The graph is then as it was.
+        PlanError: one of them is of another graph, or waits for the op itself. The graph is then unchanged.
     """
     now, was = tuple(control_inputs), tuple(op.control_inputs)
     fresh = [other for other in now if not any(other is old for old in was)]
@@ -179,7 +179,7 @@ def _note(graph: TFGraph, backward: bool) -> None:
 
 def _refuse_closed(graph: TFGraph, asked: str) -> None:
     if not rewiring_works():
-        raise PlanError(asked, "this TensorFlow does not let edges be changed in place", "Edit a copy: gs.open(graph)")
+        raise PlanError(asked, "this TensorFlow cannot change edges in place", "Edit a copy: gs.open(graph)")
     if graph.finalized:
         raise PlanError(asked, "the graph is finalized", "Edit it before it is finalized, or edit a copy of it")
 
@@ -193,18 +193,18 @@ def _check_edge(edge: Edge, graph: TFGraph, asked: str) -> None:
         raise PlanError(asked, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {mismatch}",
                         "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
     if _changes(op, edge.input) and now.dtype == now.dtype.base_dtype:
-        wrong = f"{op.name!r} changes the variable {was.name!r} where it is, and {now.name!r} is not a variable"
-        raise PlanError(asked, wrong, f"Leave {op.name!r} as it is, or take it along with its variable")
+        wrong = f"{op.name!r} changes the variable {was.name!r} in place, and {now.name!r} is not a variable"
+        raise PlanError(asked, wrong, f"Leave {op.name!r} as it is, or give it another variable")
     if _frame(now.op) is not _frame(was.op):
         raise PlanError(
             asked,
-            f"{now.name!r} is computed {_where(now.op)}, but {op.name!r} reads what is computed {_where(was.op)}",
+            f"{now.name!r} is computed {_where(now.op)}, but {op.name!r} reads a tensor that is {_where(was.op)}",
             "Choose a tensor of the same loop",
         )
 
 
 def unlike(new: TFTensor, old: TFTensor) -> str:
-    """Returns why a tensor cannot stand where another stands: dtype or static shape; empty where it can."""
+    """Returns why a tensor cannot replace another: its dtype or static shape; empty if it can."""
     a, b = tensor_info(new), tensor_info(old)
     if new.dtype.base_dtype != old.dtype.base_dtype:
         return f"{_said(new, a)} against {_said(old, b)}: the dtypes differ"
@@ -218,13 +218,13 @@ def _said(tensor: TFTensor, info: TensorInfo) -> str:
 
 
 def _changes(op: Any, at: int) -> bool:
-    """Whether an op takes a reference as that input, where nothing else can stand."""
+    """Whether an op takes a reference as that input, so that only a variable is valid there."""
     refs = [bool(arg.is_ref) for arg, _, _ in expanded(op.op_def.input_arg, op.node_def, op.op_def)]
     return refs[at]
 
 
 def _frame(op: TFOp) -> Any:
-    """The loop that what an op computes belongs to; what leaves a loop is outside of it."""
+    """The loop that the outputs of an op belong to; an op that leaves a loop is outside of it."""
     context = context_of(op)
     if context is not None and op.type in ("Exit", "RefExit"):
         context = context.outer_context
@@ -240,14 +240,14 @@ def _where(op: TFOp) -> str:
 
 
 def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
-    """The ops that an op reads or waits for, once `new` is done; what closes a loop of TF1 is left out."""
+    """The ops that an op reads or waits for after the changes `new`, without the back edges of TF1 loops."""
     merge = op.type in ("Merge", "RefMerge")
     data = [new.get((id(op), at), tensor.op) for at, tensor in enumerate(op.inputs)]
     return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
 
 
 def _refuse_cycle(starts: list[TFOp], graph: TFGraph, asked: str, before: Callable[[TFOp], list[TFOp]]) -> None:
-    # Where all other edges go from earlier to later ops, no cycle has an op older than the one it is closed at.
+    # If all other edges lead from earlier to later ops, no cycle has an op older than the op that closes it.
     oldest = -1 if journal(graph).backward else min(map(number_of, starts))
     state: dict[int, bool] = {}  # True: on the way, False: done
     for start in starts:
@@ -280,9 +280,9 @@ def _refuse_cycle(starts: list[TFOp], graph: TFGraph, asked: str, before: Callab
 
 
 def stale_sessions(graph: TFGraph) -> list[TFSession]:
-    """Returns open sessions of a graph that was just edited, each once: what they have run, they run the old way.
+    """Returns open sessions of a graph that was just edited, each once: ops that they have run keep the old inputs.
 
-    The default session is looked at each time; others are searched for among all objects, which takes long, so only at
+    The default session is checked each time. A search among all objects for others is slow, so it happens only at
     edits number 1, 2, 4, 8 ...
     """
     held = journal(graph)

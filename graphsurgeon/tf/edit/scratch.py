@@ -1,7 +1,7 @@
-"""Scratch: ops built once more in a graph of their own, for TensorFlow's word on them; what they read is stood in for.
+"""Scratch: ops built again in a separate graph, so that TensorFlow checks them; placeholders replace their inputs.
 
-A placeholder stands for a value. It cannot stand for a variable that is changed where it is, nor for sizes that shapes
-are made of: what gives these is built too.
+A placeholder cannot replace a variable that is changed in place, nor sizes that determine shapes. The ops for these
+are built too.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from ..wire import lacks_memory
 
 tf1 = tf.compat.v1
 Op = TypeVar("Op")
-#: What turns in a loop or parts in a cond: with it, the whole loop or cond would be built.
+#: Ops that repeat in a loop or branch in a cond: with them, the whole loop or cond would have to be built.
 _TURNING = ("Merge", "NextIteration", "Enter", "Exit", "Switch")
 _INTEGERS = ("int32", "int64")
 
 
 class Refused(Exception):
-    """What TensorFlow says of nodes that it does not take, with the names of the tensors that were stood in for."""
+    """TensorFlow's message about nodes that it refuses, with the original names of the inputs that were replaced."""
 
 
 class Ops(Protocol[Op]):
-    """The ops that are built, and those that they read."""
+    """The ops that are built, and the ops that they read."""
 
     def name(self, op: Op) -> str:
         """Returns its full name."""
 
     def node(self, op: Op) -> Any:
-        """Returns its NodeDef without inputs; None where it must be stood in for."""
+        """Returns its NodeDef without inputs; None if a placeholder must replace it."""
 
     def reads(self, op: Op) -> Iterable[tuple[Op, int]]:
         """Returns the tensors that it reads, in order."""
 
     def info(self, op: Op, port: int) -> TensorInfo | None:
-        """Returns what is known of one of its outputs."""
+        """Returns the known dtype and shape of one of its outputs."""
 
     def handle(self, op: Op, port: int) -> TFTensor | None:
-        """Returns the live tensor of that output, for what a resource holds; None where there is none."""
+        """Returns the live tensor of that output, which has the contents of a resource; None if there is none."""
 
 
 class Scratch(Generic[Op]):
-    """Builds ops apart from their graph.
+    """Builds ops in a graph separate from their own.
 
     Args:
         ops: the ops.
@@ -67,20 +67,20 @@ class Scratch(Generic[Op]):
         self._stand_ins: dict[tuple[str, int], TFTensor] = {}
 
     def built(self, wanted: Iterable[Op], sources: Any, asked: str) -> dict[Op, TFOp]:
-        """Returns each op that is wanted as it is there.
+        """Builds the ops that are wanted, and returns op -> the op that was built.
 
         Args:
             wanted: the ops.
-            sources: says of ops which live graphs know their functions.
+            sources: ops -> the live graphs that hold the functions that they call.
             asked: the request, for messages.
 
         Raises:
-            Refused: TensorFlow does not take them.
-            OpenError: TensorFlow would not survive them.
+            Refused: TensorFlow refuses them.
+            OpenError: they would end the process in which TensorFlow runs.
         """
         wanted = list(wanted)
         queue, there = list(wanted), set(wanted)
-        for op in queue:  # it grows
+        for op in queue:  # the queue grows in the loop
             node = self._def.node.add()
             node.CopyFrom(self._ops.node(op))
             for source, port in self._ops.reads(op):
@@ -101,7 +101,7 @@ class Scratch(Generic[Op]):
         return {op: made[self._ops.name(op)] for op in wanted}
 
     def _comes_along(self, op: Op, port: int) -> bool:
-        """Whether a tensor that is read is built too: numbers that sizes and axes are made of, variables themselves."""
+        """Whether the op of an input is built too: it gives sizes or axes, or it is a variable."""
         info, node = self._ops.info(op, port), self._ops.node(op)
         if info is None or node is None or _calls(node):
             return info is None and node is not None
@@ -120,7 +120,7 @@ class Scratch(Generic[Op]):
         return new
 
     def _closed(self) -> Any:
-        """The same nodes with placeholders for what they read from outside, to be looked at."""
+        """The same nodes with placeholders for the inputs from outside, for a check."""
         out = graph_pb2.GraphDef()
         out.CopyFrom(self._def)
         for name in {name for name, _ in self._stand_ins}:
@@ -140,7 +140,7 @@ class Scratch(Generic[Op]):
 
 
 def is_size(info: TensorInfo | None) -> bool:
-    """Returns whether a tensor may hold sizes or axes, which shapes depend on."""
+    """Returns whether a tensor may hold sizes or axes, which determine shapes."""
     return info is not None and info.dtype in _INTEGERS and info.shape is not None and len(info.shape) < 2
 
 

@@ -1,6 +1,6 @@
-"""Static shapes: those after an edge that is changed in place, which TensorFlow leaves as they were.
+"""Static shapes: those downstream of an edge that is changed in place, which TensorFlow does not update.
 
-What is downstream is built once more in a scratch graph: TensorFlow refuses there what it would only refuse when run.
+The ops downstream are built again in a scratch graph. TensorFlow refuses there what would otherwise fail in a run.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from ..open.outputs import tensor_info
 from ..private.graphs import number_of
 from .scratch import Refused, Scratch
 
-#: number of the op and the input -> tensor it is to read
+#: (number of the op, number of the input) -> its new tensor
 Reads = Mapping[tuple[int, int], Any]
 
 
 def downstream(ops: list[TFOp]) -> list[TFOp]:
-    """Returns ops and all that depends on what they compute, in order of creation."""
+    """Returns the given ops and all ops that depend on them, in order of creation."""
     return sorted(met_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
 
 
 def inferred(ops: list[TFOp], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
-    """Returns (tensor, shape) for each output of ops as they would be with other inputs.
+    """Returns (tensor, shape) for each output of ops, as inferred with other inputs.
 
     Args:
-        ops: what `downstream` gave.
-        reads: (id of an op, number of its input) -> tensor that it is to read.
+        ops: the result of `downstream`.
+        reads: (id of an op, number of its input) -> its new tensor.
         asked: the request, for messages.
 
     Raises:
-        PlanError: TensorFlow says that they cannot be computed.
+        PlanError: TensorFlow refuses the ops with these inputs.
     """
     live = ops[0].graph
     scratch = Scratch(_Rewired(reads), live.graph_def_versions)
     try:
         made = scratch.built(ops, lambda _: [live], asked)
     except Refused as error:
-        wrong = f"what is computed from the new tensor does not fit: TensorFlow says: {error}"
+        wrong = f"ops that depend on the new tensor do not fit it. TensorFlow refuses them: {error}"
         raise PlanError(asked, wrong, "Nothing was changed; choose a tensor of a shape that fits") from error
     return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op].outputs, strict=True)]
 
@@ -77,13 +77,13 @@ class _Rewired:
 
 
 def reshape(now: list[tuple[Any, Any]], before: list[tuple[Any, Any]]) -> list[str]:
-    """Makes static shapes as narrow as they are known to be after an edit.
+    """Makes static shapes as specific as they are known to be after an edit.
 
     Args:
-        now, before: what `inferred` gave, with the new inputs and with the old ones.
+        now, before: the results of `inferred` with the new inputs and with the old ones.
 
     Returns:
-        the names of tensors whose static shapes say more than is known now: TensorFlow lets no shape be widened.
+        the names of tensors whose static shapes are now too specific: TensorFlow cannot widen a shape.
     """
     unsure = []
     for (tensor, new), (_, old) in zip(now, before, strict=True):
@@ -95,5 +95,5 @@ def reshape(now: list[tuple[Any, Any]], before: list[tuple[Any, Any]]) -> list[s
 
 
 def known(shape: Any) -> int:
-    """Returns how much a static shape says: -1 for an unknown rank, else the number of sizes that are known."""
+    """Returns how specific a static shape is: -1 for an unknown rank, else the number of sizes that are known."""
     return -1 if shape.rank is None else sum(size is not None for size in shape.as_list())

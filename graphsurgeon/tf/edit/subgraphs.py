@@ -1,4 +1,4 @@
-"""Subgraphs: what a Python function builds for some places of a graph, in a graph of its own."""
+"""Subgraphs: the ops that a Python function builds for some sites of a graph, in a separate graph."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from .nodes import alike
 from .patterns import parameters_of
 
 tf1 = tf.compat.v1
-#: Where the placeholders stand; no op of this scope goes anywhere.
+#: The scope of the placeholders; its ops are not added to the graph.
 _LEAD = "what_the_plan_gives"
 
 
 def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, asked: str) -> Piece:
-    """Builds what a function makes for some sites; where it makes the same for several, it is called once for them.
+    """Builds the ops that a function makes for some sites; sites with equal results share one call.
 
     Args:
-        function: takes tensors, and a `Match` where it has an argument called ``match``; returns one tensor, or a
+        function: takes tensors, and a `Match` if it has an argument called ``match``; returns one tensor, or a
             list or dict of them. Or an op type: one op of the inputs, in their order.
         sites: the places.
-        base: snapshot of the graph they are in.
+        base: snapshot of their graph.
         asked: the request, for messages.
 
     Raises:
-        PlanError: the function cannot be called with these inputs, fails, or returns something else.
+        PlanError: the function cannot be called with these inputs, fails, or returns anything else.
     """
     work = _Bench(maker(function, sites[0], asked) if isinstance(function, str) else function, base, asked)
     found = [work.outputs(number, site) for number, site in enumerate(sites)]
@@ -54,7 +54,7 @@ def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Grap
 
 @dataclass
 class _Template:
-    """What the function made for one site, where nothing but nodes came of it."""
+    """The nodes that the function made for one site, if its only result was nodes."""
 
     scope: str
     nodes: list[TFNodeDef]
@@ -64,7 +64,7 @@ class _Template:
 
 @dataclass
 class _Bench:
-    """The graph in which all is built."""
+    """The graph in which all sites are built."""
 
     function: Callable[..., Any]
     base: Graph
@@ -76,11 +76,11 @@ class _Bench:
     parameters: Any = None
 
     def outputs(self, number: int, site: Site) -> dict[str, str]:
-        """Returns output -> tensor for one site, which is built now or with the others."""
+        """Returns output -> tensor for one site, which is built now, or later together with others."""
         wanted = self._arguments(site)
         infos = {name: self._info(site.inputs[name]) for name in wanted.values()}
         kind = tuple((word, str(infos[name])) for word, name in wanted.items())
-        key = None if self._asks(site) else kind  # what it makes may differ from match to match
+        key = None if self._asks(site) else kind  # with the match, the function may make other ops for each site
         known = self.templates.get(key) if key is not None and _fixed(infos.values()) else None
         if known is not None:
             return self._again(number, site, known, [site.inputs[name] for name in wanted.values()])
@@ -103,31 +103,31 @@ class _Bench:
         if info is None:
             name = f"{self.base.names[tensor[0]]}:{tensor[1]}"
             raise PlanError(
-                self.asked, f"the dtype of {name!r}, which this plan makes, is not known yet", "Apply that step first"
+                self.asked, f"the dtype of {name!r}, an op of this plan, is not known yet", "Apply that step first"
             )
         if not known_dtype(info.dtype):
             op, port = tensor
-            wrong, instead = f"TensorFlow has no {info.dtype}", "Write the graph out again where it was made"
+            wrong, instead = f"TensorFlow has no {info.dtype}", "Save the graph again in the program that made it"
             if info.dtype == UNKNOWN:
-                wrong = f"nothing here knows {self.base.types[op]}"
+                wrong = f"this TensorFlow has no op type {self.base.types[op]}"
                 instead = "Load its library first: tf.load_op_library(...)"
             raise PlanError(self.asked, f"the dtype of '{self.base.names[op]}:{port}' is not known: {wrong}", instead)
         return info
 
     def _placeholder(self, name: str, tensor: tuple[int, int]) -> Any:
         info = self._info(tensor)
-        wrong = f"TensorFlow takes no tensor of the shape of '{self.base.names[tensor[0]]}:{tensor[1]}'"
-        with errors_as(PlanError, self.asked, wrong, "Write the graph out again where it was made", ValueError):
+        wrong = f"TensorFlow has no tensors of the shape of '{self.base.names[tensor[0]]}:{tensor[1]}'"
+        with errors_as(PlanError, self.asked, wrong, "Save the graph again in the program that made it", ValueError):
             made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
         self.inputs[made.op.name] = tensor
         if made.dtype in (tf.resource, tf.variant):
             live: Any = self.base.live
-            if tensor[0] < len(live.get_operations()):  # what a plan adds comes after what is there
+            if tensor[0] < len(live.get_operations()):  # added ops have higher numbers than existing ones
                 copy_handle_data(live.get_operations()[tensor[0]].outputs[tensor[1]], made)
         return made
 
     def _arguments(self, site: Site) -> dict[str, str]:
-        """Parameter of the function -> input of the site; ``match`` for itself."""
+        """Parameter of the function -> input of the site; ``match`` -> itself."""
         if self.parameters is None:
             self.parameters = parameters_of(self.function, PlanError, self.asked)
         names = list(site.inputs)
@@ -146,12 +146,12 @@ class _Bench:
             raise PlanError(
                 self.asked,
                 f"the function takes {takes}, and the inputs are {', '.join(names) or 'none'}",
-                "Give its arguments the names of inputs, or as many as there are, in their order",
+                "Give its arguments the names of inputs, or take the same number of arguments, in that order",
             )
         return out
 
     def _asks(self, site: Site) -> bool:
-        """Whether the function is to be given the match."""
+        """Whether the function takes the match as an argument."""
         named = any(p.name == "match" for p in self.parameters)
         return named and site.match is not None and "match" not in site.inputs
 
@@ -173,7 +173,7 @@ class _Bench:
             except Exception as error:
                 said = f"{type(error).__name__}: {words_of(error)}"
                 raise PlanError(
-                    self.asked, f"calling the function for {site.scope!r} fails: {said}", "See what it is given"
+                    self.asked, f"calling the function for {site.scope!r} fails: {said}", "Correct the function"
                 ) from error
 
     def _results(self, site: Site, result: Any) -> dict[str, str]:
@@ -207,15 +207,15 @@ class _Bench:
             raise PlanError(
                 self.asked,
                 f"the function returns {type(value).__name__}, not a tensor made of its arguments",
-                "Return the tensors meant",
+                "Return tensors made of its arguments",
             )
         return str(tensor.name)
 
-    # -- the same again -------------------------------------------------------------------------
+    # -- sites with equal results ---------------------------------------------------------------
 
     def _beside(self) -> Any:
-        """What the graph holds beside its nodes: where a call adds to it, it must be called for each site."""
-        # Scopes of variables are kept under keys that are not text.
+        """The contents of the graph apart from its nodes. If a call adds to them, every site needs its own call."""
+        # The keys of variable scopes are not text.
         lists = {name: len(items) for name, items in all_collections(self.graph).items() if isinstance(name, str)}
         return lists, list(functions_of(self.graph)), len(guarded_ops(self.graph) or ())
 
@@ -247,14 +247,14 @@ class _Bench:
         return {key: renamed_end(name, moves) for key, name in known.outputs.items()}
 
     def finish(self) -> None:
-        """Makes what is the same as for an earlier site, all at once."""
+        """Builds all sites that have the same result as an earlier one, in one import."""
         if len(self.later.node):
             self.later.versions.CopyFrom(self.graph.graph_def_versions)
             import_nodes(self.graph, self.later)
 
 
 def _fixed(infos: Any) -> bool:
-    """Whether placeholders of these can be made by their nodes: a resource holds more than its dtype."""
+    """Whether these placeholders can be made from their nodes: a resource has contents in addition to its dtype."""
     return all(info.dtype not in ("resource", "variant") for info in infos)
 
 
@@ -268,27 +268,29 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
     """Returns a function of tensors that makes one op of a type.
 
     Args:
-        kind: the op type, as ``"Softplus"``. Attributes that its inputs do not say have their default values.
-        site: what it is given, and what it is to give.
+        kind: the op type, such as ``"Softplus"``. Attributes that its inputs do not determine have default values.
+        site: its inputs, and the outputs that are needed.
         asked: the request, for messages.
 
     Raises:
-        PlanError: there is no such type, it takes or gives another number of tensors, or needs an attribute.
+        PlanError: there is no such type, the numbers of inputs or outputs differ, or it needs an attribute.
     """
     about, make = op_definition(kind), getattr(tf.raw_ops, kind, None)
     if about is None or make is None:
-        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", f"{alike(kind)}Type one as 'Relu' or 'Softplus'")
+        raise PlanError(
+            asked, f"TensorFlow has no op type {kind!r}", f"{alike(kind)}Give an op type such as 'Relu' or 'Softplus'"
+        )
     arguments, names = list(about.input_arg), list(site.inputs)
     lists = [arg.name for arg in arguments if arg.number_attr or arg.type_list_attr]
     extra = len(names) - len(arguments) + len(lists)
     if extra < len(lists) or (extra if not lists else len(lists) > 1):
         takes = ", ".join(arg.name for arg in arguments) or "nothing"
-        wrong = f"{kind!r} takes {takes}, and what is replaced has {counted(len(names), 'inputs')}: {', '.join(names)}"
-        raise PlanError(asked, wrong, f"Choose an op type of as many inputs, {_FUNCTION}")
+        wrong = f"{kind!r} takes {takes}, but the replaced ops have {counted(len(names), 'inputs')}: {', '.join(names)}"
+        raise PlanError(asked, wrong, f"Choose an op type with as many inputs, {_FUNCTION}")
     if len(about.output_arg) != len(site.outputs):
         gives, wanted = counted(len(about.output_arg), "outputs"), counted(len(site.outputs), "outputs")
-        wrong = f"{kind!r} has {gives}, and what is replaced has {wanted}: {', '.join(site.outputs)}"
-        raise PlanError(asked, wrong, f"Choose an op type of as many outputs, {_FUNCTION}")
+        wrong = f"{kind!r} has {gives}, but the replaced ops have {wanted}: {', '.join(site.outputs)}"
+        raise PlanError(asked, wrong, f"Choose an op type with as many outputs, {_FUNCTION}")
     said = {name for arg in arguments for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
     unsaid = [attr.name for attr in about.attr if attr.name not in said and not attr.HasField("default_value")]
     if unsaid:
@@ -299,7 +301,7 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
         rest, named = list(given), {}
         for arg in arguments:
             named[arg.name] = [rest.pop(0) for _ in range(extra)] if arg.name in lists else rest.pop(0)
-        wrong = f"TensorFlow makes no {kind!r} of {', '.join(names)}"
+        wrong = f"TensorFlow cannot make {kind!r} of {', '.join(names)}"
         instead = f"Choose an op type for these dtypes and shapes, {_FUNCTION}"
         with errors_as(PlanError, asked, wrong, instead, TypeError, ValueError):
             return make(**named)

@@ -1,4 +1,4 @@
-"""Unrolled: Python functions that do what a loop does in so many rounds."""
+"""Unrolled: Python functions that do the same as a given number of rounds of a loop."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ tf1 = tf.compat.v1
 
 
 def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[..., list[Any]]:
-    """Returns a function of tensors that does what a loop does in so many rounds.
+    """Returns a function of tensors that does the same as a given number of rounds of a loop.
 
     Args:
         base: snapshot of the graph.
         op: the number of a v2 loop, or of the condition of a loop of TF1.
-        loop: the loop of TF1; None for the other.
-        times: how many rounds.
+        loop: the loop of TF1; None for a v2 loop.
+        times: the number of rounds.
 
     Raises:
-        PlanError: it cannot be taken apart.
+        PlanError: the loop cannot be unrolled.
     """
     if loop is not None:
         return _rounds_of_tf1(base, loop, times)
@@ -50,7 +50,7 @@ def rounds_of(base: Graph, op: int, loop: Loop | None, times: int) -> Callable[.
         for number in range(times):
             values = flow.applied(node.attr["body"].func.name, values, f"{scope}/{_round(number)}", node.device, False)
             for tensor, shape in zip(values, shapes, strict=False):
-                tensor.set_shape(shape)  # what a function knows of shapes is not in its nodes
+                tensor.set_shape(shape)  # the nodes do not have the shapes that a function has
             order.next()
         return values
 
@@ -85,7 +85,7 @@ def _rounds_of_tf1(base: Graph, loop: Loop, times: int) -> Callable[..., list[An
 
 
 def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
-    """Returns whether a round of a loop of TF1 sets state; refuses one that does where it may not run."""
+    """Returns whether a round of a loop of TF1 sets state; refuses a loop in which not each round may set it."""
     calls, numbers = Calls(base), np.flatnonzero(body).tolist()
     if not any(calls.acts(base.nodes[i]) or writes(base.types[i]) for i in numbers):
         return False
@@ -96,8 +96,8 @@ def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
     if deep is None and around is None and (base.typed(FLOW_TYPES) & body).any():
         deep = inside[0]
     if deep is not None:
-        wrong = f"its rounds set state, and {base.names[deep]!r} in a cond or loop in them may not run"
-        raise PlanError("unroll()", wrong, "Resolve the condition first, in a plan before, or leave the loop as it is")
+        wrong = f"its rounds set state, but {base.names[deep]!r}, in a cond or loop inside them, may not run"
+        raise PlanError("unroll()", wrong, "Resolve that condition in an earlier plan, or leave the loop unchanged")
     return True
 
 
@@ -106,10 +106,10 @@ def _round(number: int) -> str:
 
 
 class _Order:
-    """Lets what a round sets and reads of state wait for that of the round before, as in a loop.
+    """Makes the state ops of each round wait for those of the round before, as in a loop.
 
     Args:
-        needed: the rounds set state; else there is nothing to order.
+        needed: the rounds set state; otherwise no order is needed.
     """
 
     def __init__(self, needed: bool) -> None:
@@ -117,7 +117,7 @@ class _Order:
         self._at, self._before = len(self._graph.get_operations()), list[Any]()
 
     def next(self) -> None:
-        """Orders what was made since it was last called."""
+        """Orders the ops that were made since the last call."""
         if not self._needed:
             return
         made = self._graph.get_operations()[self._at :]

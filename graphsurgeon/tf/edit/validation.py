@@ -1,6 +1,6 @@
-"""Validation: TensorFlow's own word on what a plan changes, before it is applied: attributes, dtypes, shapes.
+"""Validation: has TensorFlow check the changes of a plan before it is applied: attributes, dtypes, shapes.
 
-What changes is built in a scratch graph, and what reads it, as far as shapes change; the rest is stood in for.
+Changed ops, and their consumers as far as shapes change, are built in a scratch graph. Placeholders replace the rest.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from .scratch import Refused, Scratch, is_size
 
 Tensor = tuple[int, int]
 
-#: So many refusals are looked for: each is one more import.
+#: The most refusals that are collected: each takes one more import.
 _MOST = 8
-#: How TensorFlow names the op that it refuses.
+#: The forms in which TensorFlow names the op that it refuses.
 _NAMED = (re.compile(r"\{\{node ([^}\s]+)\}\}"), re.compile(r"[Ii]nput \d+ of node '?([^\s']+)'? was"),
           re.compile(r"[Nn]ode '([^']+)'"), re.compile(r"'([^']+)'"))  # fmt: skip
 
 
 @gc_paused()
 def verdict(effect: Effect) -> Verdict:
-    """Returns what TensorFlow would refuse of a plan that has no other fault, and what it infers otherwise."""
+    """Returns the ops of a faultless plan that TensorFlow would refuse, and otherwise the shapes that it infers."""
     return _Judge(effect).verdict()
 
 
 class _Judge:
-    """The nodes of a plan that can be other than they were, and what TensorFlow says of them."""
+    """The nodes of a plan that may have changed, and TensorFlow's results for them."""
 
     def __init__(self, effect: Effect) -> None:
         self._effect, self._after = effect, effect.after
@@ -66,7 +66,7 @@ class _Judge:
         self._stay = np.delete(np.arange(effect.base.size), sorted(effect.removed)) if less else None
 
     def verdict(self) -> Verdict:
-        """Returns the faults, and which known shapes of originals are no longer true."""
+        """Returns the faults, and the known shapes of originals that are no longer true."""
         inferred: dict[int, list[TensorInfo]] = {}
         region = self._touched()
         for op in sorted(region):
@@ -74,10 +74,10 @@ class _Judge:
         sure = len(self._faults), len(self._lost)
         made = self._tried(self._without_lost(region))
         wide = self._with_between(region) if len(self._faults) > sure[0] else region
-        if len(wide) > len(region):  # one was refused beside what stood in for an op that has another shape by now
+        if len(wide) > len(region):  # an op was refused with a placeholder for an op whose shape has changed
             del self._faults[sure[0] :], self._lost[sure[1] :]
             made = self._tried(self._without_lost(wide))
-        # What reads an inserted op was touched too.
+        # The consumers of an inserted op count as touched.
         changed = [op for op, new in made.items() if op not in self._added and self._changed(op, new)]
         if changed:
             below = forward(self._after, self._after.mask(changed), control=False)
@@ -89,7 +89,7 @@ class _Judge:
         return Verdict(tuple(self._faults), inferred, reshaped)
 
     def _reshaped(self, op: int, made: TFOp) -> bool:
-        """Whether an op that was there gives other sizes than before, not only less that is known."""
+        """Whether the sizes of an existing op have changed; sizes that became unknown do not count."""
         was, now = self._outputs(op), self._now(made)
         return was is not None and len(was) == len(now) and not all(map(_weaker, now, was))
 
@@ -98,17 +98,17 @@ class _Judge:
         return [tensor_info(tensor) for tensor in made.outputs]
 
     def _corrected(self, op: int, made: Any) -> list[TensorInfo]:
-        """The outputs of an op as they are inferred where a known shape contradicts that; empty where it does not."""
+        """The inferred outputs of an op if they contradict a known shape; empty if they do not."""
         was = self._outputs(op) or ()
         now = self._now(made)
         if len(was) != len(now) or not any(a.dtype == b.dtype and _apart(a, b) for a, b in zip(was, now, strict=True)):
             return []
         return [b if _apart(a, b) else a for a, b in zip(was, now, strict=True)]
 
-    # -- what is touched --------------------------------------------------------------------------
+    # -- the ops that a plan touches --------------------------------------------------------------
 
     def _touched(self) -> set[int]:
-        """The ops that a step has made, or given other attributes or inputs."""
+        """The ops that a step has made, or whose attributes or inputs it has changed."""
         effect, index = self._effect, self._after.index
         out = {index[name] for name in effect.blame if name in index}
         for copied in effect.copies:
@@ -118,7 +118,7 @@ class _Judge:
         return out
 
     def _with_between(self, region: set[int]) -> set[int]:
-        """Some ops, and those on the ways from one of them to another."""
+        """Some ops, and the ops on the paths between them."""
         mask = self._after.mask(sorted(region))
         between = forward(self._after, mask, control=False) & backward(self._after, mask, control=False)
         return {*region, *np.flatnonzero(between).tolist()}
@@ -156,7 +156,7 @@ class _Judge:
     # -- nodes ------------------------------------------------------------------------------------
 
     def _copy_of(self, op: int) -> tuple[Copied, int] | None:
-        """The copy that an op of the plan is of, and its place in it; None for an op of the base."""
+        """The copy that contains an op of the plan, and the op's place in it; None for an op of the base."""
         at = int(np.searchsorted(self._firsts, op, side="right")) - 1
         if at < 0 or op < self._effect.first:
             return None
@@ -174,16 +174,16 @@ class _Judge:
         return found[0].source, int(found[0].ops[found[1] - len(found[0].stand_ins)])
 
     def _outputs(self, op: int) -> Any:
-        """What was known of the outputs of an op before the plan, or of its original's."""
+        """The known outputs of an op before the plan, or of its original."""
         found = self._source(op)
         return self._after.outputs(op) if found is None else found[0].outputs(found[1])
 
     def info(self, op: int, port: int) -> TensorInfo | None:
-        """Returns what was known of an output before the plan, or of its original's."""
+        """Returns the known dtype and shape of an output before the plan, or of its original."""
         return output_at(self._outputs(op), port)
 
     def node(self, op: int) -> Any:
-        """Returns the NodeDef of an op after the plan, without its inputs; None where it is stood in for."""
+        """Returns the NodeDef of an op after the plan, without its inputs; None if a placeholder replaces it."""
         if op not in self._nodes:
             self._nodes[op] = None
             self._nodes[op] = self._made(op)
@@ -214,15 +214,15 @@ class _Judge:
         node.name, node.device = name, ""
         return node
 
-    # -- asking TensorFlow ------------------------------------------------------------------------
+    # -- the check by TensorFlow ------------------------------------------------------------------
 
     def _tried(self, region: set[int]) -> dict[int, TFOp]:
-        """Builds ops; returns number -> op, and notes what TensorFlow refuses, one after another."""
+        """Builds ops; returns number -> op, and collects the ops that TensorFlow refuses, one after another."""
         while region and len(self._faults) < _MOST:
             try:
                 return self._built(region)
             except (Refused, OpenError) as error:
-                # TensorFlow never gets nodes that could end the process, so it does not refuse them.
+                # TensorFlow never gets nodes that could end the process, so it does not refuse them itself.
                 known = isinstance(error, OpenError)
                 said = error.wrong if isinstance(error, OpenError) else str(error)
                 name = _refused_name(said, self._after)
@@ -234,7 +234,7 @@ class _Judge:
         return {}
 
     def _without_lost(self, region: set[int]) -> set[int]:
-        """The ops without those that are refused, and all that reads them."""
+        """The ops without those that are refused, and without all ops downstream of these."""
         if not self._lost:
             return region
         below = forward(self._after, self._after.mask(self._lost), control=False)
@@ -250,7 +250,7 @@ class _Judge:
         return graph.graph_def_versions
 
     def _lives(self, ops: Iterable[int]) -> list[TFGraph]:
-        """The live graphs that know the functions of some ops, each once."""
+        """The live graphs that hold the functions of some ops, each once."""
         found = [source[0].live for source in map(self._source, ops) if source is not None]
         return list({id(live): live for live in found}.values())
 
@@ -259,7 +259,7 @@ class _Judge:
         return self._after.names[op]
 
     def reads(self, op: int) -> list[Tensor]:
-        """Returns what an op reads after the plan."""
+        """Returns the inputs of an op after the plan."""
         return self._after.data.ends(op)
 
     def handle(self, op: int, port: int) -> TFTensor | None:
@@ -270,15 +270,15 @@ class _Judge:
         return found[0].live.get_operation_by_name(found[0].names[found[1]]).outputs[port]
 
     def _changed(self, op: int, made: TFOp) -> bool:
-        """Whether readers of an op are affected: another dtype, more that is known of a shape, or other sizes in it."""
+        """Whether consumers of an op are affected: by another dtype, a more specific shape, or other sizes in it."""
         was = self._outputs(op)
         now = self._now(made)
-        # What a handle stands for, a variable or a table of some dtype, is not said of its tensor.
+        # The tensor of a handle does not show a change of its variable or table.
         if any(is_size(info) or info.dtype in ("resource", "variant") for info in now):
             return True
         return was is None or len(was) != len(now) or not all(map(_weaker, now, was))
 
-    # -- saying it --------------------------------------------------------------------------------
+    # -- faults -----------------------------------------------------------------------------------
 
     def _fault(self, name: str, said: str, known: bool) -> Fault:
         """Returns the fault of an op that TensorFlow refuses, or that is `known` to be invalid without TensorFlow."""
@@ -289,23 +289,23 @@ class _Judge:
             if fault is not None:
                 return fault
         step, first = self._step(name)
-        what = f"op {name!r} ({after.types[after.index[name]]})" if name else "what the plan makes"
-        way = "Choose a tensor that fits there, or leave the step out"
+        what = f"op {name!r} ({after.types[after.index[name]]})" if name else "the new ops of the plan"
+        way = "Choose a tensor that fits there, or leave out the step"
         if isinstance(step, SetStep):
             way = "Choose another value, or leave it as it is"
-        through = f", which reads what {first!r} gives" if first not in ("", name) else ""
+        through = f", which depends on {first!r}" if first not in ("", name) else ""
         wrong = f"{what} is not valid{through}: {said}" if known else f"TensorFlow refuses {what}{through}: {said}"
         return Fault(self._asked(first, ""), wrong, way, step=effect.blame.get(first))
 
     def _step(self, name: str) -> tuple[Any, str]:
-        """The step that has changed an op, or what it reads, however far above; and the op that it has changed."""
+        """The step that has changed an op, or the nearest op upstream; and the op that the step has changed."""
         effect, after = self._effect, self._after
         if name in effect.blame or not name:
             first = name or next(iter(effect.blame), "")
         else:
             above, seen = [after.index[name]], {after.index[name]}
             first = ""
-            for op in above:  # it grows, nearest first
+            for op in above:  # the list grows in the loop, nearest first
                 if after.names[op] in effect.blame:
                     first = after.names[op]
                     break
@@ -321,7 +321,7 @@ class _Judge:
         return asked(self._effect.steps[step])
 
     def _mapping_fault(self, copied: Copied, said: str) -> Fault | None:
-        """The fault of a tensor that takes the place of another one in a copy, where shapes differ."""
+        """The fault of a tensor that replaces another one in a copy, if their shapes differ."""
         after = self._effect.after
         for tensor, (new, port) in copied.external.items():
             a, b = copied.source.info(*tensor), after.info(after.index[new], port)
@@ -330,7 +330,7 @@ class _Judge:
             old, name = f"{copied.source.names[tensor[0]]}:{tensor[1]}", f"{new}:{port}"
             fault = Fault(
                 f"copy(to={copied.step.to!r}, inputs={{{old!r}: {name!r}}})",
-                f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow says: {said}",
+                f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow refuses it: {said}",
                 mapping_proposals(copied.step, after, (old, a), (name, b)),
                 step=self._effect.number(copied.step),
             )
@@ -339,7 +339,7 @@ class _Judge:
 
 
 def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
-    """Whether what could read a tensor can read another: it is of the same dtype, and no more is known of its shape."""
+    """Whether each possible consumer of the old tensor accepts the new one: same dtype, no more specific shape."""
     if new is None or old is None or bare(new.dtype) != bare(old.dtype):
         return False
     if new.shape is None or old.shape is None:
@@ -348,11 +348,11 @@ def _weaker(new: TensorInfo | None, old: TensorInfo | None) -> bool:
 
 
 def _apart(stated: TensorInfo, inferred: TensorInfo) -> bool:
-    """Whether no tensor has both of two shapes."""
+    """Whether two shapes contradict each other."""
     return not tf.TensorShape(stated.shape).is_compatible_with(tf.TensorShape(inferred.shape))
 
 
 def _refused_name(said: str, after: Graph) -> str:
-    """The op that is named in what TensorFlow says; empty where it names none of the graph."""
+    """The op of the graph that a message of TensorFlow names; empty if it names none."""
     found = (match[1] for pattern in _NAMED for match in pattern.finditer(said))
     return next((name for name in found if name in after.index), "")

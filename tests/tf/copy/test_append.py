@@ -220,7 +220,7 @@ def test_a_shape_only_tensorflow_can_judge():
     before = look(graph)
     plan = ed.plan().copy(s, to="t", inputs={"x:0": "wide:0"})
     with refuses(PlanError, "copy(to='t', inputs={'x:0': 'wide:0'})", "'wide:0' is float32 (?, 5)",
-                 "'x:0' is float32 (?, 2)", "axis 1 is 5 against 2. TensorFlow says: ",
+                 "'x:0' is float32 (?, 2)", "axis 1 is 5 against 2. TensorFlow refuses it: ",
                  "These would fit: 'x:0', 'good:0'"):  # fmt: skip
         ed.apply(plan)
     assert look(graph) == before

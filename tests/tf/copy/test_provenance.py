@@ -210,5 +210,5 @@ def test_a_constant_is_read_unless_a_few_bytes_stand_for_too_much(monkeypatch):
         tf.constant(2.0, shape=[10_000], name="c")
     assert constant_of(graph, "c", "to_code()").sum() == 20_000
     monkeypatch.setattr(outputs, "TRUSTED", 1000)
-    with refuses(PlanError, "to_code(): constant 'c' is too large to be unpacked", "Save the graph instead"):
+    with refuses(PlanError, "to_code(): constant 'c' is too large to be expanded", "Save the graph instead"):
         constant_of(graph, "c", "to_code()")

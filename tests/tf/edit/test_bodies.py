@@ -235,7 +235,7 @@ def test_what_calls_a_function_with_a_gradient_of_its_own_stays_outside():
     name = y.op.inputs[0].op.name
     before = look(graph)
     plan = ed.plan().collapse([name, "y"], name="call")
-    reads(plan.check()[0], "collapse(name='call')", f"'{name}' calls 'cube", "a gradient of its own",
+    reads(plan.check()[0], "collapse(name='call')", f"'{name}' calls 'cube", "whose custom gradient would be lost",
           "Select around it")  # fmt: skip
     assert look(graph) == before
     assert ed.plan().collapse(["y"], name="call").check() == ()

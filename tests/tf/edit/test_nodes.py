@@ -145,7 +145,7 @@ def test_what_tensorflow_refuses_is_told_by_the_steps_of_the_plan_and_the_op_it_
     ed = gs.open(graph)
     before = look(graph)
     with refuses(PlanError, "reroute('step:0', to='none:0'): TensorFlow refuses op 'part' (StridedSlice): strides[0]",
-                 "Choose a tensor that fits there, or leave the step out"):  # fmt: skip
+                 "Choose a tensor that fits there, or leave out the step"):  # fmt: skip
         ed.apply(ed.plan().reroute(step, to=none))
     assert look(graph) == before
 
@@ -166,19 +166,19 @@ def test_values_as_attributes(value, kind, field):
 )
 def test_values_of_another_kind_are_refused_whole(value, kind, meant):
     article = "an" if kind == "int" else "a"
-    with refuses(PlanError, f"asked: name={value!r} is not {article} {kind}", f"Give a value of that kind, as {meant}"):
+    with refuses(PlanError, f"asked: name={value!r} is not {article} {kind}", f"Give a value of that kind, such as {meant}"):
         attribute(value, kind, "asked", "name")
 
 
 def test_a_value_outside_the_closed_set_of_its_attribute():
-    with refuses(PlanError, "padding='FULL' is none of its values", "It can be EXPLICIT, SAME, VALID"):
+    with refuses(PlanError, "'padding' cannot be 'FULL'", "Choose one of EXPLICIT, SAME, VALID"):
         check_attribute("Conv2D", "conv", "padding", "FULL")
     check_attribute("Conv2D", "conv", "padding", "VALID")
 
 
 def test_what_stands_on_a_tensor_reads_one():
     check_inserted("Identity", "n")
-    with refuses(PlanError, "insert('MatMul', name='n'): 'MatMul' has 2 inputs", "Type one of one input"):
+    with refuses(PlanError, "insert('MatMul', name='n'): 'MatMul' has 2 inputs", "Give an op type with one input"):
         check_inserted("MatMul", "n")
     with refuses(PlanError, "TensorFlow has no op type 'NoSuchOp'", "'Identity'"):
         check_inserted("NoSuchOp", "n")

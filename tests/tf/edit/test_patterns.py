@@ -148,7 +148,7 @@ def test_what_is_no_pattern_function():
     assert as_pattern(dense).made_of == (dense, ())
     with refuses(SelectionError, "type is not a pattern", "Give a function of tensors"):
         as_pattern(int)
-    with refuses(SelectionError, "pattern(<lambda>)", "it returns float", "Return the tensors meant"):
+    with refuses(SelectionError, "pattern(<lambda>)", "it returns float", "Return tensors made of its arguments"):
         pattern_of(lambda x: 1.0)
     with refuses(SelectionError, "it returns nothing, not a tensor"):
         pattern_of(lambda x: [])
@@ -156,7 +156,7 @@ def test_what_is_no_pattern_function():
         pattern_of(lambda x: x)
     with refuses(SelectionError, "pattern(dense)", "it has no argument 'u'", "Choose from 'x', 'w', 'b'"):
         pattern_of(dense, {"u": tf.int32})
-    with refuses(SelectionError, "it has no argument 'u'", "It has none at all"):
+    with refuses(SelectionError, "it has no argument 'u'", "Leave it out: it has no arguments"):
         pattern_of(lambda: tf.zeros([]), {"u": tf.int32})
     with refuses(SelectionError, "its argument 'all' has no fixed name", "Wrap it"):
         pattern_of(lambda *all: all[0])

@@ -160,7 +160,7 @@ def test_outputs_by_dict_in_order_and_what_does_not_fit():
     reads(fault(lambda x: [tf.cast(x, tf.int32), x]), "is int32 (2,), but 'Neg:0' is float32 (2,): the dtypes differ")
     reads(fault(lambda x: [x[:1], x]), "axis 0 is 1 against 2", "would fit")
     reads(fault(lambda x: [tf.constant(1.0).graph, x]), "it returns Graph, not a tensor".replace("it", "the function"))
-    reads(fault(lambda x: 1 / 0), "fails: ZeroDivisionError: division by zero", "See what it is given")
+    reads(fault(lambda x: 1 / 0), "fails: ZeroDivisionError: division by zero", "Correct the function")
     reads(fault(lambda x, y: [x, y]), "the function takes x, y, and the inputs are x")
     reads(fault(len), "calling the function for 'Neg' fails")
     reads(ed.plan().replace(swish, hard).check()[0], "nothing in the graph looks like it", "has no Mul or Sigmoid")
@@ -426,12 +426,12 @@ def test_an_op_type_that_takes_a_list():
 @pytest.mark.parametrize(
     ("kind", "wrong", "instead"),
     [
-        ("Sofplus", "TensorFlow has no op type 'Sofplus'", "Type one as"),
-        ("MatMul", "'MatMul' takes a, b, and what is replaced has 1 input: x:0", "as many inputs, or give a Python"),
-        ("Const", "'Const' takes nothing, and what is replaced has 1 input: x:0", "as many inputs"),
-        ("Unique", "'Unique' has 2 outputs, and what is replaced has 1 output: b0/swish:0", "as many outputs"),
+        ("Sofplus", "TensorFlow has no op type 'Sofplus'", "Give an op type such as"),
+        ("MatMul", "'MatMul' takes a, b, but the replaced ops have 1 input: x:0", "as many inputs, or give a Python"),
+        ("Const", "'Const' takes nothing, but the replaced ops have 1 input: x:0", "as many inputs"),
+        ("Unique", "'Unique' has 2 outputs, but the replaced ops have 1 output: b0/swish:0", "as many outputs"),
         ("Cast", "'Cast' needs a value for its attribute 'DstT'", "Choose another op type"),
-        ("LogicalNot", "TensorFlow makes no 'LogicalNot' of x:0: ", "for these dtypes and shapes"),
+        ("LogicalNot", "TensorFlow cannot make 'LogicalNot' of x:0: ", "for these dtypes and shapes"),
     ],
 )
 def test_an_op_type_that_does_not_fit(kind, wrong, instead):
@@ -509,7 +509,7 @@ def test_what_is_built_on_a_tensor_of_an_unknown_dtype_is_refused():
     end = graph_def.node.add(name="end", op="Identity", input=["after"])
     end.attr["T"].type = 1
     (fault,) = gs.open(graph_def).plan().collapse(["after"], name="one").check()
-    reads(fault, "the dtype of 'odd:0' is not known: nothing here knows OddOp", "Load its library first")
+    reads(fault, "the dtype of 'odd:0' is not known: this TensorFlow has no op type OddOp", "Load its library first")
 
 
 def test_what_is_built_on_a_tensor_of_a_dtype_that_is_none_is_refused():
@@ -517,4 +517,4 @@ def test_what_is_built_on_a_tensor_of_a_dtype_that_is_none_is_refused():
     graph_def.node.add(name="odd", op="Placeholder").attr["dtype"].type = 0
     graph_def.node.add(name="end", op="Identity", input=["odd"]).attr["T"].type = 1
     (fault,) = gs.open(graph_def).plan().collapse(["end"], name="one").check()
-    reads(fault, "the dtype of 'odd:0' is not known: TensorFlow has no dtype 0", "Write the graph out again")
+    reads(fault, "the dtype of 'odd:0' is not known: TensorFlow has no dtype 0", "Save the graph again")

@@ -42,11 +42,11 @@ FAULTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     ),
     "a value that is not one": (
         lambda p: p.set_attr("y", "padding", "MAYBE"),
-        ("set_attr('y', 'padding', 'MAYBE')", "is none of its values", "It can be EXPLICIT, SAME, VALID"),
+        ("set_attr('y', 'padding', 'MAYBE')", "'padding' cannot be 'MAYBE'", "Choose one of EXPLICIT, SAME, VALID"),
     ),
     "a dtype that readers do not take": (
         lambda p: p.set_attr("x", "dtype", "int32"),
-        ("set_attr('x', 'dtype', 'int32')", "TensorFlow refuses op", "which reads what 'x' gives", "another value"),
+        ("set_attr('x', 'dtype', 'int32')", "TensorFlow refuses op", "which depends on 'x'", "another value"),
     ),
     "a padding after which sizes clash": (
         lambda p: p.set_attr("y", "padding", "VALID"),
@@ -58,7 +58,7 @@ FAULTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     ),
     "an axis that is a constant": (
         lambda p: p.set_attr("axis", "value", 1),
-        ("set_attr('axis', 'value', 1)", "TensorFlow refuses op 'pair' (ConcatV2), which reads what 'axis' gives"),
+        ("set_attr('axis', 'value', 1)", "TensorFlow refuses op 'pair' (ConcatV2), which depends on 'axis'"),
     ),
     "sizes that are a constant": (
         lambda p: p.set_attr("sizes", "value", [-1, 64]),
@@ -213,9 +213,9 @@ def test_another_dtype_or_shape_of_what_a_handle_stands_for_is_judged_at_what_re
         tf.raw_ops.LookupTableExportV2(table_handle=table, Tkeys=tf.string, Tvalues=tf.int64, name="export")
     ed = gs.open(graph)
     for op, name, value, words in (
-        ("w", "dtype", "int32", "which reads what 'w' gives: Trying to read variable with wrong dtype"),
-        ("w", "shape", [3], "which reads what 'w' gives: "),
-        ("table", "value_dtype", "string", "refuses op 'export' (LookupTableExportV2), which reads what 'table' gives"),
+        ("w", "dtype", "int32", "which depends on 'w': Trying to read variable with wrong dtype"),
+        ("w", "shape", [3], "which depends on 'w': "),
+        ("table", "value_dtype", "string", "refuses op 'export' (LookupTableExportV2), which depends on 'table'"),
     ):
         plan = ed.plan().set_attr(op, name, value)
         assert plan.check(), (op, name)
