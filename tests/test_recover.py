@@ -413,6 +413,6 @@ def test_recovery_trusts_nothing(place, tmp_path):
         patch.setattr(trust, "_trusted", set())  # as in another process
         again = gs.recover(model)
         assert "z" in again.snapshot.index
-        with refuses(TrustError, "nobody has said that it may run"):
+        with refuses(TrustError, "that you have not trusted yet"):
             again.session()
     assert not (tmp_path / "target").exists()

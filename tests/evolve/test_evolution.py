@@ -182,11 +182,11 @@ def test_refusals():
         gs.evolve(cubic, SPEC, FUNCTIONS, workers=0)
     with refuses(PlanError, "evolve(inputs=...)", "not of one dtype and shape", "k: int32"):
         gs.evolve(cubic, {**SPEC, "k": tf.int32}, FUNCTIONS)
-    with refuses(PlanError, "functions=[", "nobody can tell how many tensors it takes"):
+    with refuses(PlanError, "functions=[", "it is not known how many tensors it takes"):
         gs.evolve(cubic, SPEC, [lambda *many: many[0]])
-    with refuses(PlanError, "functions=[argmax", "it gives", "not what the inputs are"):
+    with refuses(PlanError, "functions=[argmax", "it returns", "does not fit the dtype and shape of the inputs"):
         gs.evolve(cubic, SPEC, [tf.argmax])
-    with refuses(PlanError, "functions=[logical_not]", "it does not take such tensors"):
+    with refuses(PlanError, "functions=[logical_not]", "it does not accept tensors like the inputs"):
         gs.evolve(cubic, SPEC, [tf.logical_not])
     with refuses(PlanError, "evolve(initial=...)", "has the inputs ['y'], not ['x']"):
         gs.evolve(cubic, SPEC, FUNCTIONS, initial=[made(tf.sin, y=SPEC["x"])])
@@ -229,15 +229,15 @@ def test_one_function_needs_no_list_and_numbers_of_numpy_are_numbers():
         ({"score": None}, ("evolve(None)", "score cannot be called", "lambda run")),
         (
             {"score": lambda run: "much"},
-            ("evolve(score)", "score gave 'much', which is not a number", "lower the better"),
+            ("evolve(score)", "score returned 'much', which is not a number", "lower the better"),
         ),
-        ({"score": lambda run: None}, ("score gave None",)),
-        ({"score": lambda run: [1.0, 2.0]}, ("score gave [1.0, 2.0]",)),
-        ({"score": lambda run: run({"y": [1.0]})}, ("run({...})", "there is no input 'y'", "The inputs are 'x'")),
+        ({"score": lambda run: None}, ("score returned None",)),
+        ({"score": lambda run: [1.0, 2.0]}, ("score returned [1.0, 2.0]",)),
+        ({"score": lambda run: run({"y": [1.0]})}, ("run({...})", "there is no input 'y'", "Use the inputs 'x'")),
         ({"inputs": ["x"]}, ("evolve(inputs=...)", "['x'] is not a mapping", "inputs={'x': tf.float32}")),
         ({"inputs": {"x": "float31"}}, ("'float31', for 'x', is neither a dtype", "tf.TensorSpec")),
         ({"inputs": {"a b": tf.float32}}, ("'a b' cannot be the name of a placeholder",)),
-        ({"inputs": {"x": tf.string}}, ("'x' is string: no constants of that grow", "initial=[graph, ...]")),
+        ({"inputs": {"x": tf.string}}, ("'x' is string: there are no random constants of this dtype", "initial=[graph, ...]")),
         ({"constants": (3, "a")}, ("evolve(constants=(3, 'a'))", "two numbers")),
         ({"constants": (3, 1)}, ("the least and the greatest",)),
         ({"seed": "s"}, ("evolve(seed='s')", "a whole number, at least 0")),

@@ -1,4 +1,4 @@
-"""Costs: time and memory of each op, and sizes of tensors, as TensorFlow's own `RunMetadata` has them."""
+"""Costs: time and memory of each op, and sizes of tensors, from TensorFlow's `RunMetadata`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...graph.noted import Cost
 
 
 def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, Cost]:
-    """Returns what each op cost that ran.
+    """Returns the cost of each op that ran.
 
     Args:
         metadata: a `RunMetadata` with `step_stats`.
-        without: names of ops that are left out.
+        without: names of ops to leave out.
 
     Example:
         >>> import tensorflow as tf
@@ -31,7 +31,7 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
     found: dict[str, list[Any]] = {}
     for device in metadata.step_stats.dev_stats:
         if "/stream" in device.device or "memcpy" in device.device:
-            continue  # of a GPU, listed once more
+            continue  # a second list of the ops of a GPU
         where = device.device.rpartition("/device:")[2]
         for node in device.node_stats:
             name = node.node_name
@@ -45,7 +45,7 @@ def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, 
 
 
 def sizes_of(metadata: Any) -> dict[str, tuple[int, int]]:
-    """Returns how large the tensors of a run were: tensor -> bytes of the largest round, and how many rounds.
+    """Returns the sizes of the tensors of a run: tensor -> (bytes of the largest round, number of rounds).
 
     Args:
         metadata: a `RunMetadata` with `step_stats`.

@@ -1,4 +1,4 @@
-"""Places: the devices a session has, asked for in a way that never hangs."""
+"""Places: the devices of a session, queried in a way that never hangs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .gate import session_of
 
 tf1 = tf.compat.v1
 
-#: What a session raises when a task of its cluster is gone, or has come back without its state.
+#: The errors of a session when a task of its cluster is gone, or has restarted without its state.
 LOST = (tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.CancelledError)
 
 
@@ -31,7 +31,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
         seconds: how long to wait for the cluster.
 
     Raises:
-        PlanError: nothing answers there, or some task of the cluster does not.
+        PlanError: there is no server, or a task of the cluster does not answer.
     """
     asked = f"target={target!r}"
     limited = tf1.ConfigProto()
@@ -45,7 +45,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
         raise PlanError(
             asked,
             f"the cluster does not answer within {seconds:g} s",
-            "Start a tf.distribute.Server for every task; where only some are needed, name them in "
+            "Start a tf.distribute.Server for every task; if only some are needed, name them in "
             "config=tf.compat.v1.ConfigProto(device_filters=['/job:worker/task:0'])",
         ) from error
     except (tf.errors.OpError, ValueError, TypeError) as error:
@@ -53,10 +53,10 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
 
 
 def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFSession:
-    """Returns a session of a graph, where its cluster answers in time.
+    """Returns a session of a graph, if its cluster answers in time.
 
     Raises:
-        PlanError: it does not.
+        PlanError: the cluster does not answer.
     """
     if target:
         devices_of(target, config, seconds)
@@ -69,21 +69,21 @@ def refuse_missing_at(device: Any, target: str, config: Any, seconds: float) -> 
 
 
 def refuse_missing(device: Any, session: TFSession) -> None:
-    """Refuses devices that a session does not have; one that cannot tell (a monitored one) is believed."""
+    """Refuses devices that a session does not have; a session without a list of devices (a monitored one) passes."""
     if hasattr(session, "list_devices"):
         _refuse(device, [d.name for d in session.list_devices()], config_of(session))
 
 
 def _refuse(device: Any, found: list[str], config: Any) -> None:
-    """Refuses devices that are not there.
+    """Refuses devices that do not exist.
 
     Args:
-        device: what a plan's `device` may be; only device names in it are looked at.
+        device: an argument `device` of a plan; only the device names in it are checked.
         found: the full names of the devices of the session.
-        config: its ConfigProto; with soft placement TensorFlow chooses another place by itself.
+        config: its ConfigProto; with soft placement TensorFlow chooses another device by itself.
 
     Raises:
-        PlanError: there is no such device.
+        PlanError: a device does not exist.
     """
     pairs = device.items() if isinstance(device, dict) else [("*", device)] if isinstance(device, str) else device
     wanted = [new for _, new in pairs]
@@ -108,7 +108,7 @@ def _same(have: str, want: str) -> bool:
 
 
 def _short(name: str) -> str:
-    """A device as people write it: no replica, and no job where there is but this process."""
+    """A device in its short form: without the replica, and without the job if it is in this process."""
     found = parts(name) or {}
     kind = found.get("device", "").lower()
     if found.get("job") == "localhost":
@@ -117,7 +117,7 @@ def _short(name: str) -> str:
 
 
 def without_kernel(kinds: Iterable[str], functions: Container[str]) -> dict[str, list[str]]:
-    """Returns the op types that cannot run on this machine, each with the kinds of devices on which they can.
+    """Returns the op types that cannot run on this machine, each with the kinds of devices that it can run on.
 
     Args:
         kinds: op types.

@@ -1,4 +1,4 @@
-"""Errors: what TensorFlow itself says of an error, without its stacks; and what to do about it, where that is known."""
+"""Errors: the text of TensorFlow's errors without stacks, and suggestions for known errors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ...errors import SurgeryError
 from ...graph.sizes import size_text
 from ..wire import naming_memory
 
-#: What stands around the words: headings of stacks, their lines, and the ops that an error went through.
+#: Lines around the text: headings of stacks, stack lines, and the ops that an error passed through.
 _AROUND = re.compile(
     r"""Graph\ execution\ error:?$ | Detected\ at\ node\ | Node:\ ' | File\ " | \[\[.*\]\]$ | Traceback\ \(most\ recent
     | Original\ stack\ trace\ for | Errors\ may\ have\ originated | Input\ Source\ operations | Stack\ trace\ for\ op
     | \d+\ root\ error\(s\)\ found | \d+\ successful\ operations | \d+\ derived\ errors\ ignored""",
     re.VERBOSE,
 )
-#: Bytes of an element, of types that TensorFlow's messages name without their bits.
+#: Bytes per element, for the dtypes that TensorFlow's messages name without their bits.
 _SIZES = {"float": 4, "double": 8, "half": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 24}
 _NUMBER = re.compile(r"\(\d+\) (?:[A-Z_]+: )?")
 
 
 def words_of(error: BaseException) -> str:
-    r"""Returns what an error says, on one line: all of its own words, each once, and none of TensorFlow's stacks.
+    r"""Returns the text of an error on one line: each sentence once, without TensorFlow's stacks.
 
     Example:
         >>> words_of(ValueError("Graph execution error:\n\nNode: 'y'\nit is not there\n\t [[{{node y}}]]"))
@@ -35,7 +35,7 @@ def words_of(error: BaseException) -> str:
     for line in str(getattr(error, "message", error)).strip().splitlines():
         text = line.strip()
         if text.startswith("Original stack trace for"):
-            break  # what follows is where the op was made, with lines of that code
+            break  # the rest is the code that made the op
         if text.endswith("(most recent call last):"):
             in_stack = True
         elif text and not line[0].isspace() and not text.startswith("File "):
@@ -47,32 +47,32 @@ def words_of(error: BaseException) -> str:
 
 
 def out_of_memory(error: BaseException) -> str:
-    """Returns what TensorFlow had no memory for.
+    """Returns a message about the memory that TensorFlow lacked.
 
     Example:
         >>> out_of_memory(MemoryError("OOM when allocating tensor with shape[64,1000] and type float on /cpu:0"))
-        'there is no memory for 256 kB more: a tensor of float (64, 1000). Feed less, or hold less: trace(memory=...)'
+        'there is no memory for 256 kB more: a tensor of float (64, 1000). Feed less data, or set trace(memory=...)'
     """
     said = words_of(error)
     found = re.search(r"shape\[([\d,]*)\] and type (\w+)", said)
     if not found:
-        return f"there is not enough memory: {said}. Feed less, or hold less: trace(memory=...)"
+        return f"there is not enough memory: {said}. Feed less data, or set trace(memory=...)"
     shape, kind = [int(size) for size in found[1].split(",") if size], found[2]
     size = math.prod(shape) * _SIZES.get(kind, int((re.search(r"\d+$", kind) or ["32"])[0]) // 8)
     tensor = f"a tensor of {kind} ({', '.join(map(str, shape))})"
-    return f"there is no memory for {size_text(size)} more: {tensor}. Feed less, or hold less: trace(memory=...)"
+    return f"there is no memory for {size_text(size)} more: {tensor}. Feed less data, or set trace(memory=...)"
 
 
 @contextmanager
 def errors_as(
     kind: type[SurgeryError], asked: str, wrong: str, instead: str, *caught: type[BaseException]
 ) -> Iterator[None]:
-    """Raises errors of TensorFlow as errors of a request, with TensorFlow's text at the end.
+    """Raises errors of TensorFlow as errors of a request, with TensorFlow's text at the end of the problem.
 
     Args:
         kind: the error that is raised.
-        asked, wrong, instead: the three parts of the error; TensorFlow's text ends the second.
-        caught: what TensorFlow may raise; any `Exception` by default.
+        asked, wrong, instead: the three parts of the error; TensorFlow's text is added to the second.
+        caught: the errors that TensorFlow may raise; any `Exception` by default.
 
     Raises:
         MemoryError: memory has run out.
@@ -96,7 +96,7 @@ def errors_as(
 
 
 def unfed(error: BaseException) -> str:
-    """Returns the placeholder that has no value, if an error of TensorFlow names one; empty text for any other error.
+    """Returns the placeholder without a value, if an error of TensorFlow names one; empty for any other error.
 
     Example:
         >>> unfed(ValueError("You must feed a value for placeholder tensor 'x' with dtype float"))
@@ -107,26 +107,26 @@ def unfed(error: BaseException) -> str:
 
 
 def remedy(error: BaseException) -> tuple[str, str] | None:
-    """Returns what is wrong and what to do, for an error that is known; None for any other.
+    """Returns the problem and a suggestion for a known error; None for any other.
 
     Args:
-        error: what TensorFlow raised while it ran something.
+        error: an error that TensorFlow raised during a run.
     """
     said = words_of(error)
     kernel = re.search(r"No (?:OpKernel was registered to support Op|registered) '([^']+)'", said)
     if kernel:
         return (
             f"this TensorFlow has no kernel for the op type {kernel[1]!r}: {said}",
-            f"Run it where there is one, or leave these ops out: ed.select(op={kernel[1]!r}) lists them",
+            f"Run it on a device that has one, or leave out these ops: ed.select(op={kernel[1]!r}) lists them",
         )
     tensor = unfed(error)
     if tensor:
         return (
-            f"what is run needs a value for the placeholder {tensor.removesuffix(':0')!r}",
-            f"Run it in a session of your own that feeds {tensor!r}, and give that session",
+            f"the run needs a value for the placeholder {tensor.removesuffix(':0')!r}",
+            f"Run it in your own session with a value for {tensor!r}, and give that session",
         )
     before, gone, _ = said.partition("; No such file or directory")
-    path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no search for the word: names may be as long as a file
+    path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no regex for the path: names may be as long as a file
     if gone and path:
-        return f"the file {path!r} is not there", "Put the file there, or let what reads it read another"
+        return f"the file {path!r} is not there", "Put the file there, or make the op read another file"
     return None

@@ -1,4 +1,4 @@
-"""Fetches: what people name to be run and fed, looked up before TensorFlow sees it."""
+"""Fetches: looks up the ops and tensors of a run by name before TensorFlow gets them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ Moved = Callable[[Any], Any]
 
 
 def fetched(thing: Any, asked: str, graph: TFGraph, title: str, moved: Moved | None = None) -> Any:
-    """Returns what is to be run, in the structure that it was given in, with each name looked up.
+    """Returns the ops and tensors to run, in the given structure, with each name looked up.
 
     Args:
-        thing: a name, an op, tensor or variable, or a structure of these, as `Session.run` takes them.
-        asked: the request, for messages: ``{}`` stands for the name.
-        graph: the graph it is run in.
-        title: what the graph is called in messages.
-        moved: gives what an object of another graph stands for here; None where there is no such thing.
+        thing: a name, an op, tensor or variable, or a structure of these, in the form of `Session.run`.
+        asked: the request, for messages; the name replaces ``{}``.
+        graph: the graph of the run.
+        title: the name of the graph in messages.
+        moved: returns the counterpart of an object of another graph, if there may be one.
 
     Raises:
-        SelectionError: there is nothing of this name, and the nearest names are proposed; or an object is of another
-            graph.
+        SelectionError: a name does not exist (the message proposes similar names), or an object is of another graph.
     """
     if isinstance(thing, Mapping):
         return {key: fetched(value, asked, graph, title, moved) for key, value in thing.items()}
@@ -50,10 +49,10 @@ def fetched(thing: Any, asked: str, graph: TFGraph, title: str, moved: Moved | N
 
 
 def fed(feeds: Any, asked: str, graph: TFGraph, title: str, moved: Moved | None = None) -> dict[Any, Any]:
-    """Returns what is to be fed, tensor -> value; as `fetched`.
+    """Returns the feeds, tensor -> value; arguments as in `fetched`.
 
     Raises:
-        SelectionError: as `fetched`; or this is not a mapping.
+        SelectionError: as in `fetched`; or the feeds are not a mapping.
     """
     if feeds is not None and not isinstance(feeds, Mapping):
         asked = asked.partition("(")[0]

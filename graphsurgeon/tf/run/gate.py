@@ -1,4 +1,4 @@
-"""Gate: the one place where sessions are made. What came from a file, and reaches out of it, first needs trust."""
+"""Gate: the one place that makes sessions. A graph from a file with ops that reach out of it first needs trust."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def session_of(graph: TFGraph, target: str = "", config: Any = None, asked: str 
         asked: the request, for messages.
 
     Raises:
-        TrustError: the graph has come from a file, holds ops that reach out of it, and nobody has trusted it.
+        TrustError: the graph came from a file, has ops that reach out of it, and was not trusted.
     """
     refuse_untrusted(graph, asked)
     return tf1.Session(target, graph=graph, config=config)
 
 
 def refuse_untrusted(graph: TFGraph, asked: str) -> None:
-    """Refuses to run what came from a file, holds ops that reach out of it, and is trusted by nobody.
+    """Refuses to run a graph that came from a file, has ops that reach out of it, and was not trusted.
 
     Raises:
-        TrustError: it names the ops.
+        TrustError: the graph is such a graph; the message names the ops.
     """
     found = distrusted(graph)
     if found:
         raise TrustError(asked, found, INSTEAD)
 
 
-#: What to type where a graph is not trusted.
-INSTEAD = "ed.risks() tells what they do. Where you trust the file: ed.trust(), or gs.open(..., trust=True)"
+#: The suggestion for a graph that is not trusted.
+INSTEAD = "ed.risks() describes these ops. If you trust the file, call ed.trust(), or gs.open(..., trust=True)"
 
 
 def distrusted(graph: TFGraph) -> str:
-    """Returns why a graph is not run, as a sentence; empty where it may be."""
+    """Returns why a graph may not run, as a sentence; empty if it may."""
     for one, left in _reaching_out(graph):
         if not one.trusted:
             return _sentence(one, left.words)
@@ -57,12 +57,12 @@ def distrusted(graph: TFGraph) -> str:
 
 
 def reaches_out(graph: TFGraph) -> bool:
-    """Returns whether a graph came from a file and holds ops of it that reach out, trusted or not."""
+    """Returns whether a graph came from a file and still has ops of it that reach out, trusted or not."""
     return next(_reaching_out(graph), None) is not None
 
 
 def _reaching_out(graph: TFGraph) -> Iterator[tuple[Origin, Risks]]:
-    """Yields the files that a graph came from and still holds ops of that reach out of it, with what these do."""
+    """Yields the files from which a graph still has ops that reach out of it, with the risks of these ops."""
     strange = [one for one in origins(graph) if one.risks]
     if not strange:
         return
@@ -75,4 +75,4 @@ def _reaching_out(graph: TFGraph) -> Iterator[tuple[Origin, Risks]]:
 
 
 def _sentence(origin: Origin, words: str) -> str:
-    return f"{origin.title} came from a file, and nobody has said that it may run: it holds {words}"
+    return f"{origin.title} came from a file that you have not trusted yet: it holds {words}"

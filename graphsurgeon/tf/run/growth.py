@@ -1,4 +1,4 @@
-"""Growth: graphs made of functions chosen by chance."""
+"""Growth: graphs made of randomly chosen functions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ tf1 = tf.compat.v1
 
 
 def arity(function: Callable[..., Any]) -> int:
-    """Returns how many tensors a function takes: its arguments that have no default.
+    """Returns the number of tensors that a function takes: its arguments without a default.
 
     Raises:
-        PlanError: nobody can tell, or it takes none.
+        PlanError: the number is not known, or is zero.
 
     Example:
         >>> arity(tf.add), arity(lambda a: a * a)
@@ -35,7 +35,7 @@ def arity(function: Callable[..., Any]) -> int:
     except (TypeError, ValueError):
         count = 0
     if not count:
-        raise PlanError(f"functions=[{name}]", "nobody can tell how many tensors it takes", "Wrap it: lambda a, b: ...")
+        raise PlanError(f"functions=[{name}]", "it is not known how many tensors it takes", "Wrap it: lambda a, b: ...")
     return count
 
 
@@ -50,13 +50,13 @@ def grown(
 
     Args:
         specs: name -> `tf.TensorSpec` of each input.
-        functions: what it may be made of.
+        functions: the functions to choose from.
         constants: the least and the greatest constant.
-        depth: how many functions are inside one another at most.
+        depth: how deep functions are nested at most.
         rng: a NumPy random generator.
 
     Raises:
-        PlanError: a function refuses such inputs, or gives a tensor of another dtype or shape.
+        PlanError: a function refuses such inputs, or returns a tensor of another dtype or shape.
     """
     graph = fresh()
     with graph.as_default():
@@ -72,7 +72,7 @@ def grown(
                 return leaf(constant)
             function = functions[rng.integers(len(functions))]
             count = arity(function)
-            # One argument at least is not a constant, so that the result has the shape of the inputs.
+            # At least one argument is not a constant, so that the result has the shape of the inputs.
             fixed = rng.integers(count)
             return _call(function, [node(level - 1, i != fixed) for i in range(count)], given[0])
 
@@ -81,7 +81,7 @@ def grown(
 
 
 def _number(value: float, dtype: Any) -> Any:
-    """A constant of a dtype: of whole numbers the nearest one, of true and false the one on its side of zero."""
+    """A constant of a dtype: the nearest integer for integers, True above zero for booleans."""
     if dtype.is_bool:
         return value > 0
     return np.round(value) if dtype.is_integer else np.round(value, 3)
@@ -90,17 +90,21 @@ def _number(value: float, dtype: Any) -> Any:
 def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) -> TFTensor:
     name = getattr(function, "__name__", repr(function))
     asked, kinds = f"functions=[{name}]", (TypeError, ValueError, tf.errors.OpError)
-    with errors_as(PlanError, asked, "it does not take such tensors", "Leave it out", *kinds):
+    with errors_as(PlanError, asked, "it does not accept tensors like the inputs", "Leave it out", *kinds):
         out = function(*args)
     same = getattr(out, "dtype", None) == like.dtype and out.shape.is_compatible_with(like.shape)
     if not same:
         got = f"{getattr(out, 'dtype', type(out))!r} {getattr(out, 'shape', '')}"
-        raise PlanError(asked, f"it gives {got}, not what the inputs are", "Leave it out, or wrap it in a cast")
+        raise PlanError(
+            asked,
+            f"it returns {got}, which does not fit the dtype and shape of the inputs",
+            "Leave it out, or wrap it in a function that converts its result",
+        )
     return out
 
 
 def expression(function: Callable[..., Any], spec: Any) -> tuple[TFGraph, list[str], str]:
-    """Returns the graph of a function of tensors, the names of its inputs in order, and that of its output."""
+    """Returns the graph of a function of tensors, the names of its inputs in order, and the name of its output."""
     names = list(inspect.signature(function).parameters)
     graph = fresh()
     with graph.as_default():
@@ -116,35 +120,37 @@ def specs_of(graph: TFGraph, inputs: Sequence[str]) -> dict[str, Any]:
 
 
 def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns specs as `tf.TensorSpec`, of which a dtype alone is one of any length.
+    """Returns specs as `tf.TensorSpec`; a dtype without a shape becomes a vector of any length.
 
     Raises:
-        PlanError: there is none, a name or dtype is none, or they are not all of one dtype and shape: then a random
-            expression may not fit.
+        PlanError: there are no inputs, or a name or dtype is not valid. Also if the inputs differ in dtype or shape,
+            because a random expression may then not fit.
     """
     asked = "evolve(inputs=...)"
     if not isinstance(specs, Mapping):
-        raise PlanError(asked, f"{specs!r} is not a mapping of names", "Give them as inputs={'x': tf.float32}")
+        raise PlanError(asked, f"{specs!r} is not a mapping", "Give a mapping such as inputs={'x': tf.float32}")
     out = {}
     for name, spec in specs.items():
         if not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.-]*", str(name)):
             raise PlanError(
-                asked, f"{name!r} cannot be the name of a placeholder", "Use letters, digits, '_', '.', '-'"
+                asked,
+                f"{name!r} cannot be the name of a placeholder",
+                "Use letters, digits, '_', '.', '-', and begin with a letter or digit",
             )
         try:
             out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec([None], tf.as_dtype(spec))
         except TypeError:
             wrong = f"{spec!r}, for {name!r}, is neither a dtype nor a tf.TensorSpec"
-            raise PlanError(asked, wrong, "Give one, as tf.float32 or tf.TensorSpec([None, 3])") from None
+            raise PlanError(asked, wrong, "Give one such as tf.float32 or tf.TensorSpec([None, 3])") from None
         dtype = out[name].dtype
         if dtype in (tf.string, tf.resource, tf.variant) or dtype.is_quantized:
-            wrong = f"{name!r} is {dtype.name}: no constants of that grow"
-            raise PlanError(asked, wrong, "Give numbers or booleans, or only graphs of your own: initial=[graph, ...]")
+            wrong = f"{name!r} is {dtype.name}: there are no random constants of this dtype"
+            raise PlanError(asked, wrong, "Give numbers or booleans, or only your own graphs: initial=[graph, ...]")
     if len({(s.dtype, str(s.shape)) for s in out.values()}) != 1:
         shown = ", ".join(f"{n}: {s.dtype.name} {s.shape}" for n, s in out.items()) or "none at all"
         raise PlanError(
             asked,
             f"the inputs are not of one dtype and shape: {shown}",
-            "Give inputs of one kind, or graphs of your own: initial=[graph, ...]",
+            "Give inputs of one dtype and shape, or only your own graphs: initial=[graph, ...]",
         )
     return out

@@ -1,4 +1,4 @@
-"""Hooks: a duplicate updated from inside a training loop that TensorFlow runs."""
+"""Hooks: updates a duplicate inside a training loop that TensorFlow runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class UpdateHook(SessionRunHook):
         self._replica, self._every, self._runs = replica, every, 0
 
     def after_create_session(self, session: TFSession, coord: Any) -> None:
-        """Takes all values over; also when TensorFlow has made a new session after a failure."""
+        """Copies all values to the replica; also after TensorFlow has replaced a session that failed."""
         self._replica.attach(session)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts, and updates when it is time."""
+        """Counts the runs, and updates the replica after every n-th."""
         self._runs += 1
         if self._runs % self._every == 0:
             self._replica.update()

@@ -1,8 +1,9 @@
-"""Observed: every run of a session, by whatever thread, goes through the doors of the variables that it touches.
+"""Observed: each run of a session, in any thread, goes through the doors of the variables that it touches.
 
-A run is not one moment: it sets variable after variable. What is to see a whole version must know when others run, also
-those who call `session.run` themselves. Each session that holds an original or a duplicate is observed, at the methods
-through which all of its runs go; they are as they were when nobody is interested any more.
+A run is not atomic: it sets one variable after another. To read a consistent version, a reader must know when other
+runs happen, including runs by direct calls of `session.run`. Each session that holds an original or a duplicate is
+observed, by replacing the methods that all of its runs go through. When the last observer has finished, the methods are
+restored.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from ..private.graphs import known_op
 from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
 from ..values.variables import Place, place_of
 
-#: Ops that only look at a resource variable; of a reference variable, everything that is not a writer only looks.
+#: Ops that only read a resource variable; for a reference variable, all ops except writers only read it.
 LOOKS = frozenset({*READERS, "VarIsInitializedOp"})
-#: Ops that hand on what they get, a variable too.
+#: Ops that pass on their input, also a variable.
 _PASSES = frozenset(prefix + kind for prefix in ("", "Ref") for kind in
                     ("Identity", "Enter", "Exit", "Switch", "Merge", "NextIteration"))  # fmt: skip
-#: Ops that give handles of which nobody can tell what they are of, as functions do.
+#: Ops that return handles of unknown variables, such as function calls.
 _GIVES = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall",
                     "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient", "IdentityN", "Select", "SelectV2",
                     "Placeholder", "PlaceholderV2"})  # fmt: skip
@@ -44,14 +45,15 @@ _WAITS = ("QueueDequeue", "QueueEnqueue", "ReaderRead", "Barrier", "Stage", "Uns
 
 @dataclass(frozen=True, eq=False)
 class Interest:
-    """Variables whose values somebody wants whole.
+    """An interest in reading some variables consistently.
 
     Args:
-        door: runs that set one of them go through it.
+        door: runs that set one of the variables go through it.
         places: the variables.
-        local: those of them that may be mere counters of what fills a queue; that is not a step of a training.
-        looks: runs that only read one of them go through it too.
-        refuse: called inside; raises an error where they cannot be read now.
+        local: the variables among them that may only count the input of a queue. A run that waits and sets only these
+            is not a training step.
+        looks: runs that only read one of them go through the door too.
+        refuse: called inside; raises an error if the variables cannot be read now.
     """
 
     door: Door
@@ -70,12 +72,12 @@ class Interest:
 
 @dataclass(frozen=True)
 class Touched:
-    """What a run touches.
+    """The variables that a run touches.
 
     Args:
-        places: the variables it reads or sets.
-        sets: those it sets; None where that cannot be known.
-        waits: it may wait for another run.
+        places: the variables that it reads or sets.
+        sets: the variables that it sets; None if they are not known.
+        waits: whether it may wait for another run.
     """
 
     places: frozenset[Place]
@@ -89,7 +91,7 @@ def places_of(graph: TFGraph, variables: Iterable[str]) -> frozenset[Place]:
 
 
 def touched(elements: Iterable[Any]) -> Touched:
-    """Returns what a run of these ops and tensors touches.
+    """Returns the variables that a run of these ops and tensors touches.
 
     Example:
         >>> with tf.Graph().as_default():
@@ -117,7 +119,7 @@ def touched(elements: Iterable[Any]) -> Touched:
 
 
 def _variables(tensor: TFTensor) -> set[Place] | None:
-    """The variables that a handle may be of, none where it is of something else; None where that cannot be known."""
+    """The variables that a handle may refer to, empty if it is not of a variable; None if they are not known."""
     makers = met_from([tensor.op], lambda op: (t.op for t in op.inputs) if op.type in _PASSES else ())
     if any(op.type in _GIVES or not known_op(op.type) for op in makers):
         return None
@@ -125,21 +127,21 @@ def _variables(tensor: TFTensor) -> set[Place] | None:
 
 
 class Observing:
-    """An interest in the runs of a session. Made by `observe`."""
+    """The observation of a session for an interest. Made by `observe`."""
 
     def __init__(self, watch: _Watch, interest: Interest, under_way: list[Any]) -> None:
         self._watch, self._interest, self._under_way = watch, interest, under_way
 
     def release(self) -> None:
-        """Ends it; the methods of the session are as they were when it was the last one."""
+        """Ends the observation; if it was the last one, the methods of the session are restored."""
         self._watch.remove(self._interest)
         self._under_way = []
 
     def settle(self, timeout: float | None) -> None:
-        """Waits for the runs that were under way when it began.
+        """Waits for the runs that were active when the observation began.
 
         Raises:
-            BusyError: they were not done in time.
+            BusyError: a run did not finish in time.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while self._under_way:
@@ -153,7 +155,7 @@ class Observing:
     def entering(
         self, elements: Sequence[Any], doors: Sequence[Door], timeout: float | None
     ) -> AbstractContextManager[None]:
-        """Goes through the doors of a run of these ops and tensors, alone behind some of them; see `alone`."""
+        """Goes through the doors of a run of these ops and tensors, and alone through some of them; see `alone`."""
         return self._watch.entering(elements, doors, timeout)
 
 
@@ -161,16 +163,16 @@ class Observing:
 def alone(
     observed: Sequence[Observing], elements: Sequence[Any], doors: Sequence[Door], timeout: float | None
 ) -> Iterator[None]:
-    """Runs something while nobody else is behind some doors.
+    """Runs the block while no other run is inside some doors.
 
     Args:
-        observed: the interests of these doors in the session that runs it; none where nothing is run in a session.
+        observed: the observations for these doors in the session of the run; empty if no session runs anything.
         elements: the ops and tensors that will be run.
-        doors: what to be alone behind.
-        timeout: how long to wait for the others, in seconds.
+        doors: the doors that no other run may be inside.
+        timeout: how long to wait for other runs, in seconds.
 
     Raises:
-        BusyError: the others were not done in time.
+        BusyError: the other runs did not finish in time.
     """
     for one in observed:
         one.settle(timeout)
@@ -183,13 +185,13 @@ def _pause() -> None:
 
 
 def observe(session: TFSession, interest: Interest) -> Observing:
-    """Begins to let the runs of a session through the door of an interest.
+    """Begins to send the runs of a session through the door of an interest.
 
     Args:
-        session: a session, or what wraps one, as a monitored session does.
-        interest: what is wanted whole.
+        session: a session, or a wrapper of one, such as a monitored session.
+        interest: the variables and their door.
 
-    Runs that are under way already are waited for by `alone`.
+    `alone` waits for the runs that are already active.
     """
     session = innermost(session)
     with _making:
@@ -205,10 +207,10 @@ _watches: weakref.WeakKeyDictionary[Any, _Watch] = weakref.WeakKeyDictionary()
 
 
 class _Watch:
-    """Who is interested in the runs of one session."""
+    """The interests in the runs of one session."""
 
     def __init__(self) -> None:
-        # Taken and replaced as one: what a run has found out is never kept for interests that came later.
+        # Read and replaced as one pair: results for a run are never kept for interests that were added later.
         self._now: tuple[tuple[Interest, ...], dict[Any, tuple[tuple[Interest, ...], bool]]] = ((), {})
         self._known: dict[Any, Touched] = {}
         self._inside = threading.local()
@@ -227,7 +229,7 @@ class _Watch:
                 self._restore = None
 
     def concerned(self, elements: Sequence[Any] | None) -> tuple[tuple[Interest, ...], bool]:
-        """The interests that a run concerns, and whether it may wait for another; of None, anything may be run."""
+        """The interests that a run concerns, and whether it may wait for another run; for None, all interests."""
         interests, kept = self._now
         if elements is None:
             return interests, True
@@ -244,7 +246,7 @@ class _Watch:
     def entering(
         self, elements: Sequence[Any] | None, alone: Sequence[Door] = (), timeout: float | None = None
     ) -> Iterator[None]:
-        """Goes through the doors of a run; inside, more runs of this thread are part of it."""
+        """Goes through the doors of a run; further runs of this thread inside it are part of it."""
         interests, waits = self.concerned(elements)
         beside = [one.door for one in interests if one.door not in alone]
         with entered(beside, alone, open_ended=waits, timeout=timeout):
@@ -259,15 +261,15 @@ class _Watch:
 
     @property
     def inside(self) -> bool:
-        """Whether this thread is inside of a run that is known."""
+        """Whether this thread is inside an observed run."""
         return getattr(self._inside, "now", False)
 
 
 def _replace(session: TFSession, watch: _Watch) -> Callable[[], None]:
-    """Puts methods that tell of their runs in the place of those of a session; returns what takes them away."""
+    """Replaces the run methods of a session by methods that report their runs; returns a call that restores them."""
     whole = all(hasattr(session, name) for name in (RUN, EXTEND_AND_RUN))
-    # Below `run` all is known of a run, and also a program that has kept `run = session.run` goes that way. Another
-    # TensorFlow may have no such methods: then each run may touch anything.
+    # The methods below `run` get all elements of a run, also if a program has kept `run = session.run`. Another
+    # TensorFlow may not have these methods: then any run may touch anything.
     makers = {RUN: _known, EXTEND_AND_RUN: _unknown, MAKE_CALLABLE: _callables}
     if not whole:
         makers = {"run": _unknown, "partial_run": _unknown, "make_callable": _made}
@@ -279,7 +281,7 @@ def _replace(session: TFSession, watch: _Watch) -> Callable[[], None]:
 
     def restore() -> None:
         for name, method in new.items():
-            if vars(session).get(name) is method:  # else somebody has put his own on top of it
+            if vars(session).get(name) is method:  # otherwise other code has replaced it again
                 if name in before:
                     setattr(session, name, before[name])
                 else:
@@ -328,14 +330,14 @@ def _callables(session: TFSession, watch: _Watch, method: Any) -> Any:
 
 
 def _of(_session: Any, elements: Sequence[Any] | None) -> Sequence[Any] | None:
-    """What is run in a session: frames that name both are found by `_under_way`."""
+    """The elements of a run: `_under_way` finds the frames in which `session` and `elements` are local names."""
     return elements
 
 
 def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]:
-    """The runs of a session that other threads are in, each as (its frame, what it runs, None where that is unknown).
+    """The active runs of a session in other threads, each as (its frame, its elements; None if they are not known).
 
-    A thread that has looked up a method before it was replaced comes by another one that was, or is in it by now.
+    A thread that looked up a method before its replacement either calls another replaced method later, or is inside it.
     """
     theirs = {getattr(getattr(type(session), name, None), "__code__", None) for name in _RUNS}
     for stack in _stacks():
@@ -355,9 +357,9 @@ def _under_way(session: TFSession) -> Iterator[tuple[Any, Sequence[Any] | None]]
 
 
 def _stacks() -> list[list[Any]]:
-    """The frames of each other thread, from the inside out."""
+    """The frames of each other thread, innermost first."""
     tops = sys._current_frames()
-    # A frame that holds itself is freed late, with all that its function knows: a session is to end at once.
+    # A frame that refers to itself, and its local variables, are freed late, but a session must end at once.
     tops.pop(threading.get_ident(), None)
     out = []
     for top in tops.values():

@@ -1,4 +1,4 @@
-"""Passes: a run again and again, each time with the probes of some tensors, so that few of these are held at once."""
+"""Passes: repeats a run with the probes of a few tensors at a time, so that few of these are in memory at once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..values.transfer import bounded
 from .probes import Probed
 from .watched_run import Ran, watched_run
 
-#: These read a variable of TF1 and leave it as it is; what these make is gone when a run ends.
+#: Ops that read a variable of TF1 and do not change it; and ops whose results are gone after a run.
 _READ, _OF_A_RUN = frozenset({"IsVariableInitialized", "RefSwitch", "RefEnter", "RefMerge"}), ("Stack", "TensorArray")
-#: What a note takes besides its sample.
+#: The bytes of a note in addition to its sample.
 _NOTE = 512
 
 
@@ -41,13 +41,13 @@ def passes(
 ) -> Ran:
     """Runs a graph with probes in as many passes as are needed, so that their tensors do not exceed a limit.
 
-    The first pass has the tensors whose shapes are known before, and tells the sizes of the others. A tensor that is
-    larger than the limit has a pass of its own.
+    The first pass has the tensors whose shapes are known in advance, and measures the sizes of the others. A tensor
+    that is larger than the limit has a separate pass.
 
     Args:
-        session, base, wanted, fed, probed, timeout, watch: as for `watched_run`; the time is that of all passes.
-        memory: how many bytes the tensors of the probes of one pass may have together, with what is noted of them.
-        again: gives a session as the first one was; needed where a run changes what the next one would meet.
+        session, base, wanted, fed, probed, timeout, watch: as for `watched_run`; the time limit is for all passes.
+        memory: the most bytes for the tensors of the probes of one pass and their notes.
+        again: returns a session in the initial state; required if a run changes the state that the next one reads.
     """
     frames, place = Frames(base), order(base)
     ends = [base.tensor(name) for name, _, _ in probed.tensors]
@@ -89,7 +89,7 @@ def passes(
 
 
 def lasts(base: Graph, runs: Mask) -> bool:
-    """Returns whether a run of some ops changes what the next run meets: variables, queues, the state of random ops.
+    """Returns whether a run of some ops changes the state for the next run: variables, queues, random generators.
 
     Args:
         base: the graph.
@@ -109,7 +109,7 @@ def lasts(base: Graph, runs: Mask) -> bool:
 
 
 def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -> list[int]:
-    """Those that fit together, in order."""
+    """The tensors that fit together, in order."""
     found, total = [], 0
     for number in numbers:
         size = sizes[number] or 0
@@ -120,7 +120,7 @@ def _fitting(numbers: Sequence[int], sizes: Sequence[int | None], memory: int) -
 
 
 def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
-    """The size of a tensor and of what is noted of it; None where its static shape does not say it, and in loops."""
+    """The size of a tensor and its notes; None if its static shape is not complete, or in a loop."""
     info = base.info(*end)
     if info is None or info.shape is None or None in info.shape or frames.of(end[0]) >= 0:
         return None
@@ -129,7 +129,7 @@ def _known(base: Graph, frames: Frames, end: tuple[int, int]) -> int | None:
 
 
 def _size(largest: int, rounds: int, frames: Frames, end: tuple[int, int]) -> int:
-    """What a tensor may take, with what is noted of it: in a loop, that of all rounds that run at a time."""
+    """The most memory for a tensor and its notes: in a loop, for all rounds that run in parallel."""
     frame = frames.of(end[0])
     if frame < 0:
         return largest + min(largest, 8 * SAMPLE) + _NOTE

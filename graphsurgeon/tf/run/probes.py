@@ -1,7 +1,7 @@
-"""Probes: ops that note what tensors hold while a graph runs, in loops and branches too.
+"""Probes: ops that record the contents of tensors while a graph runs, also in loops and branches.
 
-Each probe is an op that calls Python with one tensor, as it lies in memory: what a branch that is not taken would have
-made never comes, what is in a loop comes once in each round, and what came before a run failed is there.
+Each probe is an op that calls Python with one tensor, without a copy. A branch that is not taken gives no note, and a
+loop gives one in each round. If a run fails, the notes from before remain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..functions.body import constant
 from ..open.outputs import array_in
 from ..private.graphs import token_of
 
-#: What has numbers; of other dtypes the shape alone is noted.
+#: Dtypes of numbers; of tensors of other dtypes only the shape is noted.
 _NUMBERS = frozenset({
     "bfloat16", "float16", "float32", "float64", "complex64", "complex128", "bool",
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -37,16 +37,16 @@ _WHOLE = "/device:CPU:0"
 
 @dataclass
 class Probed:
-    """What is noted in a run.
+    """The notes of a run.
 
     Args:
-        rounds: so many rounds of a loop are noted, and of later ones what is not finite.
-        targets: the ops that note something.
-        tensors: number of a probe -> its tensor, the dtype of that, and how many loops are around it.
+        rounds: the number of rounds of a loop that are noted; of later ones only values that are not finite.
+        targets: the ops that make notes.
+        tensors: number of a probe -> its tensor, dtype, and the number of loops around it.
         ops: the names of all ops of the probes.
-        notes: what has been noted since it was read last.
+        notes: the notes since the last `read`.
         nodes: the ops as a GraphDef.
-        kept: what must live as long as the ops run.
+        kept: objects that must live as long as the ops run.
     """
 
     rounds: int
@@ -58,7 +58,7 @@ class Probed:
     kept: list[Any] = field(default_factory=list)
 
     def add_to(self, graph: TFGraph) -> None:
-        """Adds the probes to a graph, that of the snapshot or another like it: what these run is noted here."""
+        """Adds the probes to the graph of the snapshot, or to a similar one; their notes are collected here."""
         tensors, controls = dict[tuple[str, int], Any](), dict[str, Any]()
         for node in self.nodes.node:
             for text in node.input:
@@ -74,17 +74,17 @@ class Probed:
         import_nodes(graph, self.nodes, tensors, controls)
 
     def watched(self, op: str) -> int | None:
-        """Returns the number of the probe that an op is a part of; None for an op that probes share, or any other."""
+        """Returns the number of the probe that an op is a part of; None for any other op, also one that probes share."""
         found = re.fullmatch(r"p(\d+)/\w+", op.partition("/")[2]) if op in self.ops else None
         return int(found[1]) if found else None
 
     def note(self, number: int, value: Any, rounds: Sequence[int] = ()) -> None:
-        """Notes what a tensor holds. The run calls this, from several threads at a time.
+        """Notes the contents of a tensor. The run calls this, from several threads at a time.
 
         Args:
             number: of the probe.
-            value: what it holds; of text, its shape.
-            rounds: in which round of each loop around it.
+            value: the contents; for text, its shape.
+            rounds: the current round of each loop around the tensor.
         """
         name, dtype, depth = self.tensors[number]
         at = tuple(map(int, rounds))
@@ -96,7 +96,7 @@ class Probed:
             self.notes.append(one)
 
     def read(self) -> list[Noted]:
-        """Returns what has been noted since it was read last, in the order in which it was."""
+        """Returns the notes since the last call, in order."""
         found, self.notes = self.notes, []
         return found
 
@@ -106,8 +106,8 @@ def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probe
 
     Args:
         base: the snapshot of the graph.
-        tensors: (op, output) of what is to be noted; resources and variants are left out.
-        rounds: so many rounds of a loop are noted, and of later ones what is not finite.
+        tensors: (op, output) of the tensors; resources and variants are left out.
+        rounds: the number of rounds of a loop that are noted; of later ones only values that are not finite.
 
     Example:
         >>> from graphsurgeon.tf.open.snapshot import snapshot
@@ -128,7 +128,7 @@ def probe(base: Graph, tensors: Iterable[tuple[int, int]], rounds: int) -> Probe
 
 
 def constants(base: Graph, tensors: Iterable[tuple[int, int]]) -> list[Noted]:
-    """Returns what is noted of tensors whose ops are constants: no run is needed for that."""
+    """Returns the notes of tensors whose ops are constants, without a run."""
     found = []
     for op, port in tensors:
         info, array = base.info(op, port), array_in(base.nodes[op].attr["value"].tensor)
@@ -167,7 +167,7 @@ class _Writer:
         return name
 
     def const(self, leaf: str, value: Any, after: str) -> str:
-        """Adds a constant, in the loop of what it waits for."""
+        """Adds a constant in the loop of the op that it waits for."""
         name = f"{self.scope}/{leaf}"
         new = self.probed.nodes.node.add()
         new.CopyFrom(constant(name, tf.make_tensor_proto(value)))
@@ -177,7 +177,7 @@ class _Writer:
         return name
 
     def turn(self, frame: int) -> str:
-        """Returns what tells inside of a loop in which round it is, and in which each loop around it is."""
+        """Returns a tensor with the current round of a loop and of each loop around it."""
         if frame in self.turns:
             return self.turns[frame]
         about, lead = self.frames.about(frame), f"loop_{frame}"
@@ -200,7 +200,7 @@ class _Writer:
     # -- probes ---------------------------------------------------------------------------------
 
     def add(self, op: int, port: int) -> None:
-        """Adds the probe of one tensor; none where its dtype is not known, or where it is a handle."""
+        """Adds the probe of one tensor, unless its dtype is not known or it is a handle."""
         info, frame = self.base.info(op, port), self.frames.of(op)
         if info is None or info.dtype in _HELD or info.dtype == "unknown" or frame < -1:
             return

@@ -1,4 +1,4 @@
-"""Progress: a bar for long work, in notebook and terminal; nothing at all for short work."""
+"""Progress: a bar for long work in a notebook or terminal; short work shows nothing."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
-#: Work of fewer seconds shows nothing.
+#: Work that takes fewer seconds shows nothing.
 QUIET = 1.0
 _PHASES: ContextVar[Phases | None] = ContextVar("phases", default=None)
 _SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 
 
 class Progress:
-    """A bar that appears once its work has taken `QUIET` seconds, and goes when the work is done.
+    """A bar that appears once its work has taken `QUIET` seconds, and disappears when the work is done.
 
     Args:
-        what: what is being done, as people say it.
-        total: how much there is to do.
-        unit: of what; ``B`` for bytes.
+        what: the name of the work.
+        total: the amount of work.
+        unit: the unit of the amount; ``B`` for bytes.
 
     Example:
         >>> with Progress("carrying values", 3, "variables") as bar:
@@ -34,7 +34,7 @@ class Progress:
         self._start, self._bar = time.monotonic(), cast(Any, None)
 
     def step(self, amount: int) -> None:
-        """Says that so much more is done."""
+        """Adds an amount of finished work."""
         self.done += amount
         if self._bar is not None:
             self._bar.update(amount)
@@ -42,7 +42,7 @@ class Progress:
             self._bar = _bar(self.what, self.total, self.done, self.unit)
 
     def say(self, what: str) -> None:
-        """Says what is being done now."""
+        """Shows the current part of the work."""
         self.what = what
         if self._bar is not None:
             self._bar.set_description(what)
@@ -57,11 +57,11 @@ class Progress:
 
 
 class Phases(Progress):
-    """A bar of work that has phases; what does the work says with `phase` which one begins.
+    """A bar of work that has phases; the work calls `phase` at the beginning of each.
 
     Args:
-        what: what is being done, as people say it.
-        total: how many phases there are.
+        what: the name of the work.
+        total: the number of phases.
 
     Example:
         >>> with Phases("applying", 2) as bar:
@@ -76,7 +76,7 @@ class Phases(Progress):
         self._all, self._begun = what, 0
 
     def phase(self, what: str) -> None:
-        """Says that the next phase begins."""
+        """Begins the next phase."""
         self.say(f"{self._all}: {what}")
         self.step(1 if self._begun else 0)
         self._begun += 1
@@ -91,7 +91,7 @@ class Phases(Progress):
 
 
 def phase(what: str) -> None:
-    """Says that a phase of the work begins that is shown now, if any is."""
+    """Begins a phase of the work that has a bar now, if any."""
     bar = _PHASES.get()
     if bar is not None:
         bar.phase(what)
@@ -99,7 +99,7 @@ def phase(what: str) -> None:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Shows no bars: for work that nobody waits for."""
+    """Shows no bars, for work that the user does not wait for."""
     token = _SILENT.set(True)
     try:
         yield
@@ -110,8 +110,8 @@ def silent() -> Iterator[None]:
 def _bar(what: str, total: int, done: int, unit: str) -> Any:
     from tqdm.auto import tqdm
 
-    # A file or a pipe is nobody who looks; a notebook's stream is not a terminal either, but somebody looks, unless the
-    # environment says TQDM_DISABLE=1.
+    # tqdm shows nothing in a file or a pipe. The stream of a notebook is not a terminal, but it shows the bar, unless
+    # the environment variable TQDM_DISABLE is 1.
     in_notebook = any(kind.__name__ == "tqdm_notebook" for kind in tqdm.__mro__)
     return tqdm(
         desc=what,

@@ -1,4 +1,4 @@
-"""Seeds: random ops of a copy get seeds of their names, so that each run of such a copy draws the same numbers."""
+"""Seeds: seeds derived from names for the random ops of a copy, so that each run draws the same numbers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def give_seeds(graph: TFGraph, base: Graph, seed: int, called: Mapping[str, str]
     """Gives seeds to the random ops that have none, in place; loops around random ops run one round at a time.
 
     Args:
-        graph: the graph; it is nobody's but ours, and no session has run it.
+        graph: the graph, which no caller has, and no session has run.
         base: its snapshot.
-        seed: the one seed of all; what each op gets is of this and of its name.
-        called: op -> the name that counts in place of its own, as that of its original.
+        seed: the common seed; the seeds of an op come from it and from the name of the op.
+        called: op -> the name to use instead, such as the name of its original.
 
     Returns:
-        whether something has changed.
+        whether the graph has changed.
 
     Example:
         >>> from graphsurgeon.tf.open.snapshot import snapshot

@@ -1,4 +1,4 @@
-"""Trials: candidates run side by side, in sessions of this process or of a cluster."""
+"""Trials: runs candidates in parallel, in sessions of this process or of a cluster."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def workers_of(workers: Any, timeout: float) -> list[tuple[str, Any]]:
     """Returns the target and ConfigProto of each worker.
 
     Args:
-        workers: how many sessions side by side in this process; or target -> device, or something with `workers`.
-        timeout: how long to wait for each, and for each of its runs, in seconds.
+        workers: the number of parallel sessions in this process; or target -> device, or an object with `workers`.
+        timeout: how long to wait for each worker, and for each of its runs, in seconds.
 
     Raises:
-        PlanError: it is neither, or a worker does not answer.
+        PlanError: `workers` has another form, or a worker does not answer.
     """
     workers = getattr(workers, "workers", workers)
     if isinstance(workers, Integral) and int(workers) >= 1:
         config = _config()
-        # A thread of its own: the first session that says how many there are says it for all others of the process.
+        # A separate thread pool: the first session with a number of threads would set it for the whole process.
         config.session_inter_op_thread_pool.add(num_threads=1)
         return [("", config)] * int(workers)
     if isinstance(workers, Mapping) and workers:
@@ -45,35 +45,35 @@ def workers_of(workers: Any, timeout: float) -> list[tuple[str, Any]]:
         for target, device in workers.items():
             config = _config()
             config.device_filters.append(device)  # it needs no other task, so it waits for none
-            config.operation_timeout_in_ms = max(1, round(timeout * 1000))  # one that is lost never answers
+            config.operation_timeout_in_ms = max(1, round(timeout * 1000))  # a lost worker never answers
             devices_of(target, config, timeout)
             out.append((target, config))
         return out
     raise PlanError(
         f"evolve(workers={workers!r})",
-        "workers is a number of sessions, or a mapping of target to device",
-        "Try workers=2, or workers=gs.local_cluster(2)",
+        "workers must be a number of sessions, or a mapping of target to device",
+        "Give a number such as workers=2, or workers=gs.local_cluster(2)",
     )
 
 
 def _config() -> Any:
     config = tf1.ConfigProto()
-    # Each candidate runs a few times only: optimising it first costs more than it saves.
+    # Each candidate runs only a few times: its optimization would take longer than it saves.
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return config
 
 
 def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Sequence[tuple[str, Any]]) -> list[float]:
-    """Returns the score of each candidate, in order; what TensorFlow cannot run, and what is not a number, is infinite.
+    """Returns the scores of candidates, in order; infinite for one that cannot run or whose score is not a number.
 
     Args:
-        candidates: what to try, each a `Candidate`.
-        score: called with a function that runs the candidate: ``run({"x": array})`` gives its output.
-        workers: target and config of each worker; one that is lost leaves its candidate to the others.
+        candidates: the candidates, each a `Candidate`.
+        score: called with a function that runs the candidate: ``run({"x": array})`` returns its output.
+        workers: target and config of each worker; if a worker is lost, the others try its candidate.
 
     Raises:
         PlanError: all workers were lost.
-        others: what `score` raises.
+        others: the errors that `score` raises.
     """
     found: list[float | None] = [None] * len(candidates)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -124,7 +124,7 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
             if strange:
                 known = ", ".join(repr(name) for name in candidate.inputs)
                 wrong = f"there is no input {strange[0].removesuffix(':0')!r}"
-                raise PlanError("run({...})", wrong, f"The inputs are {known}")
+                raise PlanError("run({...})", wrong, f"Use the inputs {known}")
             return session.run(candidate.output, named)
 
         run.session, run.candidate = session, candidate  # type: ignore[attr-defined]
@@ -149,12 +149,12 @@ def _number(value: Any) -> float:
         text = repr(value)
         raise PlanError(
             "evolve(score)",
-            f"score gave {text if len(text) <= 60 else text[:57] + '...'}, which is not a number",
-            "Return one, the lower the better, as float(np.mean((run(feeds) - target) ** 2))",
+            f"score returned {text if len(text) <= 60 else text[:57] + '...'}, which is not a number",
+            "Return a number, the lower the better, such as float(np.mean((run(feeds) - target) ** 2))",
         ) from None
 
 
 def digest(graph: TFGraph, output: str) -> str:
-    """Returns a digest of the nodes of a graph and of the output that is meant."""
+    """Returns a digest of the nodes of a graph and the name of its output."""
     nodes = encoded(graph.as_graph_def(), deterministic=True)
     return hashlib.blake2b(nodes + output.encode(), digest_size=16).hexdigest()

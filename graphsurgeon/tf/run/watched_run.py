@@ -1,4 +1,4 @@
-"""Watched run: one run with probes, and what is known of it, also where it does not come to its end."""
+"""Watched run: one run with probes, and its notes, also if the run does not finish."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from .probes import Probed
 
 tf1 = tf.compat.v1
 
-#: So often it is asked, in seconds.
+#: The interval between two calls of `watch`, in seconds.
 _EVERY = 0.25
-#: So many ops that stop a run are left out, one after another, to see what else runs.
+#: The most attempts of a run: after each one the op that stopped it is left out.
 _TRIES = 8
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}|Node: '([^']+)'|for operation '?([^\s':]+)")
 
 
 @dataclass
 class Ran:
-    """A run.
+    """The results of a run.
 
     Args:
-        notes: what tensors held.
-        costs: op -> what it cost; of a run that was stopped nothing is known.
-        results: tensor that was asked for -> its value.
-        stopped: why it did not come to its end.
-        unrecorded: tensor -> why it has no numbers, though its op has run.
-        dead: what was left out, for it stops a run or reads from what does.
-        sizes: tensor -> bytes of the largest round, and how many rounds; nothing where nobody asked.
-        ended: it was ended, by its time or by hand, or by what nothing can be left out for: nothing else is run.
+        notes: the contents of tensors.
+        costs: op -> its cost; empty if the run was stopped.
+        results: tensor that was requested -> its value.
+        stopped: why the run did not finish.
+        unrecorded: tensor -> why it has no numbers, although its op has run.
+        dead: the ops that were left out, because they stop a run or depend on an op that does.
+        sizes: tensor -> (bytes of the largest round, number of rounds); empty unless requested.
+        ended: whether it ended early, by its time limit, by the user, or by an error that no op explains.
     """
 
     notes: list[Noted] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Ran:
 
 
 def unoptimised() -> Any:
-    """Returns a session's config with which each op runs as it stands: nothing is folded, fused or left out."""
+    """Returns a session's config that runs each op unchanged: nothing is folded, fused or left out."""
     config = tf1.ConfigProto(allow_soft_placement=True)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
@@ -66,12 +66,12 @@ def unoptimised() -> Any:
 
 
 def fill(session: TFSession, init_ops: Iterable[str], feeds: Mapping[str, Any]) -> None:
-    """Runs the ops that fill the tables of a file, those that are there and have not run yet.
+    """Runs the ops that fill the tables of a file, if they exist in the session's graph and have not run yet.
 
     Args:
-        session: of a copy of some of the file.
-        init_ops: their names in the file.
-        feeds: what they are fed there.
+        session: a session of a copy of some ops of the file.
+        init_ops: the names of the ops in the file.
+        feeds: their feeds in the file.
     """
     graph = session.graph
     ops = [graph.get_operation_by_name(name) for name in init_ops if has_op(graph, name)]
@@ -96,19 +96,19 @@ def watched_run(
 ) -> Ran:
     """Runs a graph with probes.
 
-    What an op stops that cannot run is left out, and the rest is run.
+    If an op cannot run, the ops that depend on it are left out, and the rest is run.
 
     Args:
-        session: of the graph.
-        base: its snapshot without the probes.
-        wanted: the tensors and ops that are asked for.
+        session: a session of the graph.
+        base: the snapshot of the graph without the probes.
+        wanted: the tensors and ops to run.
         fed: tensor -> array.
         probed: the probes.
-        timeout: how long it may take, in seconds.
-        watch: asked now and then whether the run goes on.
-        again: gives a session as the first one was, where a run changes what the next one would meet.
-        probes: the numbers of those that are run; None for all.
-        fetch: whether results are returned; what is asked for is run in any case.
+        timeout: the time limit, in seconds.
+        watch: called regularly; returns whether the run continues.
+        again: returns a session in the initial state, if a run changes the state that the next one reads.
+        probes: the numbers of the probes to run; None for all.
+        fetch: whether results are returned; the requested tensors are run in any case.
         dead: ops that are left out from the start.
         measure: whether sizes are reported.
     """
@@ -158,16 +158,16 @@ def watched_run(
 
 
 def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int], dead: Mask) -> None:
-    """Leaves out, for the next run, the probe that stopped this one, or the op and what reads from it.
+    """Leaves out, for the next run, the probe that stopped this one, or the op and all ops that depend on it.
 
-    Where it was neither, the run has ended, and what has been noted is kept. `lost` and `dead` are added to.
+    If neither stopped the run, the run has ended, and the notes are kept. `lost` and `dead` are added to.
     """
     notes = probed.read()
     said = out_of_memory(error) if isinstance(error, tf.errors.ResourceExhaustedError) else words_of(error)
     probe = next(filter(lambda one: one is not None, map(probed.watched, _named(error))), None)
     if probe is not None and probe not in lost:
         lost.add(probe)
-        ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be taken: {said}"
+        ran.unrecorded[probed.tensors[probe][0]] = f"its numbers could not be recorded: {said}"
         return
     op = next((base.index[name] for name in _named(error) if name in base.index), None)
     ran.stopped = ran.stopped or (f"{base.names[op]!r} ({base.types[op]}): {said}" if op is not None else said)
@@ -179,7 +179,7 @@ def _leave_out(error: Any, base: Graph, probed: Probed, ran: Ran, lost: set[int]
 
 
 def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran, watch: Watch) -> Any:
-    """Runs on a thread of its own; where it should not go on, keeps what has been noted and ends the session."""
+    """Runs in a separate thread; if `watch` returns False, keeps the notes and ends the session."""
 
     def end() -> None:
         ran.notes += probed.read()
@@ -193,13 +193,13 @@ def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran
                 if not watch(len(probed.notes), len(probed.targets)):
                     end()
                     break
-        except BaseException:  # as Ctrl+C: nothing runs on behind it
+        except BaseException:  # such as Ctrl+C: end the run in the thread too
             end()
             raise
         return run.result()
 
 
 def _named(error: Any) -> list[str]:
-    """The ops that an error names, the one that it came from first."""
+    """The ops that an error names, the op that raised it first."""
     named = [error.node_def.name] if error.node_def is not None else []
     return [*named, *(next(filter(None, found)) for found in _NODE.findall(str(error)))]

@@ -77,7 +77,7 @@ def test_each_kind_has_a_remedy_of_its_own(tmp_path):
     assert instead.startswith("Put the file there")
     fed = failing(lambda: tf.identity(tf1.placeholder(tf.float32, name="given")))
     wrong, instead = remedy(fed)
-    assert wrong == "what is run needs a value for the placeholder 'given'"
+    assert wrong == "the run needs a value for the placeholder 'given'"
     assert "feeds 'given:0'" in instead
     kernel = failing(lambda: tf.raw_ops.NcclAllReduce(
         input=tf.ones([2]), reduction="sum", num_devices=1, shared_name=""
@@ -120,7 +120,7 @@ def test_a_session_that_cannot_start_says_which_of_three_things_is_missing(tmp_p
 
     with refuses(PlanError, "session(", f"the file {path!r} is not there", "Put the file there"):
         session(from_file)
-    with refuses(PlanError, "session(", "no kernel for the op type 'NcclAllReduce'", "Run it where there is one"):
+    with refuses(PlanError, "session(", "no kernel for the op type 'NcclAllReduce'", "Run it on a device that has one"):
         session(without_kernel)
 
 
@@ -136,7 +136,7 @@ def test_an_error_of_another_kind_goes_on_as_it_is():
 
 
 def test_what_there_is_no_memory_for_is_told_with_its_size():
-    said = "there is not enough memory: the arena is full. Feed less, or hold less: trace(memory=...)"
+    said = "there is not enough memory: the arena is full. Feed less data, or set trace(memory=...)"
     assert out_of_memory(MemoryError("the arena is full")) == said
     for kind, size in (
         ("double", "512 bytes"),

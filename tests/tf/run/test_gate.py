@@ -26,7 +26,7 @@ from tests.tiers import product
 tf1 = tf.compat.v1
 FEEDS = {"x:0": np.ones([2, 2], np.float32)}
 VALUES = {"v": np.ones([2, 1], np.float32)}
-NAMED = ("nobody has said that it may run: it holds 1 op that writes files", "ed.trust()", "gs.open(..., trust=True)")
+NAMED = ("that you have not trusted yet: it holds 1 op that writes files", "ed.trust()", "gs.open(..., trust=True)")
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +218,7 @@ def test_trust_is_remembered_by_the_bytes(tmp_path):
     gs.open(moved, signature="serving_default").session()
     file = moved / "saved_model.pb"
     file.write_bytes(file.read_bytes() + b"\x08\x01")  # the same SavedModel, in other bytes
-    with refuses(TrustError, "nobody has said that it may run"):
+    with refuses(TrustError, "that you have not trusted yet"):
         gs.open(moved).session()
 
 

@@ -58,5 +58,5 @@ def test_a_tensor_whose_numbers_cannot_be_taken_is_named_and_the_others_have_the
         ran = watched_run(session, base, ["y:0"], {"x:0": 0.0}, probed)
     assert [note.tensor for note in ran.notes] == ["y:0"]
     assert (ran.results["y:0"], ran.stopped) == (1.0, "")
-    assert ran.unrecorded["a:0"].startswith("its numbers could not be taken: there is no memory for 8 bytes more")
+    assert ran.unrecorded["a:0"].startswith("its numbers could not be recorded: there is no memory for 8 bytes more")
     assert (probed.watched("probes/p1/note"), probed.watched("probes/p2/note"), probed.watched("a")) == (1, None, None)
