@@ -1,4 +1,4 @@
-"""What is private in TensorFlow and Keras, by subject; nothing else in the package touches it.
+"""All uses of private parts of TensorFlow and Keras, by subject; no other module of the package uses them.
 
-Every use is feature-detected, or is the same in all of TensorFlow 2.16 to 2.21, where each was tried.
+Every use is feature-detected, or the same in TensorFlow 2.16 to 2.21, with each of which it was tried.
 """

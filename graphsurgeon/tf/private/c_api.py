@@ -1,6 +1,6 @@
-"""The C API: nodes imported in one call, and Python ops made of them; each use was tried on TF 2.16 to 2.21.
+"""The C API: imports nodes in one call, and makes Python ops of them; each use was tried on TF 2.16 to 2.21.
 
-Where a name is missing, `raw_import_works` is False, and the public `tf.import_graph_def` does it.
+If a name is missing, `raw_import_works` returns False, and the public `tf.import_graph_def` is used instead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ try:
 except ImportError:  # pragma: no cover - a TensorFlow without the C bindings under this name
     c_api = None
 
-#: Where the code is that a caller of this package does not see: its modules, and what they are decorated with.
+#: The code that the caller's stack leaves out: the modules of this package, and that of their decorators.
 _OURS = (str(Path(__file__).absolute().parents[2]) + os.sep, contextlib.__file__)
 
 _NEEDED = (
@@ -43,7 +43,7 @@ _NEEDED = (
 
 
 def raw_import_works() -> bool:
-    """Returns whether this TensorFlow has what the fast import needs."""
+    """Returns whether this TensorFlow has all functions that the fast import needs."""
     return (
         c_api is not None
         and all(hasattr(c_api, name) for name in _NEEDED)
@@ -54,7 +54,7 @@ def raw_import_works() -> bool:
 
 
 class TooLarge(ValueError):
-    """A GraphDef that cannot be handed over in one piece; nothing was changed."""
+    """A GraphDef that cannot be imported in one piece; nothing was changed."""
 
 
 def raw_import(
@@ -65,22 +65,22 @@ def raw_import(
     within: str,
     limit: int,
 ) -> dict[str, Any]:
-    """Adds nodes with exactly the names they have, all of them or none; see `import_nodes`.
+    """Adds nodes with exactly their names, all of them or none; see `import_nodes`.
 
     Args:
         graph: the destination `tf.Graph`.
         graph_def: only the new nodes, fully named.
-        tensors: (op name, output) that is not among them -> tensor of `graph`.
-        controls: op name that is not among them -> op of `graph`.
-        within: a scope all names are under, or nothing.
-        limit: the most bytes that can be handed over.
+        tensors: (op name, output) outside the GraphDef -> tensor of `graph`.
+        controls: op name outside the GraphDef -> op of `graph`.
+        within: a scope that contains all names, or empty.
+        limit: the most bytes that TensorFlow can import at once.
 
     Returns:
         name -> new Python operation.
 
     Raises:
-        TooLarge: there are more bytes.
-        whatever TensorFlow raises on nodes it does not take; the graph then has no new node and no new function.
+        TooLarge: the GraphDef has more bytes.
+        whatever TensorFlow raises if it refuses the nodes; the graph then has no new node and no new function.
     """
     scoped = c_api_util.ScopedTFImportGraphDefOptions()
     options = scoped.options
@@ -100,7 +100,7 @@ def raw_import(
             results = c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options)
             c_api_util.ScopedTFImportGraphDefResults(results)
         except BaseException:
-            # A late failure leaves the functions of the GraphDef behind: take them out again.
+            # After a late failure, the functions of the GraphDef are still in the graph: remove them.
             for function in graph_def.library.function if not graph.new_operations() else ():
                 if function.signature.name not in before:
                     with suppress(Exception):
@@ -115,12 +115,12 @@ def _buffer(graph_def: TFGraphDef, limit: int) -> Any:
     wire = encoded(graph_def)
     if len(wire) > limit:
         raise TooLarge(f"a GraphDef of {counted(len(wire), 'bytes')}")
-    np.empty((2, len(wire)), np.uint8)  # it holds the bytes and what it reads of them, or ends the process
+    np.empty((2, len(wire)), np.uint8)  # without this much memory TensorFlow would end the process
     return c_api.TF_NewBufferFromString(wire)
 
 
 def _without_prefix(graph_def: TFGraphDef, prefix: str) -> Any:
-    """Takes a prefix from the names of nodes; what they read from outside keeps its full name."""
+    """Removes a prefix from the names of nodes; inputs from outside keep their full names."""
     out = type(graph_def)()
     out.CopyFrom(graph_def)
     own = {node.name: node.name.removeprefix(prefix) for node in graph_def.node}
@@ -135,13 +135,13 @@ def _without_prefix(graph_def: TFGraphDef, prefix: str) -> Any:
 
 
 def adopt_ops(graph: Any) -> None:
-    """Makes the Python ops of nodes that TensorFlow holds already: an import may be cut short between the two."""
+    """Makes the Python ops of nodes that TensorFlow already holds: an import may be interrupted between the two."""
     if hasattr(graph, "new_operations"):
         _wrap_new(graph)
 
 
 def _callers_stack() -> Any:
-    """Returns the stack from the caller's code on, which messages of errors print; None where it cannot be set."""
+    """Returns the stack from the caller's code on, which error messages print; None if TensorFlow cannot set it."""
     if not hasattr(c_api, "TF_SetOpStackTrace") or not hasattr(tf_stack, "extract_stack"):
         return None
     level, frame = 1, sys._getframe()
@@ -150,13 +150,13 @@ def _callers_stack() -> Any:
     return tf_stack.extract_stack(stacklevel=level)
 
 
-#: What `Operation._init` uses. Where it is just this, ops are made below without a call into Python for each.
+#: The names that `Operation._init` uses. If they are unchanged, ops are made below without a call into Python for each.
 _INIT = (
     "graph", "_original_op", "_inputs_val", "_device_code_locations", "_colocation_code_locations",
     "_get_control_flow_context", "_control_flow_context", "_gradient_function", "_init_outputs", "_add_op", "_id_value",
 )  # fmt: skip
 
-#: What `SymbolicTensor.__new__` uses. Where it is just this, the dtype of each tensor is not checked once more.
+#: The names that `SymbolicTensor.__new__` uses. If they are unchanged, the second check of each dtype is left out.
 _NEW = ("uid", "pywrap_tf_session", "PyTensor", "__new__", "SymbolicTensor", "dtypes", "as_dtype")
 
 
@@ -191,7 +191,7 @@ def _wrap_new(graph: Any) -> dict[str, Any]:
                 op._id_value = add(op)
             else:
                 op._init(graph)
-            names.append(op.name)  # in this loop, where the op is at hand for the processor too
+            names.append(op.name)  # in this loop, because the op is still in the cache of the processor
             made.append(op)
         for name in names:
             in_use.setdefault(name.lower(), 1)

@@ -1,4 +1,4 @@
-"""Contexts: what is private in the loops and conds of TF1, and in other contexts; tried on TF 2.16 to 2.21."""
+"""Contexts: private parts of the loops and conds of TF1, and of other contexts; tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def contexts_of(given: Iterable[Any]) -> list[Any]:
 
 
 def within_contexts(given: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Returns those of the ops that are in a loop or cond of TF1, each with the innermost one."""
-    if not contexts_of(given):  # as in most graphs: one question for all ops
+    """Returns the ops that are in a loop or cond of TF1, each with the innermost one."""
+    if not contexts_of(given):  # the case of most graphs: one check for all ops
         return []
     return [(op, context) for op in given if (context := context_of(op)) is not None]
 
 
 def innermost_context(op: Any) -> Any:
-    """Returns the context that an op is in, whatever that is; None for none."""
+    """Returns the context that an op is in, of any kind; None if there is none."""
     return op._get_control_flow_context()
 
 
@@ -43,7 +43,7 @@ def set_context(op: Any, context: Any) -> None:
 def context_of(op: Any) -> Any:
     """Returns the loop or cond of TF1 that an op is in, or None.
 
-    The context of a function that XLA compiles is none: it holds nothing together, and several calls share it.
+    The context of a function that XLA compiles does not count: several calls share it, and it groups no ops.
     """
     return next(_contexts_around(op), None)
 
@@ -62,12 +62,12 @@ def _contexts_around(op: Any) -> Iterator[Any]:
 
 
 def loop_around(context: Any) -> Any:
-    """Returns the innermost loop that a context is in, itself included; None for none."""
+    """Returns the innermost loop that a context is in, itself included; None if there is none."""
     return control_flow_util.GetContainingWhileContext(context)
 
 
 def pivots(context: Any) -> list[str]:
-    """Returns the names of the tensors and ops that a context itself is made of."""
+    """Returns the names of the tensors and ops that a context requires."""
     names = (getattr(getattr(context, part, None), "name", None) for part in _PARTS)
     return [name for name in names if isinstance(name, str)]
 
@@ -76,7 +76,7 @@ _TURNING = frozenset({"Enter", "RefEnter", "NextIteration", "RefNextIteration", 
 
 
 def is_part(op: Any) -> bool:
-    """Returns whether an op is what its innermost context is made of: a way into a branch, a loop that turns."""
+    """Returns whether the innermost context of an op requires it: as the entry of a branch, or for a loop's rounds."""
     pred = getattr(op._get_control_flow_context(), "_pred", None)
     asks = pred is not None and op.type in ("Switch", "RefSwitch") and op.inputs[1].name == pred.name
     return asks or op.type in _TURNING
@@ -84,7 +84,7 @@ def is_part(op: Any) -> bool:
 
 @contextmanager
 def inside_context(graph: Any, context: Any) -> Iterator[None]:
-    """Makes what the block adds to a graph a part of a context; of None, of none that the caller is building."""
+    """Adds the new ops of the block to a context instead of the caller's; None: to no context."""
     around = graph._get_control_flow_context()
     try:
         graph._set_control_flow_context(context)
@@ -94,23 +94,23 @@ def inside_context(graph: Any, context: Any) -> Iterator[None]:
 
 
 def outside_contexts(graph: Any) -> AbstractContextManager[None]:
-    """Leaves the loop or cond that the caller is building: what is imported is not part of it."""
+    """Leaves the loop or cond that the caller is building, so that imported ops are not part of it."""
     return inside_context(graph, None)
 
 
 class _LostLoop(control_flow_ops.ControlFlowContext):
-    """The context of an Exit whose loop is in no file; a copy of the Exit has none."""
+    """The context of an Exit whose loop is in no file; a copy of the Exit has no context."""
 
     def to_control_flow_context_def(self, *_: Any, **__: Any) -> None:
         """Writes nothing."""
 
 
 def refuse_loop_gradients(exits: Iterable[Any], error: Exception) -> None:
-    """Makes TensorFlow raise an error when it is about to differentiate loops of TF1, before it changes anything.
+    """Makes TensorFlow raise an error before it changes anything to differentiate loops of TF1.
 
     Args:
-        exits: the ops through which the loops are left.
-        error: what it raises.
+        exits: the Exit ops of the loops.
+        error: the error to raise.
     """
 
     def refused() -> None:
@@ -123,16 +123,16 @@ def refuse_loop_gradients(exits: Iterable[Any], error: Exception) -> None:
 
 
 def differentiate_switch(op: Any) -> None:
-    """Gives a Switch of a variable in a function a gradient of its own.
+    """Sets a separate gradient for a Switch of a variable in a function.
 
-    TensorFlow's own gradient needs the context of a cond, which many files lack. It also makes another Switch of the
-    variable, which TensorFlow does not take in a function that it orders.
+    TensorFlow's gradient needs the context of a cond, which many files lack. It also makes another Switch of the
+    variable, which TensorFlow refuses in a function with automatic control dependencies.
     """
     op._gradient_function = _switch_gradient
     for handle in op.outputs:
         data = get_resource_handle_data(handle)
         if not handle.consumers() and len(data.shape_and_type) == 1:
-            # TensorFlow makes zeros for each output of which it can tell the shape of one variable.
+            # TensorFlow makes zeros for each output whose handle data has the shape of one variable.
             data.shape_and_type.append(data.shape_and_type[0])
             set_handle_data(handle, data)
 
@@ -151,7 +151,7 @@ def _switch_gradient(op: Any, *slopes: Any) -> tuple[Any, None]:
 
 
 def has_proto(context: Any) -> bool:
-    """Returns whether this is a context that TensorFlow can write as a proto: a loop or a cond of TF1."""
+    """Returns whether TensorFlow can write this context as a proto: it is a loop or a cond of TF1."""
     return isinstance(context, (control_flow_ops.WhileContext, control_flow_ops.CondContext))
 
 
@@ -162,7 +162,7 @@ def nested_contexts(context: Any) -> list[Any]:
 
 @contextmanager
 def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
-    """Lays nested contexts aside that TensorFlow has no proto of: it can then write those around them."""
+    """Sets aside nested contexts without a proto, so that TensorFlow can write the contexts around them."""
     with ExitStack() as back:
         todo = list(contexts)
         while todo:
@@ -176,7 +176,7 @@ def written_alone(contexts: Iterable[Any]) -> Iterator[None]:
 
 
 def written(context: Any) -> Any:
-    """Returns a context with all that are nested in it as a proto."""
+    """Returns a context and all contexts nested in it as a proto."""
     proto = control_flow_pb2.ControlFlowContextDef()
     with written_alone([context]):
         context.to_control_flow_context_def(proto)
@@ -184,36 +184,36 @@ def written(context: Any) -> Any:
 
 
 def from_proto(proto: Any) -> Any:
-    """Returns the context that a proto says, in the graph that is the default, inside of the context that is now."""
+    """Returns the context of a proto, in the default graph, inside the current context."""
     return control_flow_ops.from_control_flow_context_def(proto)
 
 
 class _GradientLoop:
-    """What TensorFlow asks of the state of a gradient's loop once it is built."""
+    """The part of the state of a gradient's loop that TensorFlow uses once the loop is built."""
 
     def __init__(self, forward: Any) -> None:
         self.forward_context = forward
 
 
 def differentiated_loop(context: Any) -> tuple[Any] | None:
-    """Returns the loop whose gradient a loop computes, as the one item of a tuple; None where it computes none."""
+    """Returns the loop whose gradient a loop computes, in a tuple of one item; None if it computes no gradient."""
     state = getattr(context, "_grad_state", None)
     return (state.forward_context,) if state else None
 
 
 def set_differentiated_loop(context: Any, forward: Any) -> None:
-    """Says of a loop that it computes the gradient of another: TensorFlow refuses to differentiate such a one."""
+    """Marks a loop as the gradient of another loop: TensorFlow refuses to differentiate a marked loop."""
     context._grad_state = _GradientLoop(forward)
 
 
 def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], str | None]) -> Any:
-    """Returns a context that TensorFlow has no proto of, made anew inside the current one; None for none.
+    """Returns a copy of a context without a proto, inside the current context; None if it cannot be copied.
 
     Args:
-        old: the context; what it holds of its graph becomes that of the copy.
-        source: the graph that it is of.
+        old: the context; references to its graph are replaced by references to the copy.
+        source: its graph.
         graph: the graph of the copy.
-        rename: name of an op or tensor -> its name there, or None; where one is held by name, there is no such context.
+        rename: name of an op or tensor -> its name in the copy, or None; a missing name prevents the copy.
     """
     if isinstance(old, _LostLoop):
         return None
@@ -238,11 +238,11 @@ def copied_context(old: Any, source: Any, graph: Any, rename: Callable[[str], st
 
 
 def conditional(pred: Any, then: Callable[[], list[Any]], otherwise: Callable[[], list[Any]]) -> list[Any]:
-    """Builds a cond of TF1 in the default graph, inside of the context that is now; returns its results.
+    """Builds a cond of TF1 in the default graph, inside the current context; returns its results.
 
     Args:
         pred: a scalar bool.
-        then, otherwise: build the branches, and return as many tensors of the same dtypes.
+        then, otherwise: build the branches, and return equally many tensors of the same dtypes.
     """
     graph = ops.get_default_graph()
     off, on = tf.raw_ops.Switch(data=pred, pred=pred, name="Switch")
@@ -268,7 +268,7 @@ def conditional(pred: Any, then: Callable[[], list[Any]], otherwise: Callable[[]
 def loop(
     test: Callable[..., Any], body: Callable[..., list[Any]], start: list[Any], shapes: list[Any], parallel: int
 ) -> list[Any]:
-    """Builds a ``while_loop`` of TF1 in the default graph, inside of the context that is now; returns its results.
+    """Builds a ``while_loop`` of TF1 in the default graph, inside the current context; returns its results.
 
     Args:
         test, body: take the loop variables; return a scalar bool, and their next values.
@@ -283,10 +283,10 @@ def loop(
 
 
 def join_context(graph: Any, new: Iterable[Any]) -> None:
-    """Puts ops that were imported into the context that is now, as TensorFlow does with ops that it makes itself."""
+    """Adds imported ops to the current context, as TensorFlow does for ops that it makes itself."""
     context = graph._get_control_flow_context()
     joining = [op for op in new if op._get_control_flow_context() is None] if context is not None else []
-    for op in joining:  # all before the first of them is looked at: none of them is from outside
+    for op in joining:  # all ops first: none of them may count as an op from outside
         op._set_control_flow_context(context)
         around = context
         while around is not None:

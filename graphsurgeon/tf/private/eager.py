@@ -1,4 +1,4 @@
-"""Eager: what is private in TensorFlow's eager side and in Keras; each use was tried on TF 2.16 to 2.21."""
+"""Eager: private parts of TensorFlow's eager mode and of Keras; each use was tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ..wire import decoded
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Runs the block eagerly, also where the caller is inside ``graph.as_default()``."""
+    """Runs the block eagerly, also if the caller is inside ``graph.as_default()``."""
     with context.eager_mode():
         yield
 
 
 def held_mode() -> Callable[[], None]:
-    """Returns a call that puts TensorFlow's mode in this thread back as it is now: eager or not, the graphs entered.
+    """Returns a call that restores TensorFlow's current mode in this thread: eager or not, and the entered graphs.
 
-    An interrupt, as by Ctrl+C, can come while TensorFlow enters or leaves a graph: it stays in a mode between the two.
-    What was about to be entered is left first, for it would be so with the traceback, and take away another's entry.
+    An interrupt such as Ctrl+C can come while TensorFlow enters or leaves a graph, and leaves an intermediate mode. A
+    graph that was being entered is left first. Otherwise it would be left with the traceback, and remove another entry.
     """
     of_thread = context.context()._thread_local_data
     is_eager, stacks = of_thread.is_eager, (context.context().context_switches.stack, ops._default_graph_stack.stack)
@@ -48,24 +48,24 @@ def held_mode() -> Callable[[], None]:
 
 
 def is_trackable(thing: Any) -> bool:
-    """Returns whether this is a `tf.Module`, or what `tf.saved_model.load` gives."""
+    """Returns whether this is a `tf.Module`, or the result of `tf.saved_model.load`."""
     return isinstance(thing, (tf.Module, tf.__internal__.tracking.AutoTrackable))
 
 
 def module_scope(thing: Any) -> str:
-    """Returns the name scope that a `tf.Module` enters where it enters one; empty for another object."""
-    scope = getattr(thing, "name_scope", None) if isinstance(thing, tf.Module) else None  # `__init__` may not be called
+    """Returns the name scope that a `tf.Module` enters, if any; empty for another object."""
+    scope = getattr(thing, "name_scope", None) if isinstance(thing, tf.Module) else None  # `__init__` may not have run
     return "" if scope is None else scope.name.rstrip("/")
 
 
 def module_attributes(thing: Any) -> list[tuple[str, Any]]:
-    """Returns the attributes of an object, by name, but for those that TensorFlow keeps on it."""
+    """Returns the attributes of an object, by name, without the attributes that TensorFlow adds."""
     own = getattr(tf.Module, "_TF_MODULE_IGNORED_PROPERTIES", ())
     return [(name, value) for name, value in getattr(thing, "__dict__", {}).items() if name not in own]
 
 
 def as_traced(method: Any, owner: Any) -> Callable[..., Any]:
-    """Returns a method of an object as the code that is being traced calls it: as graph code, where that is asked."""
+    """Returns a method of an object in the form that traced code calls: with AutoGraph if it is in use."""
     bound = method.__get__(owner, type(owner))
 
     def call(*args: Any, **options: Any) -> Any:
@@ -77,7 +77,7 @@ def as_traced(method: Any, owner: Any) -> Callable[..., Any]:
 
 
 def variable_data(handle: Any) -> tuple[Any, Any] | None:
-    """Returns dtype and shape of the variable behind an eager handle; None where it is the handle of something else."""
+    """Returns dtype and shape of the variable of an eager handle; None if the handle is not that of a variable."""
     data = getattr(handle, "_handle_data", None)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
         return None
@@ -86,33 +86,33 @@ def variable_data(handle: Any) -> tuple[Any, Any] | None:
 
 
 def note_use(variable: Any) -> None:
-    """Tells tapes and the function being traced that this variable is used: without it, it has no gradient."""
+    """Registers the use of a variable with tapes and the traced function, which its gradient requires."""
     resource_variable_ops.variable_accessed(variable)
 
 
 def keras_inputs(model: Any) -> Any:
-    """Returns the inputs of a Keras model in the structure that it takes them in, or None where it does not say."""
+    """Returns the inputs of a Keras model in the structure that it takes, or None if it does not have it."""
     model = keras_inside(model)
     return getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None))
 
 
 def keras_built_shapes(model: Any) -> dict[str, Any]:
-    """Returns the shapes that a Keras model was built with, by argument; empty where it keeps none."""
+    """Returns the shapes that a Keras model was built with, by argument; empty if it has none."""
     return getattr(model, "_build_shapes_dict", None) or {}
 
 
 def keras_layers(thing: Any, deep: bool = True) -> list[Any]:
-    """Returns the layers in a Keras model or layer, in order; empty where it does not say.
+    """Returns the layers in a Keras model or layer, in order; empty if it lists none.
 
     Args:
         thing: the model or layer.
-        deep: those that its layers hold too.
+        deep: include the layers inside its layers.
     """
     return list(getattr(thing, "_flatten_layers", lambda **_: [])(include_self=False, recursive=deep))
 
 
 def keras_inside(model: Any) -> Any:
-    """Returns the functional model that a sequential one of Keras 3 is inside; any other model itself."""
+    """Returns the functional model inside a sequential one of Keras 3; any other model itself."""
     return getattr(model, "_functional", None) or model
 
 
@@ -121,9 +121,9 @@ class KerasNode:
     """One call in a functional model of Keras.
 
     Args:
-        layer: the layer that is called, or, in Keras 3, an operation that is not one, as that of ``x + y``.
-        inputs, outputs: the tensors of Keras that it takes and gives.
-        again: calls it with other tensors, given by the id of the one that each stands for; returns what it gives.
+        layer: the layer, or, in Keras 3, an operation that is not a layer, such as that of ``x + y``.
+        inputs, outputs: its Keras tensors.
+        again: calls it with other tensors, given by the ids of the tensors that they replace; returns the results.
     """
 
     layer: Any
@@ -133,14 +133,14 @@ class KerasNode:
 
 
 def keras_nodes(model: Any) -> list[KerasNode]:
-    """Returns the calls of a functional or sequential model in the order in which it makes them; empty for others."""
+    """Returns the calls of a functional or sequential model in the order of execution; empty for other models."""
     graph = keras_inside(model)
     depths = getattr(graph, "_nodes_by_depth", None) or {}
     nodes = [node for depth in sorted(depths, reverse=True) for node in depths[depth] if not node.is_input]
     make = _node if all(hasattr(node, "arguments") for node in nodes) else _node_of_keras_2
     try:
         return [make(node) for node in nodes]
-    except AttributeError:  # another version of Keras keeps it elsewhere
+    except AttributeError:  # another version of Keras has other attributes
         return []
 
 
@@ -162,9 +162,9 @@ def _node_of_keras_2(node: Any) -> KerasNode:
 
 
 def keras_trains() -> tuple[Any, frozenset[int]] | None:
-    """Returns the model of Keras 3 whose training step calls what runs now, and the ids of the variables it trains.
+    """Returns the model of Keras 3 whose training step is active, and the ids of the variables that it trains.
 
-    None where there is none, or where the step is the model's own, which may train anything. Keras 2 sees modules.
+    None if there is none, or if the model defines its own step, which may train any variable. Keras 2 sees modules.
     """
     state = sys.modules.get("keras.src.backend.common.global_state")
     keras = sys.modules.get("keras")
@@ -179,10 +179,10 @@ def keras_trains() -> tuple[Any, frozenset[int]] | None:
 
 
 def keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
-    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None where nobody can read.
+    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None if it is not readable.
 
     Args:
-        data: what is in its ``keras_metadata.pb``.
+        data: the contents of its ``keras_metadata.pb``.
     """
     try:
         from tensorflow.python.keras.protobuf import saved_metadata_pb2

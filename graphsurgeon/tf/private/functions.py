@@ -1,4 +1,4 @@
-"""Functions: what is private in the functions of graphs, traced or from files; tried on TF 2.16 to 2.21."""
+"""Functions: private parts of the functions of graphs, traced or from files; tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from .graphs import gradient_function, set_gradient_function
 
 
 def functions_of(graph: Any) -> dict[str, Any]:
-    """Returns the functions a graph holds, as Python has them, by name."""
+    """Returns the functions of a graph, in Python's form, by name."""
     return dict(getattr(graph, "_functions", {}))
 
 
 def bodies(graph: Any) -> dict[str, Any]:
-    """Returns the bodies of the functions a graph holds that were traced in this process, by name; makes none."""
+    """Returns the bodies of a graph's functions that were traced in this process, by name; makes no new body."""
     found = {name: getattr(one, "_cached_graph", None) for name, one in functions_of(graph).items()}
     return {name: body for name, body in found.items() if body is not None}
 
 
 def add_function(graph: Any, function: Any) -> None:
-    """Makes a function, as another graph holds it, known in a graph with all that it calls."""
+    """Adds a function of another graph to a graph, with all functions that it calls."""
     graph._add_function_recursive(function)
 
 
 def remove_function(graph: Any, name: str) -> None:
-    """Takes a function out of a graph."""
+    """Removes a function from a graph."""
     graph._remove_function(name)
 
 
 def from_library(library: Any) -> list[Any]:
-    """Makes of a library of definitions the functions that graphs of TF1 hold."""
+    """Makes the functions that graphs of TF1 hold from a library of definitions."""
     return list(function_module.from_library(library))
 
 
 def traces(function: Any) -> list[Any]:
-    """Returns the ConcreteFunctions that a `tf.function` has already; makes none."""
+    """Returns the existing ConcreteFunctions of a `tf.function`; makes no new one."""
     held = getattr(function, "concrete_functions", None)  # a function that came from a SavedModel
     if held is None:
         listed = getattr(function, "_list_all_concrete_functions", None)
@@ -53,14 +53,14 @@ def traces(function: Any) -> list[Any]:
 
 
 def owner_of(code: Any) -> Any:
-    """Returns the object whose method the Python code of a `tf.function` is; None where it is a plain function."""
+    """Returns the object whose method is the Python code of a `tf.function`; None if it is a plain function."""
     code = getattr(code, "__original_wrapped__", getattr(code, "__wrapped__", code))
     owner = getattr(code, "__self__", None)
-    return getattr(owner, "target", owner)  # a `tf.function` holds it weakly
+    return getattr(owner, "target", owner)  # a `tf.function` has a weak reference to it
 
 
 def function_name(concrete: Any) -> str:
-    """Returns the name a ConcreteFunction has in graphs."""
+    """Returns the name of a ConcreteFunction in graphs."""
     name = concrete.name
     return name.decode() if isinstance(name, bytes) else str(name)
 
@@ -71,7 +71,7 @@ def is_traced(graph: Any) -> bool:
 
 
 def run_along(graph: Any, operations: Iterable[Any]) -> None:
-    """Makes a function that is being traced run these ops at each call, if no output needs them too.
+    """Makes a function that is being traced run these ops at each call, also if no output needs them.
 
     Args:
         graph: the body of the function.
@@ -81,7 +81,7 @@ def run_along(graph: Any, operations: Iterable[Any]) -> None:
 
 
 def is_eager(function: Any) -> bool:
-    """Returns whether a function object of a graph can be run eagerly too, which one from a file cannot."""
+    """Returns whether a function object of a graph can also run eagerly; a function from a file cannot."""
     return getattr(function, "graph", None) is not None
 
 
@@ -94,20 +94,20 @@ def loaded(definitions: Iterable[Any]) -> dict[str, Any]:
     library = function_pb2.FunctionDefLibrary(function=definitions)
     with eager():
         made = dict(function_deserialization.load_function_def_library(library)) if library.function else {}
-    for concrete in made.values():  # gradients of loops look there, and TensorFlow forgets it on the way
+    for concrete in made.values():  # gradients of loops read this data, which TensorFlow drops when it loads
         say_handles(concrete, concrete.function_def)
     return made
 
 
 def held_by(tensor: Any) -> list[Any]:
-    """Returns what a live tensor holds that is a resource, as FunctionDefs say it; nothing where that is not known."""
+    """Returns the contents of a live resource tensor in the form of FunctionDefs; empty if they are not known."""
     data = get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
     found = data.shape_and_type if data is not None and data.is_set else ()
     return [resource_handle_pb2.ResourceHandleProto.DtypeAndShape(dtype=one.dtype, shape=one.shape) for one in found]
 
 
 def say_handles(function: Any, definition: Any) -> None:
-    """Writes into a FunctionDef what the resources hold that the function takes: gradients of conds in it need that."""
+    """Writes the contents of a function's resource arguments into its FunctionDef, for the gradients of its conds."""
     body = getattr(function, "graph", None)
     for argument, tensor in zip(definition.signature.input_arg, getattr(body, "inputs", None) or (), strict=False):
         if not argument.handle_data:
@@ -115,11 +115,11 @@ def say_handles(function: Any, definition: Any) -> None:
 
 
 def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
-    """Gives calls of these functions the gradient that Python would have kept on them.
+    """Sets on calls of these functions the gradient that Python would have kept for them.
 
     Args:
-        graph: the graph with the calls; those that have their gradient keep it.
-        functions: name -> ConcreteFunction, or what a graph holds of one.
+        graph: the graph with the calls; calls that have a gradient keep it.
+        functions: name -> ConcreteFunction, or the function in the form that a graph holds.
     """
     for op in graph.get_operations():
         if op.type in ("PartitionedCall", "StatefulPartitionedCall"):
@@ -134,13 +134,13 @@ def restore_gradients(graph: Any, functions: Mapping[str, Any]) -> None:
 
 
 def give_gradients(graph: Any, functions: Mapping[str, Any], slopes: Mapping[str, Any]) -> None:
-    """Gives a gradient to ops whose type is a function's name: TensorFlow asks for one that only TF1 functions have.
+    """Sets a gradient for ops whose type is a function's name; TensorFlow requires one that only TF1 functions have.
 
     Args:
-        graph: the graph with the calls; those that have their gradient keep it.
+        graph: the graph with the calls; calls that have a gradient keep it.
         functions: name -> ConcreteFunction.
-        slopes: name -> the gradient that it has of its own, a ConcreteFunction of inputs and output gradients or a
-            Python function of the op and these; None where it is to be derived.
+        slopes: name -> its custom gradient: a ConcreteFunction of inputs and output gradients, or a Python function
+            of the op and these. None if the gradient is to be derived.
     """
     for op in graph.get_operations():
         if op.type in functions and gradient_function(op) is None:
@@ -148,11 +148,11 @@ def give_gradients(graph: Any, functions: Mapping[str, Any], slopes: Mapping[str
 
 
 def gradient_of(function: Any, slope: Any) -> Any:
-    """Returns a gradient function for calls of a ConcreteFunction, which is run once more for it.
+    """Returns a gradient function for calls of a ConcreteFunction, which calls the function again.
 
     Args:
         function: the function.
-        slope: its own gradient, see `give_gradients`; None where it is to be derived.
+        slope: its custom gradient, see `give_gradients`; None if the gradient is to be derived.
     """
     if slope is not None and not isinstance(slope, ConcreteFunction):
         return slope
@@ -168,13 +168,13 @@ def gradient_of(function: Any, slope: Any) -> Any:
 
 
 def traced_gradient(function: Any) -> Any:
-    """Returns the gradient function of calls of a ConcreteFunction that its trace knows: it changes the call."""
+    """Returns the gradient function from the trace of a ConcreteFunction for its calls; it changes the call."""
     return function._get_gradient_function()
 
 
 def _called(function: Any, inputs: list[Any]) -> list[Any]:
-    """Calls a ConcreteFunction that was loaded, and does not know what it takes and gives."""
-    # A gradient made before has given its graph outputs of its own.
+    """Calls a loaded ConcreteFunction, which has no Python signature."""
+    # A gradient that was made before has added outputs to the graph of the function.
     kinds = [tf.as_dtype(result.type) for result in function.function_def.signature.output_arg]
     found: list[Any] = tf.raw_ops.StatefulPartitionedCall(args=inputs, Tout=kinds, f=function)
     set_gradient_function(found[0].op, traced_gradient(function))

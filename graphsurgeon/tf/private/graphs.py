@@ -1,4 +1,4 @@
-"""Graphs: what is private in graphs, ops and tensors; each use was tried on TF 2.16 to 2.21."""
+"""Graphs: private parts of graphs, ops and tensors; each use was tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry, ops
 from tensorflow.python.ops import script_ops
-from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for its readers
+from tensorflow.python.ops.handle_data_util import copy_handle_data as copy_handle_data  # for other modules
 from tensorflow.python.util import deprecation
 
 from ...graph.provenance import COLLECTION
 from ..fresh import fresh
 from ..wire import encoded
 
-#: `Tensor._shape` is the C++ side's (dimensions, unknown rank): five times quicker than `Tensor.shape`.
+#: `Tensor._shape` is (dimensions, unknown rank) from C++: five times faster than `Tensor.shape`.
 _RAW_SHAPES = isinstance(getattr(ops.SymbolicTensor, "_shape", None), property)
-#: What a tensor of a graph is, and an op: most of what collections hold.
+#: The types of tensors and ops in graphs, which are most items of collections.
 TENSOR = ops.SymbolicTensor
 PLAIN = frozenset({TENSOR, tf.Operation})
-#: `Operation._node_def` is the C++ side's NodeDef as bytes: twice as quick as `Graph.as_graph_def`, each time the same.
+#: `Operation._node_def` is the NodeDef as bytes from C++: twice as fast as `Graph.as_graph_def`, and always the same.
 _RAW_NODES = isinstance(getattr(ops.Operation, "_node_def", None), property)
 
-#: `Graph.num_operations` counts on the C++ side, where `get_operations` makes a list of them all.
+#: `Graph.num_operations` counts in C++, while `get_operations` makes a list of all ops.
 _COUNTS = callable(getattr(tf.Graph, "num_operations", None))
 
-#: Where TensorFlow looks Python functions up that ops call.
+#: The table in which TensorFlow finds the Python functions that ops call.
 _PYTHON = getattr(script_ops, "_py_funcs", None)
 
 
@@ -46,9 +46,9 @@ def same_shape(a: Any, b: Any) -> bool:
 
 
 def static_shape(tensor: Any) -> tuple[int | None, ...] | None:
-    """Returns the static shape of a tensor of a graph; None where its rank is not known, or where it has sizes below 0.
+    """Returns the static shape of a tensor of a graph; None if its rank is not known, or if a size is below 0.
 
-    From an odd attribute, TensorFlow infers these.
+    TensorFlow infers such sizes from an unusual attribute.
     """
     try:
         found, unknown = tensor._shape if _RAW_SHAPES else (tensor.shape, tensor.shape.rank is None)
@@ -62,7 +62,7 @@ def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]
     if not _RAW_SHAPES:
         both = ((a, b) for old, new in pairs for a, b in zip(old.outputs, new.outputs, strict=True))
         return [(a, b) for a, b in both if not same_shape(a, b)]
-    # A shape that is wholly known cannot have been made more so by hand.
+    # A completely known shape cannot have been made more specific by hand.
     return [
         (old.outputs[at], made)
         for old, new in pairs
@@ -72,7 +72,7 @@ def differently_shaped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]
 
 
 def is_composite(thing: Any) -> bool:
-    """Returns whether something is made of several tensors, as a sparse or ragged one is; a tensor says so too."""
+    """Returns whether something consists of several tensors, such as a sparse or ragged one; also true for a tensor."""
     return hasattr(thing, "_type_spec")
 
 
@@ -80,14 +80,14 @@ def is_composite(thing: Any) -> bool:
 
 
 def node_bytes(given: Iterable[Any]) -> list[bytes]:
-    """Returns the NodeDefs of ops as bytes; those of an op that nobody has changed are the same each time."""
+    """Returns the NodeDefs of ops as bytes, which stay the same until the op changes."""
     if _RAW_NODES:
         return [op._node_def for op in given]
     return [encoded(op.node_def, deterministic=True) for op in given]
 
 
 def op_finder(graph: Any) -> Callable[[str], Any]:
-    """Returns a call that finds an op by name, without the checks of the public one, which cost more than a copy."""
+    """Returns a call that finds an op by name, without the checks of the public one, which take longer than a copy."""
     found: Callable[[str], Any] = getattr(graph, "_get_operation_by_name", graph.get_operation_by_name)
     return found
 
@@ -100,13 +100,13 @@ def has_op(graph: Any, name: str) -> bool:
 
 
 def number_of(op: Any) -> int:
-    """Returns the place of an op in the order in which the ops of its graph were made."""
+    """Returns the number of an op in the order of creation in its graph."""
     number = getattr(op, "_id", None)
     return op.graph.get_operations().index(op) if number is None else int(number)
 
 
 def originals_of(given: Iterable[Any]) -> list[Any]:
-    """Returns for each op the one that it says it was made for, or None; an empty list where no op says so."""
+    """Returns for each op the op recorded as its original, or None; an empty list if no op has an original."""
     try:
         found = list(map(_ORIGINAL, given))
     except AttributeError:
@@ -118,47 +118,47 @@ _ORIGINAL = attrgetter("_original_op")
 
 
 def set_original(op: Any, original: Any) -> None:
-    """Sets the op that an op was made for."""
+    """Records the original of an op."""
     op._original_op = original
 
 
 def set_attribute(op: Any, name: str, value: Any) -> None:
-    """Sets an attribute of an op that is there."""
+    """Sets an attribute of an existing op."""
     op._set_attr(name, value)
 
 
 def names_in(function: Any) -> tuple[str, ...]:
-    """Returns the names that a function of Python looks up: they tell whether it still does what it did."""
+    """Returns the names that a Python function looks up: if they change, its code has changed."""
     return getattr(getattr(function, "__code__", None), "co_names", ())
 
 
-#: `Operation._inputs_val` holds what `Operation.inputs` gave; it is another object once an input was set.
+#: `Operation._inputs_val` holds the result of `Operation.inputs`; it is another object after an input was set.
 MARKS_INPUTS = "_inputs_val" in names_in(getattr(ops.Operation, "_update_input", None))
 
 
 def input_marks(given: Sequence[Any]) -> list[Any]:
-    """Returns for ops whose `inputs` were asked for objects that are the same while they read the same."""
+    """Returns objects that stay the same as long as the ops have the same inputs; `inputs` must have been read."""
     return list(map(attrgetter("_inputs_val"), given))
 
 
 def waited_for(graph: Any) -> list[Any]:
-    """Returns the ops that a new op of a graph would wait for now, inside of `tf.control_dependencies`, in order."""
+    """Returns the ops that a new op of a graph would wait for now, by `tf.control_dependencies`, in order."""
     return sorted(getattr(graph, "_current_control_dependencies", list)(), key=number_of)
 
 
 def rewiring_works() -> bool:
-    """Returns whether this TensorFlow lets inputs of ops be changed; nothing public does."""
+    """Returns whether this TensorFlow can change inputs of ops; no public API does."""
     needed = ("_update_input", "_add_control_inputs", "_remove_all_control_inputs")
     return all(hasattr(tf.Operation, name) for name in needed)
 
 
 def set_input(op: Any, number: int, tensor: Any) -> None:
-    """Makes an input of an op read another tensor; TensorFlow checks shapes and nothing else."""
+    """Makes an input of an op read another tensor; TensorFlow checks only shapes."""
     op._update_input(number, tensor)
 
 
 def set_control_inputs(op: Any, was: Sequence[Any], now: Sequence[Any]) -> None:
-    """Changes what an op waits for."""
+    """Changes the control inputs of an op."""
     if any(not any(old is other for other in now) for old in was):
         op._remove_all_control_inputs()
         was = ()
@@ -171,12 +171,12 @@ def set_control_inputs(op: Any, was: Sequence[Any], now: Sequence[Any]) -> None:
 
 
 def known_op(name: str) -> bool:
-    """Returns whether this TensorFlow has an op of this type registered."""
+    """Returns whether this op type is registered in this TensorFlow."""
     return op_def_registry.get(name) is not None
 
 
 def kernel_devices(kind: str) -> frozenset[str] | None:
-    """Returns for which kinds of devices TensorFlow has a kernel of an op type here; None where it does not say."""
+    """Returns the kinds of devices that have a kernel for an op type here; None if TensorFlow does not list them."""
     try:
         from tensorflow.python.framework import kernels
 
@@ -191,7 +191,7 @@ def op_definition(name: str) -> Any:
 
 
 def flops(op: Any) -> int | None:
-    """Returns how many floating-point operations TensorFlow counts for a live op; None where it does not say."""
+    """Returns the number of floating-point operations that TensorFlow counts for a live op; None if it has no count."""
     with suppress(ImportError, AttributeError, AssertionError, ValueError, TypeError, LookupError):
         from tensorflow.python.profiler.internal import flops_registry as _registered  # noqa: F401
 
@@ -201,7 +201,7 @@ def flops(op: Any) -> int | None:
 
 
 def counts_flops(kind: str) -> bool:
-    """Whether TensorFlow counts floating-point operations for a type of op, where it knows the shapes."""
+    """Whether TensorFlow counts floating-point operations for an op type whose shapes are known."""
     with suppress(ImportError, AttributeError, LookupError):
         from tensorflow.python.profiler.internal import flops_registry as _registered  # noqa: F401
 
@@ -210,36 +210,36 @@ def counts_flops(kind: str) -> bool:
 
 
 def registered_gradient(name: str) -> Any:
-    """Returns the function that is registered as a gradient; raises LookupError where none is."""
+    """Returns the function that is registered as a gradient; raises LookupError if there is none."""
     return ops.gradient_registry.lookup(name)
 
 
 def gradient_function(op: Any) -> Any:
-    """Returns the gradient that Python keeps on a call of a function; None where it keeps none."""
+    """Returns the gradient that Python keeps on a call of a function; None if there is none."""
     return getattr(op, "_gradient_function", None)
 
 
 def set_gradient_function(op: Any, gradient: Any) -> None:
-    """Keeps a gradient on a call of a function."""
+    """Sets the gradient that Python keeps on a call of a function."""
     op._gradient_function = gradient
 
 
-# -- what a graph holds beside its ops ------------------------------------------------------------
+# -- the contents of a graph apart from its ops ---------------------------------------------------
 
 
 def names_in_use(graph: Any) -> dict[str, int]:
-    """Returns the table by which Python makes op names unique."""
+    """Returns the table that makes op names unique in Python."""
     return graph._names_in_use
 
 
 def free_lock(graph: Any, timeout: float = 1.0) -> None:
-    """Gives a graph a new lock where an interrupt has left TensorFlow's taken, so that nothing could be added any more.
+    """Replaces the lock of a graph if an interrupt has left it taken, which would block all additions.
 
-    That lock is written in Python, and an interrupt may come within.
+    TensorFlow's lock is written in Python, so an interrupt may come inside it.
 
     Args:
-        graph: a `tf.Graph` that this thread adds nothing to now.
-        timeout: seconds in which other threads get done with what they add.
+        graph: a `tf.Graph` that this thread does not change now.
+        timeout: the seconds in which other threads can finish their additions.
     """
     lock: Any = getattr(graph, "_group_lock", None)
     ready, counts = getattr(lock, "_ready", None), getattr(lock, "_group_member_counts", None)
@@ -258,31 +258,31 @@ def free_lock(graph: Any, timeout: float = 1.0) -> None:
 
 
 def all_collections(graph: Any) -> dict[Any, list[Any]]:
-    """Returns the live table of collections itself, those with odd keys too."""
+    """Returns the live table of collections itself, including keys that are not text."""
     return graph._collections
 
 
 def collections_of(graph: Any) -> dict[str, list[Any]]:
-    """Returns the live collections of a graph, sorted by name: TensorFlow makes them in an order that changes.
+    """Returns the live collections of a graph, sorted by name, because their order in TensorFlow changes.
 
-    What this package itself keeps there is left out: no copy takes it along, and no list shows it.
+    The collection of this package is left out: no copy and no list contains it.
     """
     names = sorted(n for n in graph.get_all_collection_keys() if isinstance(n, str) and n != COLLECTION)
     return {name: graph.get_collection_ref(name) for name in names}
 
 
 def collection_reader(name: str) -> tuple[Any, Any]:
-    """Returns the message in which items of a collection are written, and what reads it; None where there is none."""
+    """Returns the proto type for items of a collection, and the function that reads it; None if there is none."""
     return ops.get_collection_proto_type(name), ops.get_from_proto_function(name)
 
 
 def guarded_ops(graph: Any) -> Any:
-    """Returns the live set of ops that must not be fetched; None where TensorFlow keeps none."""
+    """Returns the live set of ops that must not be fetched; None if TensorFlow has none."""
     return getattr(graph, "_unfetchable_ops", None)
 
 
 def guarded_tensors(graph: Any) -> Any:
-    """Returns the live set of tensors that must not be fed; None where TensorFlow keeps none."""
+    """Returns the live set of tensors that must not be fed; None if TensorFlow has none."""
     return getattr(graph, "_unfeedable_tensors", None)
 
 
@@ -292,13 +292,13 @@ def callbacks(graph: Any) -> list[Any]:
 
 
 def set_callbacks(graph: Any, functions: Sequence[Any]) -> None:
-    """Sets the Python functions that a graph keeps alive; where it has none and gets none, nothing is done."""
+    """Sets the Python functions that a graph keeps alive; does nothing if there are none before and after."""
     if functions or callbacks(graph):
         graph._py_funcs_used_in_graph = list(functions)
 
 
 def token_of(function: Callable[..., Any]) -> tuple[str, Any]:
-    """Returns the token by which a `PyFunc` of any graph calls a function, and what must be kept as long as it does."""
+    """Returns the token by which a `PyFunc` of any graph calls a function, and an object to keep as long as it does."""
     if _PYTHON is not None and hasattr(_PYTHON, "insert"):
         return str(_PYTHON.insert(function)), function
     with fresh().as_default() as graph:

@@ -17,7 +17,7 @@ VERSION = "2.6.0"
 
 
 def built(steps: Any, shape: tuple[int, ...], name: str) -> Any:
-    """Returns a model of layers of Keras 2, one after the other; to be called eagerly.
+    """Returns a sequential model of layers of Keras 2; call it eagerly.
 
     Args:
         steps: the layers.
@@ -38,10 +38,10 @@ def write(model: Any, folder: Path) -> None:
         folder: the folder, which is replaced.
     """
     missing = not hasattr(keras, "__version__")
-    if missing:  # the writer puts the version into its file
+    if missing:  # the writer stores the version in its file
         keras.__version__ = VERSION
     try:
-        with without_log_warnings(), eager():  # the model is not compiled, and the writer warns of that
+        with without_log_warnings(), eager():  # the writer warns about a model that is not compiled
             model.save(folder, save_format="tf", include_optimizer=False)
     finally:
         if missing:

@@ -1,4 +1,4 @@
-"""Sessions: what is private in sessions; each use was tried on TF 2.16 to 2.21."""
+"""Sessions: private parts of sessions; each use was tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-#: The methods through which all runs of a session go: they know what is run. Of callables, the one that makes them.
+#: The methods that all runs of a session go through with their ops; for callables, the method that makes them.
 RUN, EXTEND_AND_RUN, MAKE_CALLABLE = "_do_run", "_call_tf_sessionrun", "_make_callable_from_options"
 
 
 def callable_of(session: Any, options: Any) -> Any:
-    """Returns what runs a session by `CallableOptions`, whatever static shapes say; None where nothing does."""
+    """Returns a callable that runs a session by `CallableOptions` and ignores static shapes; None if not available."""
     make = getattr(session, MAKE_CALLABLE, None)
     return make and make(options)
 
@@ -33,21 +33,21 @@ def config_of(session: Any) -> Any:
 
 
 def is_closed(session: Any) -> bool:
-    """Returns whether a session was closed; one that does not say was not."""
+    """Returns whether a session was closed; False if that is not known."""
     return bool(getattr(session, "_closed", False))
 
 
 def catch_up(session: Any) -> None:
-    """Lets a session learn all ops of its graph, which otherwise its first run does."""
+    """Makes a session load all ops of its graph, which otherwise happens in its first run."""
     learn = getattr(session, "_extend_graph", None)
     if learn is not None:
         learn()
 
 
 def knows(session: Any, op: Any) -> bool:
-    """Returns whether a session has learnt of an op: each of its runs learns of all that are there by then.
+    """Returns whether a session has loaded an op: each of its runs loads all ops of the graph at that time.
 
-    A session that has never run learns now. One that does not say knows all.
+    A session that has never run loads them now. True if it cannot be checked.
     """
     run = getattr(innermost(session), EXTEND_AND_RUN, None)
     if run is None:
@@ -56,11 +56,11 @@ def knows(session: Any, op: Any) -> bool:
         run(None, {}, [], [op._c_op], None)
     except tf.errors.NotFoundError as error:
         return op.name not in str(error.message).partition("nodes not found:")[2].split()
-    except (tf.errors.OpError, RuntimeError):  # what cannot run says so where it is run
+    except (tf.errors.OpError, RuntimeError):  # a real run reports its own error
         return True
     return True
 
 
 def is_local(session: Any) -> bool:
-    """Returns whether a session shares its variables with no other: it runs in this process, on no server."""
+    """Returns whether a session shares its variables with no other session: it runs in this process, on no server."""
     return getattr(innermost(session), "sess_str", None) in (b"", "")

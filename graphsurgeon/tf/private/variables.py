@@ -1,4 +1,4 @@
-"""Variables: what is private in the variables of graphs; each use was tried on TF 2.16 to 2.21."""
+"""Variables: private parts of the variables of graphs; each use was tried on TF 2.16 to 2.21."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_variable(item: Any) -> bool:
 
     The result of an update such as `assign_add` is of the same class, and has no initializer.
     """
-    if type(item) in PLAIN:  # most are: these classes ask their metaclass
+    if type(item) in PLAIN:  # most items are; `isinstance` is slow for variables
         return False
     return isinstance(item, _VARIABLES) and getattr(item, "initializer", None) is not None
 
@@ -32,7 +32,7 @@ def unwrapped(item: Any) -> Any:
 
 
 def is_partitioned(item: Any) -> bool:
-    """Returns whether this is a variable in several parts, each of which is one."""
+    """Returns whether this is a variable in several parts, each of which is a variable."""
     return isinstance(item, variables_module.PartitionedVariable)
 
 
@@ -40,8 +40,8 @@ def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
     """Returns a partitioned variable like another.
 
     Args:
-        original: the other.
-        parts: id of a part of the original -> the part that takes its place, in order.
+        original: the other variable.
+        parts: id of a part of the original -> the part that replaces it, in order.
     """
     first = next(iter(original))
     name = whole_name(original._name, first.op.name, parts[id(first)].op.name)
@@ -49,11 +49,11 @@ def from_parts(original: Any, parts: Mapping[int, Any]) -> Any:
 
 
 def from_proto(proto: Any, original: Any) -> Any:
-    """Returns a `tf.Variable` over ops that are there, in the graph that is the default, with what no proto says.
+    """Returns a `tf.Variable` over existing ops in the default graph, with the properties that no proto has.
 
     Args:
         proto: its VariableDef.
-        original: the variable that it is a copy of, or None.
+        original: the variable of which it is a copy, or None.
     """
     kind = resource_variable_ops.ResourceVariable if proto.is_resource else ref_variable.RefVariable
     new = kind.from_proto(proto)
@@ -64,12 +64,12 @@ def from_proto(proto: Any, original: Any) -> Any:
 
 
 def slice_of(variable: Any) -> Any:
-    """Returns where a part of a partitioned variable lies in the whole one; None for any other."""
+    """Returns the position of a part in its partitioned variable; None for any other variable."""
     return getattr(variable, "_save_slice_info", None)
 
 
 def take_scopes(graph: Any, names: Iterable[str]) -> None:
-    """Takes names among the scopes of variables: who asks for one by chance is given another."""
+    """Takes names among the scopes of variables, so that later scopes with these names get other names."""
     with graph.as_default():
         store = variable_scope.get_variable_scope_store()
     for name in names:

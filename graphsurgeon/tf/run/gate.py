@@ -49,7 +49,7 @@ INSTEAD = "ed.risks() describes these ops. If you trust the file, call ed.trust(
 
 
 def distrusted(graph: TFGraph) -> str:
-    """Returns why a graph may not run, as a sentence; empty if it may."""
+    """Returns a sentence with the reason why a graph may not run; empty if it may."""
     for one, left in _reaching_out(graph):
         if not one.trusted:
             return _sentence(one, left.words)

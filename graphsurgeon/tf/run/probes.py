@@ -74,7 +74,7 @@ class Probed:
         import_nodes(graph, self.nodes, tensors, controls)
 
     def watched(self, op: str) -> int | None:
-        """Returns the number of the probe that an op is a part of; None for any other op, also one that probes share."""
+        """Returns the number of the probe that an op is a part of; None for a shared or any other op."""
         found = re.fullmatch(r"p(\d+)/\w+", op.partition("/")[2]) if op in self.ops else None
         return int(found[1]) if found else None
 
