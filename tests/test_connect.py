@@ -226,7 +226,7 @@ def test_a_mapping_that_can_be_meant_is_not_told(pairs, recwarn):
 def test_a_device_that_is_not_there_is_a_clear_error():
     enc = net("ref", 2, 3, 1)
     sup = gs.connect({"enc": enc}, device="/job:ps/task:7")
-    with refuses(PlanError, "'enc/", "asks for the device '/job:ps/task:7'", "there are CPU:0", "device='clear'"):
+    with refuses(PlanError, "'enc/", "requires the device '/job:ps/task:7'", "there are CPU:0", "device='clear'"):
         sup.session()
     assert gs.connect({"enc": enc}, device="/cpu:0").session().run("enc/w:0").shape == (2, 3)
 

@@ -237,7 +237,10 @@ def test_one_function_needs_no_list_and_numbers_of_numpy_are_numbers():
         ({"inputs": ["x"]}, ("evolve(inputs=...)", "['x'] is not a mapping", "inputs={'x': tf.float32}")),
         ({"inputs": {"x": "float31"}}, ("'float31', for 'x', is neither a dtype", "tf.TensorSpec")),
         ({"inputs": {"a b": tf.float32}}, ("'a b' cannot be the name of a placeholder",)),
-        ({"inputs": {"x": tf.string}}, ("'x' is string: there are no random constants of this dtype", "initial=[graph, ...]")),
+        (
+            {"inputs": {"x": tf.string}},
+            ("'x' is string: there are no random constants of this dtype", "initial=[graph, ...]"),
+        ),
         ({"constants": (3, "a")}, ("evolve(constants=(3, 'a'))", "two numbers")),
         ({"constants": (3, 1)}, ("the least and the greatest",)),
         ({"seed": "s"}, ("evolve(seed='s')", "a whole number, at least 0")),

@@ -323,8 +323,8 @@ def test_a_value_that_nothing_tells_by_itself_is_asked_for():
     session = handles(wait=True)
     src, dst = gs.open(session), gs.open(tf.Graph())
     block = src.select(outputs="r_out:0")
-    with refuses(PlanError, "copy(to='t', values=...): no op reads variable 'v' without doing more, so a session "
-                 "cannot tell its value", "Give values={name: array}"):  # fmt: skip
+    with refuses(PlanError, "copy(to='t', values=...): no op reads variable 'v' without running other ops, so its "
+                 "value cannot be read from a session", "Give values={name: array}"):  # fmt: skip
         dst.apply(dst.plan().copy(block, to="t", values=session, control="include"))
     assert dst.graph.get_operations() == []
     dst.apply(dst.plan().copy(block, to="t", values={"v": [5.0, 6.0]}, control="include"))

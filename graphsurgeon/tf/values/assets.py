@@ -1,4 +1,4 @@
-"""Assets: the files of a SavedModel that its ops read, as vocabularies: inside of its folder, never elsewhere."""
+"""Assets: the files of a SavedModel that its ops read, such as vocabularies: always inside its folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...errors import OpenError
 
 
 def asset_files(meta: Any) -> list[Any]:
-    """Returns the AssetFileDefs of a SavedModel's MetaGraph; older files keep them in a collection."""
+    """Returns the AssetFileDefs of a SavedModel's MetaGraph; older files have them in a collection."""
     found = list(meta.asset_file_def)
     for item in _old_assets(meta) if not found else ():
         asset = meta_graph_pb2.AssetFileDef()
@@ -24,21 +24,21 @@ def asset_files(meta: Any) -> list[Any]:
 
 
 def _old_assets(meta: Any) -> list[Any]:
-    # Asking a map field for a key that is not there would put it there.
+    # A look-up in a map field adds a missing key.
     key = "saved_model_assets"
     return list(meta.collection_def[key].any_list.value) if key in meta.collection_def else []
 
 
 def asset_path(folder: str | os.PathLike[str], name: str, asked: str) -> str:
-    """Returns the path of an asset, which is inside of the folder of assets, links followed.
+    """Returns the path of an asset, which must be inside the folder of assets, also if links are followed.
 
     Args:
         folder: the folder of the SavedModel.
-        name: what the SavedModel calls the asset.
+        name: the name of the asset in the SavedModel.
         asked: the request, for messages.
 
     Raises:
-        OpenError: the name, or a link in its place, leads out of the folder.
+        OpenError: the name, or a link in that place, leads out of the folder.
     """
     assets, wrong = Path(folder).resolve() / "assets", ""
     if "\0" in name or os.path.isabs(name) or ".." in Path(name.replace("\\", "/")).parts:
@@ -46,16 +46,16 @@ def asset_path(folder: str | os.PathLike[str], name: str, asked: str) -> str:
     elif not (assets / name).resolve().is_relative_to(assets):
         wrong = f"its asset {name!r} is a link that leads out of its folder 'assets'"
     if wrong:
-        raise OpenError(asked, wrong, "Nothing there is read: get the model from somebody you trust")
+        raise OpenError(asked, wrong, "It was not read. Get the model from a source that you trust")
     return os.path.join(folder, "assets", name)
 
 
 def point_at(meta: Any, paths: Mapping[str, str]) -> None:
-    """Writes the paths of asset files into the constants that name them, so that copies find them too.
+    """Writes the paths of asset files into the constants that name them, so that copies have them too.
 
     Args:
         meta: the MetaGraphDef of a SavedModel.
-        paths: op -> the path that it gives.
+        paths: op -> the path that it outputs.
     """
     for node in meta.graph_def.node if paths else ():
         if node.name in paths and node.op == "Const":

@@ -1,4 +1,4 @@
-"""Checkpoint copy: the values of one, as they lie there, written under other names; nothing is run."""
+"""Checkpoint copy: writes the stored values of a checkpoint under other names, without running anything."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ..save.write import beside, claim_saved, put_checkpoint, read_back, refuse_
 from .checkpoints import Checkpoint
 from .transfer import bounded
 
-#: So many bytes are held at once, or one value.
+#: The most bytes in memory at once; one larger value is allowed.
 _BATCH = 64 << 20
 
 
 def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str, overwrite: bool) -> dict[str, str]:
-    """Writes a checkpoint with the values of another, under other names; returns name written -> name it had.
+    """Writes a checkpoint with the values of another, under other names; returns new name -> old name.
 
     Args:
-        place: the checkpoint that is read.
+        place: the checkpoint to read.
         path: the prefix to write.
-        names: old name -> new one: of a variable, of a scope with all in it, or with one ``*`` on both sides.
+        names: old name -> new one: of a variable, of a scope with all its variables, or with one ``*`` on both sides.
         asked: the request, for messages.
-        overwrite: replace a checkpoint that is there.
+        overwrite: replace an existing checkpoint.
 
     Raises:
         OpenError: the checkpoint cannot be read.
-        PlanError: a name is of nothing there, or two values would have one name; or it cannot be written.
+        PlanError: an old name does not exist, two values would have one name, or the checkpoint cannot be written.
     """
     checkpoint, prefix = Checkpoint(place, asked), os.fspath(path).removesuffix(".index")
     if os.path.abspath(prefix) == os.path.abspath(checkpoint.prefix):
@@ -53,10 +53,10 @@ def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str,
 
 
 def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str, str]:
-    """Returns name -> its new one, for all that are known; one that no rule is for keeps its own.
+    """Returns name -> new name, for all known names; a name without a rule stays the same.
 
     Raises:
-        PlanError: a rule is for none of them, or two would have one name.
+        PlanError: a rule fits no name, or two values would have one name.
 
     Example:
         >>> renamed(["a/w", "a/w/Adam", "b"], {"a/w": "c/v", "b": "a/b"}, "")
@@ -68,7 +68,7 @@ def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str,
     for old, found in rules.items():
         if not found:
             raise PlanError(asked, f"the checkpoint has nothing called {old!r}", one_of(old, known))
-    # The name itself says most; then a pattern, for slots lie under their variable as in a scope; then the scopes.
+    # The exact name has priority, then patterns, then scopes: the slots of a variable are in a scope of its name.
     meant = {old: new for old, new in names.items() if old in rules[old]}
     for old in sorted(rules, key=lambda old: ("*" in old, len(old)), reverse=True):
         meant = rules[old] | meant
@@ -83,7 +83,7 @@ def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str,
 
 
 def _by_rule(old: str, new: str, known: list[str], asked: str) -> dict[str, str]:
-    """What a rule is for, the name itself, a scope with all in it, or what a pattern fits -> its new name."""
+    """The names that a rule fits (the name itself, all names in a scope, or those of a pattern) -> their new names."""
     if "*" in old or "*" in new:
         return starred(old, new, known, asked)
     lead, to = f"{old.rstrip('/')}/", new.rstrip("/")

@@ -1,4 +1,4 @@
-"""Checkpoint folder: one in which another process writes checkpoints; only whole ones are taken from it."""
+"""Checkpoint folder: a folder in which another process writes checkpoints. Only whole checkpoints are read."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from ..wire import decoded
 from .checkpoints import OBJECTS, SHARD, array_of
 from .latest import linked_away, named
 
-#: The last bytes of every index file: the table format's own mark.
+#: The last bytes of every index file, which mark the table format.
 _MAGIC = bytes.fromhex("57fb808b247547db")
-#: Each TensorFlow has its own kinds.
+#: The errors that versions of TensorFlow raise for damaged files.
 _UNREADABLE = (tf.errors.OpError, ValueError, RuntimeError, IndexError, DecodeError)
-#: So often a folder is looked at anew where a checkpoint was deleted meanwhile.
+#: The most times that a folder is listed again, if a checkpoint was deleted in the meantime.
 _LOOKS = 5
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A variable as a checkpoint knows it.
+    """A variable in terms of a checkpoint.
 
     Args:
         name: the variable's op in the graph that was saved.
-        key: the name it is saved under; another than `name` for a slice of a partitioned variable.
-        dtype, shape: what the graph says; None for an unknown shape or axis.
-        offset: where the slice begins in what is saved; empty for a whole variable.
+        key: its name in the checkpoint; differs from `name` for a slice of a partitioned variable.
+        dtype, shape: from the graph; None for an unknown shape or axis.
+        offset: the start of the slice in the stored value; empty for a whole variable.
     """
 
     name: str
@@ -50,32 +50,32 @@ class Wanted:
 
 
 class CheckpointFolder:
-    """A folder with checkpoints of a training that runs elsewhere.
+    """A folder with checkpoints of a training in another process.
 
     Args:
-        folder: its path; it may be empty still.
+        folder: its path; it may still be empty.
     """
 
     def __init__(self, folder: str) -> None:
         self.folder = os.fspath(folder)
         self.asked = f"follow({self.folder!r})"
-        self.taken: tuple[Any, ...] = ()  # the files that were taken last
-        self.skipped: dict[str, str] = {}  # checkpoint -> why it was not taken
-        self.unfinished: OpenError | None = None  # why nothing was taken, though there is something newer
+        self.taken: tuple[Any, ...] = ()  # the files that were read last
+        self.skipped: dict[str, str] = {}  # checkpoint -> why it was not read
+        self.unfinished: OpenError | None = None  # why no checkpoint was read, although there is a newer one
         self._unread = ""
 
     def refuse_missing(self) -> None:
-        """Raises an OpenError where there is no such folder."""
+        """Raises an OpenError if the folder does not exist."""
         if not os.path.isdir(self.folder):
             raise OpenError(self.asked, "there is no such folder", "Give the folder that the training saves to")
 
     def newest(self, wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
         """Returns the newest whole checkpoint, as (its name, variable -> array).
 
-        None where there is none newer than the last one taken; `unfinished` then says what is newer and not whole.
+        None if none is newer than the last one read. `unfinished` is then the error of a newer one that is not whole.
 
         Raises:
-            OpenError: there is no such folder, or the newest whole checkpoint is that of another model.
+            OpenError: the folder does not exist, or the newest whole checkpoint is of another model.
         """
         self.refuse_missing()
         self.unfinished = None
@@ -83,7 +83,7 @@ class CheckpointFolder:
             prefixes = self.prefixes()
             found = self._newest_of(prefixes, wanted)
             if found is not None or not self.skipped or self.prefixes() == prefixes:
-                break  # else what was looked at has given way to a newer one
+                break  # otherwise a newer checkpoint has replaced the one that was read
         if found is not None:
             return found
         reason = self._unread
@@ -91,19 +91,19 @@ class CheckpointFolder:
             name, why = next(iter(self.skipped.items()))
             reason = f"checkpoint {name!r} is not whole: {why}"
         if reason:
-            self.unfinished = OpenError(self.asked, reason, "Nothing was taken; ask again when it is whole")
+            self.unfinished = OpenError(self.asked, reason, "Nothing was taken; try again when it is whole")
         return None
 
     def _newest_of(self, prefixes: Sequence[str], wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
-        """The first whole one of some checkpoints; None where that is the one that was taken last."""
+        """The first whole checkpoint of some; None if it is the one that was read last."""
         self.skipped = {}
         for prefix in prefixes:
             files = _files(prefix)
             if files and files == self.taken:
-                break  # all that follows is older
+                break  # all others are older
             name = os.path.basename(prefix)
             if not files and glob.glob(prefix):
-                wrong = f"checkpoint {name!r} is in the format of before 2016, which is not followed"
+                wrong = f"checkpoint {name!r} has the format used before 2016, which cannot be followed"
                 raise OpenError(self.asked, wrong, "Save with tf.compat.v1.train.Saver(), without write_version=1")
             found, reason = None, linked_away(prefix, self.folder) or not_whole(prefix)
             if not reason:
@@ -121,7 +121,7 @@ class CheckpointFolder:
         return None
 
     def prefixes(self) -> list[str]:
-        """Returns the checkpoints of the folder, newest first: as its state file says, else by the time of writing."""
+        """Returns the checkpoints of the folder, newest first, by its state file, or without one by time of writing."""
         self._unread = ""
         try:
             found = named(self.folder)
@@ -134,11 +134,11 @@ class CheckpointFolder:
 
 
 class _DamagedError(Exception):
-    """A checkpoint that is not whole, or not any more."""
+    """A checkpoint that is not whole, or no longer exists."""
 
 
 def not_whole(prefix: str) -> str:
-    """Returns why the files of a checkpoint are not all there yet; empty where they are.
+    """Returns why the files of a checkpoint are not complete; empty if they are.
 
     Args:
         prefix: path of the checkpoint without suffix.
@@ -146,7 +146,7 @@ def not_whole(prefix: str) -> str:
     try:
         return _lacks(prefix)
     except FileNotFoundError:
-        return "it was deleted while it was looked at"
+        return "it was deleted while it was read"
 
 
 def _lacks(prefix: str) -> str:
@@ -179,10 +179,10 @@ def _lacks(prefix: str) -> str:
 
 
 def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
-    """Returns the values of variables in a checkpoint, by the name of their op; each is checked by its checksum.
+    """Returns variable op -> its value in a checkpoint; checksums are verified.
 
     Raises:
-        OpenError: a variable is not in it, or has another dtype or shape there.
+        OpenError: a variable is not in the checkpoint, or has another dtype or shape in it.
     """
     try:
         reader = tf.train.load_checkpoint(prefix)
@@ -198,12 +198,12 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
             raise OpenError(
                 asked,
                 f"checkpoint {name!r} has several variables called {twice!r}: which one is meant cannot be decided",
-                "Give them names of their own in the training, as in tf.Variable(..., name='enc/w')",
+                "Give each variable its own name in the training: tf.Variable(..., name='enc/w')",
             )
         raise OpenError(
             asked,
             f"checkpoint {name!r} has no variable {few([repr(w.key) for w in missing], 1)}: it is of another model",
-            f"Give the folder of this very training. {one_of(missing[0].key, keys)}",
+            f"Give the folder of the same training. {one_of(missing[0].key, keys)}",
         )
     out = {}
     with Progress(f"reading {name}", len(wanted), "variables") as bar:
@@ -216,7 +216,7 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
 
 
 def _read_one(reader: Any, key: str, want: Wanted) -> Any:
-    """The value that a variable has under a key."""
+    """The value of a variable under a key."""
     try:
         value = array_of(reader.get_tensor(key))
     except _UNREADABLE as error:
@@ -227,9 +227,9 @@ def _read_one(reader: Any, key: str, want: Wanted) -> Any:
 
 
 def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
-    """Variable name -> the key it is saved under, and names that several variables have.
+    """Variable name -> its key in the checkpoint; and the names that several variables share.
 
-    `tf.train.Checkpoint` writes keys of its own and a table of names.
+    `tf.train.Checkpoint` writes its own keys and a table of names.
     """
     keys = {name: name for name in shapes if name != OBJECTS}
     if OBJECTS not in shapes:
@@ -253,12 +253,12 @@ def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, a
             asked,
             f"variable {want.key!r} is {dtype.name} {shape} in checkpoint {name!r}, "
             f"but {want.dtype.name} {want.shape} in the duplicate",
-            "Give the folder of this very training",
+            "Give the folder of the same training",
         )
 
 
 def _files(prefix: str) -> tuple[Any, ...]:
-    """What tells one writing of a checkpoint from the next: its files with their sizes and times."""
+    """The identity of one version of a checkpoint: its files with their sizes and times."""
     paths = [*sorted(glob.glob(glob.escape(prefix) + ".data-*")), prefix + ".index"]
     out = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Checkpoint names: which name of a checkpoint is which variable of a graph; parts of variables too."""
+"""Checkpoint names: assigns names in a checkpoint to variables of a graph, and to parts of variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .variables import variable_objects
 
 
 def slices(graph: TFGraph) -> dict[str, Any]:
-    """Returns where the parts of partitioned variables lie in the whole, by op name: a `SaveSliceInfo` of each."""
+    """Returns op name -> the `SaveSliceInfo` of each part of a partitioned variable: its position in the whole."""
     found = {op: slice_of(variable) for op, variable in variable_objects(graph).items()}
     return {op: about for op, about in found.items() if about is not None}
 
@@ -34,14 +34,14 @@ def saved_names(
     Args:
         graph: the live graph.
         infos: its variables.
-        scope: the one whose variables are meant; the checkpoint has them without it.
-        names: name in the checkpoint -> variable, if it is not the variable's own; ``*`` stands for the same text
-            on both sides. A partitioned variable may be given as a whole, or by its parts.
+        scope: a scope that limits the variables; the names in the checkpoint do not include it.
+        names: name in the checkpoint -> variable, if it is not the variable's own. A ``*`` matches the same text on
+            both sides. A partitioned variable may be given as a whole, or by its parts.
         asked: the request, for messages.
-        only_named: leave out the variables that `names` does not name.
+        only_named: leave out the variables that `names` does not contain.
 
     Raises:
-        PlanError: `names` or `scope` names no variable, or gives one name to two variables.
+        PlanError: `names` or `scope` fits no variable, or one name is given to two variables.
     """
     lead, parts = scope.strip("/"), slices(graph)
     out, named = dict[str, str](), dict[str, str]()
@@ -65,14 +65,14 @@ def saved_names(
 
 
 def _meant(target: str, saved: str, known: Mapping[str, Any], asked: str) -> dict[str, str]:
-    """The variables that a name or a pattern means, each with its name in the checkpoint."""
+    """The variables that a name or a pattern fits, each with its name in the checkpoint."""
     if "*" in target or "*" in saved:
         return starred(target, saved, known, asked)
     return {target: saved} if target in known else {}
 
 
 def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -> tuple[dict[str, Stored], list[str]]:
-    """Returns the value that a checkpoint has for each variable, and the variables it has none for.
+    """Returns the value in a checkpoint for each variable, and the variables without one.
 
     Args:
         checkpoint: the checkpoint.
@@ -85,7 +85,7 @@ def matched(checkpoint: Checkpoint, wanted: Mapping[str, str], graph: TFGraph) -
     for op, name in wanted.items():
         own = name + op.removeprefix(parts[op].full_name) if op in parts else name
         if name not in names and own in names:
-            found[op] = checkpoint.stored(own)  # saved by itself, not as a part
+            found[op] = checkpoint.stored(own)  # saved separately, not as a part
         elif name not in names:
             missing.append(op)
         else:

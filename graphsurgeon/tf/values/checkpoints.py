@@ -1,4 +1,4 @@
-"""Checkpoints: what a checkpoint on disk holds, by the names people know, read one value at a time."""
+"""Checkpoints: the contents of a checkpoint on disk by the names of variables, read one value at a time."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SHARD = re.compile(r"\.data-(\d+)-of-(\d+)$")
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """One value that lies in a checkpoint; `read` gets it.
+    """One value in a checkpoint; `read` loads it.
 
     Args:
-        checkpoint: where it lies.
-        key: its name there.
-        dtype: as people write it.
+        checkpoint: the checkpoint.
+        key: the name of the value in it.
+        dtype: its dtype as text.
         shape: its shape; of a slice, that of the slice.
-        part: of a slice of a partitioned variable, where it begins in each dimension; else None.
+        part: for a slice of a partitioned variable, its start in each dimension; else None.
     """
 
     checkpoint: Checkpoint
@@ -48,11 +48,11 @@ class Stored:
 
     @property
     def nbytes(self) -> int:
-        """How large the value is in memory."""
+        """The size of the value in memory."""
         return int(np.prod(self.shape, dtype=np.int64)) * max(1, tf.as_dtype(self.dtype).size)
 
     def read(self) -> Any:
-        """Returns the value as an array of the caller's own.
+        """Returns the value as an array that the caller may change.
 
         Raises:
             OpenError: the file is damaged, or it has changed since it was opened.
@@ -67,11 +67,11 @@ class Checkpoint:
     """A checkpoint on disk: of TF1 (either format) or TF2 (object-based).
 
     Args:
-        place: its prefix, one of its files, the folder where training writes, or a SavedModel folder.
+        place: its prefix, one of its files, the folder of a training, or a SavedModel folder.
         asked: the request, for messages.
 
     Raises:
-        OpenError: there is none, a file of it is missing, it is only half written, or it is damaged.
+        OpenError: there is no checkpoint, a file of it is missing, or it is half written or damaged.
 
     Example:
         ``Checkpoint("train/model.ckpt-100").names`` maps the names of variables to keys; ``.read(key)`` reads one.
@@ -94,8 +94,8 @@ class Checkpoint:
     def names(self) -> dict[str, str]:
         """Name of a variable -> key of its value.
 
-        An object-based checkpoint knows a variable by its path from the object that was saved, and mostly by the name
-        it had: both are here, the name where it is no other variable's.
+        An object-based checkpoint has a path for each variable, from the object that was saved, and mostly its name.
+        This includes both, but the name only if no other variable has it.
         """
         if OBJECTS not in self.shapes:
             return {key: key for key in self.shapes}
@@ -107,13 +107,13 @@ class Checkpoint:
 
     @cached_property
     def objects(self) -> Sequence[Any]:
-        """The objects of which an object-based checkpoint holds the values, the one that was saved first; else none."""
+        """The objects of an object-based checkpoint, first the one that was saved; empty for another checkpoint."""
         kind = trackable_object_graph_pb2.TrackableObjectGraph
         return (decoded(kind, self.read(OBJECTS).item()) if OBJECTS in self.shapes else kind()).nodes
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """Key of a value -> the name to show for it; only of values of variables."""
+        """Key of a value -> the name to show for it; only for values of variables."""
         return {key: name for name, key in reversed(self.names.items())}
 
     def stored(self, name: str, part: Any = None) -> Stored:
@@ -121,10 +121,10 @@ class Checkpoint:
 
         Args:
             name: as in `names`.
-            part: of a partitioned variable, the slice that is meant, as (where it begins, its shape).
+            part: of a partitioned variable, the slice to read, as (its start, its shape).
 
         Raises:
-            OpenError: there is no such name; the nearest are proposed.
+            OpenError: there is no such name; the message proposes similar ones.
         """
         key = self.names.get(name, name)
         if key not in self.shapes:
@@ -142,8 +142,8 @@ class Checkpoint:
         if _stamp(self.prefix) != self._stamp:
             raise OpenError(
                 self.asked,
-                f"the checkpoint {self.prefix!r} has been written anew since it was opened",
-                "Do it again, with the new one",
+                f"the checkpoint {self.prefix!r} was overwritten after it was opened",
+                "Repeat the request: it then reads the new one",
             )
         with _sound(self.prefix, self.asked):
             return np.array(array_of(self._whole(key)))
@@ -154,7 +154,7 @@ class Checkpoint:
         except Exception as error:
             if "Sliced checkpoints" not in str(error):
                 raise
-        # Partitioned variables in the format of before 2016: an op puts the slices together, the reader does not.
+        # Partitioned variables in the format used before 2016: the reader does not join the slices, but an op does.
         with eager(), tf.device("/cpu:0"):
             found = tf.raw_ops.RestoreV2(
                 prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[tf.as_dtype(self.dtypes[key])]
@@ -162,7 +162,7 @@ class Checkpoint:
             return found[0].numpy()
 
     def verify(self, values: Iterable[Stored]) -> None:
-        """Reads values, one at a time, and drops them: TensorFlow compares their checksums.
+        """Reads values, one at a time, and discards them, so that TensorFlow verifies their checksums.
 
         Raises:
             OpenError: one cannot be read.
@@ -175,43 +175,43 @@ class Checkpoint:
 
 
 def array_of(value: Any) -> Any:
-    """Returns a value as an array. NumPy's own type for text drops zero bytes at the end: it is never used."""
+    """Returns a value as an array, without NumPy's text dtype, which drops zero bytes at the end."""
     array = np.asarray(value)
     return np.array(value, object) if array.dtype.kind == "S" else array
 
 
 def refuse_incomplete(prefix: str, asked: str) -> None:
-    """Refuses a checkpoint of which a file is missing.
+    """Refuses a checkpoint with a missing file.
 
     Args:
-        prefix: its path without suffix.
+        prefix: its path without a suffix.
         asked: the request, for messages.
 
     Raises:
-        OpenError: its index or a shard of its data is not there.
+        OpenError: its index or a shard of its data is missing.
     """
     if os.path.isfile(prefix) or (glob.has_magic(prefix) and glob.glob(prefix)):
-        return  # the format of before 2016: one file, or a pattern for several
+        return  # the format used before 2016: one file, or a pattern for several
     shards = [m for m in map(SHARD.search, glob.glob(glob.escape(prefix) + ".data-*-of-*")) if m]
     has = {(int(m[1]), int(m[2])) for m in shards}
     if not os.path.exists(prefix + ".index"):
         if has:
-            wrong = f"{prefix}.data-* is there, but no {os.path.basename(prefix)}.index: it is half written, or cut"
-            raise OpenError(asked, wrong, "Wait until it is written, or take the one before")
+            wrong = f"{prefix}.data-* exists, but no {os.path.basename(prefix)}.index: it is half written, or cut off"
+            raise OpenError(asked, wrong, "Wait until it is written, or use the checkpoint before it")
         raise OpenError(asked, f"there is no checkpoint {prefix!r}", _near(prefix))
     whole = [n for n in {n for _, n in has} if {(i, n) for i in range(n)} <= has]
     if whole or not has:
         if has:
             return
-        raise OpenError(asked, "the checkpoint's data file is missing", f"Put {prefix}.data-* beside it")
+        raise OpenError(asked, "the checkpoint's data file is missing", f"Put {prefix}.data-* next to its index")
     count = max(n for _, n in has)
     lost = next(i for i in range(count) if (i, count) not in has)
     name = f"{os.path.basename(prefix)}.data-{lost:05d}-of-{count:05d}"
-    raise OpenError(asked, f"the checkpoint's data file {name!r} is missing", f"Put it beside {prefix}.index")
+    raise OpenError(asked, f"the checkpoint's data file {name!r} is missing", f"Put it next to {prefix}.index")
 
 
 def _prefix(place: str, asked: str) -> str:
-    """The prefix of a checkpoint, however it was named."""
+    """The prefix of a checkpoint in any of its forms."""
     if not os.path.isdir(place):
         found = SHARD.sub("", place)
         for suffix in (".index", ".meta"):
@@ -243,6 +243,6 @@ def _stamp(prefix: str) -> tuple[int, int]:
 
 
 def _sound(prefix: str, asked: str) -> AbstractContextManager[None]:
-    """Says that a checkpoint is damaged, whatever TensorFlow says: each has its own kinds of errors."""
+    """Reports a checkpoint as damaged for any error of TensorFlow: the types of these errors differ."""
     wrong = f"the checkpoint {prefix!r} is damaged or half written"
-    return errors_as(OpenError, asked, wrong, "Take the one before, or write it again")
+    return errors_as(OpenError, asked, wrong, "Use the checkpoint before it, or write it again")

@@ -1,4 +1,4 @@
-"""File values: where a graph that came from files finds what its variables hold."""
+"""File values: the sources of the variables' values for a graph that came from files."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from .transfer import assign
 from .variables import variable_infos
 
 tf1 = tf.compat.v1
-#: So many bytes take about a second to restore.
+#: The number of bytes that take about a second to restore.
 _MUCH = 512 << 20
 
 
 class Values(Protocol):
-    """Something that can fill the variables of a session."""
+    """A source that can set the variables of a session."""
 
     def fill(self, session: TFSession) -> None:
-        """Sets the variables of `session`; raises OpenError where the values cannot be had."""
+        """Sets the variables of `session`; raises OpenError if the values cannot be read."""
 
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that `fill` sets."""
 
     def untrained(self) -> dict[str, str]:
-        """Returns which of these hold initial values only, each with the reason: none of a checkpoint."""
+        """Returns the variables among these with initial values only, each with the reason: empty for a checkpoint."""
         return {}
 
     def start(self, session: TFSession) -> None:
-        """Fills the tables, where the source says how."""
+        """Fills the tables, if the source has ops for it."""
 
 
 class CheckpointValues(Values):
-    """The checkpoint that belongs to a MetaGraph or SavedModel, restored through the graph's own saver.
+    """The checkpoint of a MetaGraph or SavedModel, restored by the graph's own saver.
 
     Args:
-        read: the graph as the file says it; it holds the saver's ops.
-        saver: SaverDef, or None where there is nothing to restore.
-        prefix: path of the checkpoint without suffix.
-        meta: MetaGraphDef of a SavedModel, whose init op is run after restoring.
+        read: the graph as it is in the file, with the saver's ops.
+        saver: SaverDef, or None if there is nothing to restore.
+        prefix: path of the checkpoint without a suffix.
+        meta: MetaGraphDef of a SavedModel, whose init op is run after the restore.
         folder: the SavedModel folder, for its assets.
     """
 
@@ -65,14 +65,14 @@ class CheckpointValues(Values):
         return self._read.live
 
     def _listed(self, collection: str) -> list[str]:
-        """Names of the ops of a collection, which may hold what they give."""
+        """Names of the ops of a collection, which may hold their tensors instead."""
         return [item.name.partition(":")[0] for item in self._read.state.collections.get(collection, ())]
 
     def fill(self, session: TFSession) -> None:
         """Restores all variables of the checkpoint into `session`, then runs the model's own init op.
 
         Raises:
-            OpenError: a file of the checkpoint is missing or damaged, or it is the checkpoint of another model.
+            OpenError: a file of the checkpoint is missing or damaged, or the checkpoint is of another model.
         """
         asked = f"values from {self._prefix!r}"
         if self._saver is not None and self._saver.restore_op_name:
@@ -83,20 +83,20 @@ class CheckpointValues(Values):
             feed = {self._saver.filename_tensor_name: self._prefix}
             try:
                 session.run(_named(session.graph, self._saver.restore_op_name), feed)
-            except (tf.errors.OpError, TypeError, ValueError) as error:  # those two of what is named and not there
-                wrong, instead = remedy(error) or (words_of(error), "Give the checkpoint of this very graph")
+            except (tf.errors.OpError, TypeError, ValueError) as error:  # the last two for a missing op or tensor
+                wrong, instead = remedy(error) or (words_of(error), "Give the checkpoint of the same graph")
                 raise OpenError(asked, f"the checkpoint does not restore: {wrong}", instead) from error
         self.start(session)
 
     def _fill_apart(self, session: TFSession) -> bool:
-        """Restores large values one by one, which can be seen and stopped; returns whether it did.
+        """Restores large values one by one, so that progress is shown and can be stopped; returns whether it did.
 
-        TensorFlow's own saver does it in one run, which is quicker where there is not much of it.
+        TensorFlow's saver restores all in one run, which is faster for small values.
         """
         try:
             stored = self.stored()
         except OpenError:
-            return False  # the saver's own words are better
+            return False  # the error of the saver is better
         infos = variable_infos(session.graph)
         size = sum(value.nbytes for value in stored.values()) if stored else 0
         if not stored or size < _MUCH or not all(op in infos and infos[op].initializer for op in stored):
@@ -109,16 +109,16 @@ class CheckpointValues(Values):
         if self._saver is None or not self._saver.restore_op_name:
             return frozenset()
         if not has_op(self._graph, self._saver.restore_op_name):
-            return frozenset()  # to fill says so
+            return frozenset()  # `fill` raises the error
         start: Any = _named(self._graph, self._saver.restore_op_name)
         ops = met_from([start], lambda op: op.control_inputs)
         return frozenset(t.op.name for op in ops for t in op.inputs if t.op.type in VARIABLE_TYPES)
 
     def stored(self) -> dict[str, Stored] | None:
-        """Returns variable op -> its value in the checkpoint, unread; None where the saver sets more than variables.
+        """Returns variable op -> its unread value in the checkpoint; None if the saver sets more than variables.
 
         Raises:
-            OpenError: a file of the checkpoint is missing or damaged, or it is the checkpoint of another model.
+            OpenError: a file of the checkpoint is missing or damaged, or the checkpoint is of another model.
         """
         if self._saver is None or not self._saver.restore_op_name:
             return {}
@@ -130,15 +130,15 @@ class CheckpointValues(Values):
         return {op: checkpoint.stored(key, _part(spec)) for op, (_, key, spec) in places.items()}
 
     def move(self, old: TFSession, new: TFSession, called: Callable[[TFGraph], Mapping[str, str]]) -> frozenset[str]:
-        """Saves what `old` holds and restores it in `new`, by the graph's own saver: it needs no initialisers.
+        """Saves the values of `old` and restores them in `new`, by the graph's own saver, without initialisers.
 
         Args:
             old, new: the sessions.
-            called: graph -> op in the file -> its name in that graph, where that is another.
+            called: graph -> {op in the file: its name in that graph, if it differs}.
 
         Returns:
-            the names of the variable ops that this has set; none where a graph has lost the ops of the saver, or what
-            they work on.
+            the names of the variable ops that were set; empty if a graph no longer has the ops of the saver, or their
+            inputs.
         """
         saver = self._saver
         if saver is None or not (saver.restore_op_name and saver.save_tensor_name):
@@ -159,7 +159,7 @@ class CheckpointValues(Values):
         return self.covered()
 
     def _unmoved(self, graph: TFGraph, name: str, now: str) -> bool:
-        """Whether an op of the saver is there and works on its own variables, whatever they all are called now."""
+        """Whether an op of the saver exists and has its original variables, also if they were renamed."""
         if not (has_op(self._graph, name) and has_op(graph, now)):
             return False
         todo, seen = [(self._graph.get_operation_by_name(name), graph.get_operation_by_name(now))], set()
@@ -177,7 +177,7 @@ class CheckpointValues(Values):
         return True
 
     def start(self, session: TFSession) -> None:
-        """Runs what fills the tables: the init op of a SavedModel; the initialisers that a MetaGraph lists."""
+        """Fills the tables: runs the init op of a SavedModel, or the initialisers that a MetaGraph lists."""
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
         fill_tables(session, there, as_found=True)
@@ -190,7 +190,7 @@ class CheckpointValues(Values):
 
     @property
     def asset_feeds(self) -> dict[str, str]:
-        """Tensor that names an asset -> the path of its file: what the init op is fed."""
+        """Tensor that names an asset -> the path of its file: the feeds of the init op."""
         if self._meta is None:
             return {}
         asked = f"values from {self._prefix!r}"
@@ -198,13 +198,13 @@ class CheckpointValues(Values):
 
     @property
     def load(self) -> dict[str, str]:
-        """Op -> what makes it run as the values are loaded."""
+        """Op -> its role while the values are loaded."""
         restore = self._saver.restore_op_name if self._saver is not None else ""
         return dict.fromkeys(self.init_ops, "init op") | ({op_name(restore): "restore op"} if restore else {})
 
     @property
     def init_ops(self) -> list[str]:
-        """Names of the ops that a SavedModel wants run once, after its values are there."""
+        """Names of the ops that a SavedModel requires to run once after its values are set."""
         if self._meta is None:
             return []
         signature = self._meta.signature_def
@@ -219,11 +219,11 @@ class CheckpointValues(Values):
 
 
 class KeyedValues(Values):
-    """Values of a checkpoint by their keys, for variables that no saver of their graph restores.
+    """Values of a checkpoint by their keys, for variables that no saver of the graph restores.
 
     Args:
         keys: variable op -> key.
-        prefix: path of the checkpoint without suffix.
+        prefix: path of the checkpoint without a suffix.
     """
 
     def __init__(self, keys: Mapping[str, str], prefix: str) -> None:
@@ -259,16 +259,16 @@ class KeyedValues(Values):
 
 
 def _named(graph: TFGraph, name: str) -> Any:
-    """Returns the op that a file names; raises ValueError where there is none."""
+    """Returns the op that a file names; raises ValueError if there is none."""
     if not has_op(graph, name):
         raise ValueError("there is no such op")
     return graph.get_operation_by_name(name)
 
 
 def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
-    """Returns what an op of a saver restores: variable op -> (tensor that names the file, name in it, slice).
+    """Returns variable op -> (tensor with the file's name, name in the file, slice), as an op of a saver restores it.
 
-    None where it does anything else.
+    None if the op does anything else.
     """
     found = {}
     for op in met_from([restore], lambda op: op.control_inputs if op.type == "NoOp" else ()):
@@ -290,7 +290,7 @@ def restored_by(restore: Any) -> dict[str, tuple[str, str, str]] | None:
 
 
 def _part(spec: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Where a slice begins, and its shape: ``7 3 0,4:0,3`` is four of seven rows."""
+    """The start of a slice, and its shape: ``7 3 0,4:0,3`` is four of seven rows."""
     if not spec:
         return None
     *whole, bounds = spec.split()

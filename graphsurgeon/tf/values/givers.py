@@ -1,4 +1,4 @@
-"""Givers: what gives the variables of a copy their values: an editor, a session, a mapping."""
+"""Givers: the sources of values for the variables of a copy: an editor, a session, a mapping."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 
 class Giver(Protocol):
-    """The part of an editor that knows the values of its variables, as far as copies need it."""
+    """The part of an editor that provides the values of its variables for copies."""
 
     @property
     def graph(self) -> Any:
@@ -15,26 +15,27 @@ class Giver(Protocol):
 
     @property
     def uninitialized(self) -> frozenset[str]:
-        """Names of variables that nothing gives a value."""
+        """Names of variables that no op initializes."""
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of ops that the file wants run once; and what they are fed."""
+        """Names of ops that the file requires to run once; and their feeds."""
 
     def untrained(self, local: bool = False, names: Collection[str] | None = None) -> dict[str, str]:
-        """The variables, local ones too if asked, that have no value but their initial one, each with the reason; of
-        some, or of all.
+        """Variables that have only their initial value, each with the reason; among `names`, or all.
+
+        Local ones are included if `local` is True.
         """
 
     def stored(self) -> Mapping[str, Any] | None:
-        """The values as they lie in the file that was opened; None where they are elsewhere."""
+        """The values in the file that was opened, unread; None if they are not in the file."""
 
     def reader(self) -> Any:
         """A session to read values from."""
 
 
 def giver_of(values: Any) -> Giver | None:
-    """Returns the part of an editor that has its values; None of anything but an editor, or that part of one."""
+    """Returns the part of an editor with its values; None for anything but an editor, or that part of one."""
     for part in (values, getattr(values, "values", None)):
         if hasattr(type(part), "reader"):
             return cast(Giver, part)
@@ -42,14 +43,14 @@ def giver_of(values: Any) -> Giver | None:
 
 
 def values_of(values: Any) -> Any:
-    """Returns what a request's `values` gives: an editor stands for its session."""
+    """Returns the source of a request's `values`: for an editor, its session."""
     giver = giver_of(values)
     return values if giver is None else giver.reader()
 
 
 def source_of(values: Any) -> Any:
-    """Returns where a copy gets its values from: as `values_of`, but files that nobody has opened a session on yet
-    stay unread until their values are wanted, one by one.
+    """Returns the source of values for a copy, as `values_of` does. The values of files without a session stay unread
+    until they are needed, one by one.
     """
     giver = giver_of(values)
     stored = None if giver is None else giver.stored()

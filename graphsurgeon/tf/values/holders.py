@@ -28,7 +28,7 @@ tf1 = tf.compat.v1
 
 @dataclass(frozen=True)
 class Held:
-    """One variable of a side: its name, dtype, shape, and the layer it belongs to; empty where it is of none."""
+    """One variable of a side: its name, dtype, shape, and layer; the layer is empty if it belongs to none."""
 
     name: str
     dtype: str
@@ -37,28 +37,28 @@ class Held:
 
     @property
     def text(self) -> str:
-        """Dtype and shape, as people write them."""
+        """Dtype and shape as text."""
         return f"{self.dtype} {shape_text(self.shape)}"
 
     @property
     def nbytes(self) -> int:
-        """The size of its value; 0 where its shape does not say."""
+        """The size of its value; 0 if its shape is not completely known."""
         return variable_bytes(VariableInfo(self.name, dtype=self.dtype, shape=shape_text(self.shape)))
 
 
 class Side:
-    """What values come from, or go to."""
+    """A source or destination of values."""
 
     title = "values"
     variables: Sequence[Held] = ()
     writable = False
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields values by name, batch after batch; the arrays are the caller's own."""
+        """Yields values by name, batch after batch; the caller may change the arrays."""
         raise NotImplementedError
 
     def write(self, values: Mapping[str, Any]) -> None:
-        """Sets variables; the arrays are this side's from now on."""
+        """Sets variables; the caller must not use the arrays any more."""
         raise NotImplementedError
 
     def refuse_unsettable(self, names: Iterable[str], asked: str) -> None:
@@ -125,7 +125,7 @@ class EagerSide(Side):
 
 
 class StoredSide(Side):
-    """Values that lie in a checkpoint or in the file of a graph: they are read from there, and nothing is run."""
+    """Values in a checkpoint or in the file of a graph, which are read from there without a run."""
 
     def __init__(self, title: str, variables: Sequence[Held], stored: Mapping[str, Any]) -> None:
         self.title, self.variables, self._stored = title, variables, stored
@@ -137,7 +137,7 @@ class StoredSide(Side):
 
 
 class ArraySide(Side):
-    """Arrays by name: these can only be read."""
+    """Arrays by name, which can only be read."""
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.title = "the arrays"
@@ -147,14 +147,14 @@ class ArraySide(Side):
         ]
 
     def read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields copies: TensorFlow may go on using the memory it is given."""
+        """Yields copies: TensorFlow may continue to use the memory of its feeds."""
         sizes = {name: self._arrays[name].nbytes for name in names}
         for batch in batches(sizes):
             yield {name: np.array(self._arrays[name]) for name in batch}
 
 
 def side_of(thing: Any, asked: str) -> Side:
-    """Returns what values can be read from, and mostly written to.
+    """Returns the side of a thing, which reads its values and mostly can set them.
 
     Args:
         thing: a session, Keras model or layer, `tf.Module`, path of a checkpoint, or mapping of name to array.
@@ -162,7 +162,7 @@ def side_of(thing: Any, asked: str) -> Side:
 
     Raises:
         OpenError: a checkpoint cannot be read.
-        PlanError: it holds no values.
+        PlanError: the thing holds no values.
     """
     from ..functions.traces import is_keras
 
@@ -187,10 +187,10 @@ def side_of(thing: Any, asked: str) -> Side:
 
 
 def giving_side(thing: Any, asked: str) -> Side:
-    """Returns what values can be read from: as `side_of`, but of an editor of a file the values as they lie there.
+    """Returns the side of a thing as `side_of`, only for reading; for an editor of a file, of the values in the file.
 
     Args:
-        thing: as there, or an editor.
+        thing: as for `side_of`, or an editor.
         asked: the request, for messages.
     """
     giver = giver_of(thing)
@@ -210,7 +210,7 @@ def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Held]:
 
 
 def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
-    """Variable op -> its layer: the scope it is in, where something there is trained; slots are of no layer."""
+    """Variable op -> its layer: its scope, if a variable in it is trained; slots belong to no layer."""
     known = {info.op: info for info in infos}
     scopes = {op.rpartition("/")[0] for op, info in known.items() if info.trainable}
     return {op: op.rpartition("/")[0] for op in known
@@ -218,7 +218,7 @@ def _layers(infos: Iterable[VariableInfo]) -> dict[str, str]:
 
 
 def _keras(thing: Any) -> list[tuple[str, Any]]:
-    """(layer, variable) of a Keras model, in the order of its layers; then what is in none of them."""
+    """(layer, variable) of a Keras model, in the order of its layers; then the variables outside of them."""
     inner = keras_layers(thing)
     layers = [layer for layer in inner if not getattr(layer, "layers", None)] or [thing]
     pairs = [(layer.name, v) for layer in layers for v in layer.weights]

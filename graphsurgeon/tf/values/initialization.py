@@ -1,4 +1,4 @@
-"""Initialization: variables get their first values in an order in which none needs one that has no value yet."""
+"""Initialization: variables get their first values in an order in which each finds the values that it needs."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def initialise(
     helped: Sequence[VariableInfo] = (),
     asked: str = "session()",
 ) -> None:
-    """Runs the initialisers of these variables; those that would have to be fed are left alone.
+    """Runs the initialisers of these variables; initialisers that need a feed are left out.
 
     Args:
         session: the session.
         infos: the variables.
-        helped: variables that may be initialised too, where one of the others needs them.
+        helped: variables that may be initialised too, if one of the others needs them.
         asked: the request, for messages.
 
     Raises:
-        PlanError: one needs the value of another that has none, in whatever order; both are named.
+        PlanError: in any order, a variable needs the value of another that has none; the message names both.
     """
     start(session, list(infos), [], lambda infos: None, asked, helped)
 
@@ -63,10 +63,10 @@ def start(
         given: variables that `give` sets, through their initialisers too.
         give: sets some of `given`.
         asked: the request, for messages.
-        helped: variables that may be initialised too, where one of the others needs them.
+        helped: variables that may be initialised too, if one of the others needs them.
 
     Raises:
-        PlanError: one needs the value of another that has none, in whatever order; both are named.
+        PlanError: in any order, a variable needs the value of another that has none; the message names both.
     """
     graph = session.graph
     todo = [info for info in fresh if info.initializer and not cannot_start(graph, info)]
@@ -100,16 +100,16 @@ def start(
 def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
     """Returns whether the initialiser of a variable cannot run by itself.
 
-    Its value is a placeholder, or read from a checkpoint that is not there.
+    Its value is a placeholder, or is read from a checkpoint that does not exist.
     """
     value = _initial(graph, info)
     return value is not None and (value.type in PLACEHOLDER_TYPES or bool(_lost(value)))
 
 
 def lost_checkpoint(graph: TFGraph, info: VariableInfo) -> str:
-    """Returns the checkpoint that the initial value of a variable is read from, where it is not there; else nothing.
+    """Returns the path of the checkpoint with the initial value of a variable if it does not exist; else empty.
 
-    It is not looked for on another machine.
+    A path on another machine is not checked.
     """
     value = _initial(graph, info)
     return "" if value is None else _lost(value)
@@ -127,7 +127,7 @@ def _lost(value: TFOp) -> str:
 
 
 def _initial(graph: TFGraph, info: VariableInfo) -> TFOp | None:
-    """The op that gives the initial value of a variable; None where there is none."""
+    """The op with the initial value of a variable; None if there is none."""
     name = op_name(assigned(graph, info.initializer) or info.initial_value)
     return graph.get_operation_by_name(name) if name else None
 
@@ -139,12 +139,12 @@ def _run(session: TFSession, infos: Sequence[VariableInfo]) -> None:
 
 def _fill_tables(session: TFSession) -> None:
     for op in (*session.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS), *ready_fillers(session.graph)):
-        with suppress(tf.errors.FailedPreconditionError):  # filled already
+        with suppress(tf.errors.FailedPreconditionError):  # it is already filled
             session.run(op)
 
 
 def _needs(graph: TFGraph, info: VariableInfo, fed: bool) -> set[str]:
-    """Names of the other variables that the initialiser of one reads or waits for; when fed, its value is not read."""
+    """Names of the variables that another's initialiser reads or waits for; one that is fed reads no value."""
     initializer = graph.get_operation_by_name(info.initializer)
     inputs = [t.op for t in initializer.inputs]
     return reached([*initializer.control_inputs, *(inputs[:1] if fed else inputs)]) - {info.op}
@@ -157,7 +157,7 @@ def reached(ops: Iterable[TFOp]) -> set[str]:
 
 
 def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
-    """Groups variables so that each needs none but those of groups before it; a last one holds what is on a cycle."""
+    """Groups variables so that each needs only variables of earlier groups; the last group has those on a cycle."""
     left = {name: found & needs.keys() for name, found in needs.items()}
     layers = []
     while left:
@@ -177,7 +177,7 @@ def _stuck(
     wanting = cycle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
     if not wanting:
         names = few([repr(i.op) for i in infos])
-        instead = "Open a session of this graph, run there what is missing, and give it: ed.session(session)"
+        instead = "Open a session of this graph, initialize the others in it, and give it: ed.session(session)"
         return PlanError(asked, f"{names} cannot be initialised: {words_of(error)}", instead)
     info = wanting[0]
     known = needs[info.op] & layer if cycle else needs[info.op]
@@ -187,9 +187,9 @@ def _stuck(
     waiting = next((op for op in (own, initializer) if needed in reached(op.control_inputs)), None)
     if waiting is not None:
         wrong = f"{waiting.name!r} waits for {needed!r}"
-        instead = f"Let it not wait: ed.plan().remove_control({waiting.name!r})"
+        instead = f"Remove the control input: ed.plan().remove_control({waiting.name!r})"
     else:
-        wrong = f"{info.initializer!r} assigns what reads {needed!r}"
-        instead = f"Let it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
+        wrong = f"{info.initializer!r} assigns a tensor that depends on {needed!r}"
+        instead = f"Make it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
     both = f", which needs {info.op!r}" if info.op in needs.get(needed, ()) else ", which has no value by then"
     return PlanError(asked, f"variable {info.op!r} cannot get a value: {wrong}{both}", instead)

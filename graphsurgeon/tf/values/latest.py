@@ -1,4 +1,4 @@
-"""Latest: which checkpoint a folder says is its newest: one inside of it, and no link that leads out of it."""
+"""Latest: the newest checkpoint according to a folder's state file: inside the folder, and not a link out of it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from google.protobuf import text_format
 
 from ...errors import OpenError
 
-#: What a folder's state file is called, and how much of it is read.
+#: The name of a folder's state file, and how much of it is read.
 _STATE = "checkpoint"
 _MOST = 1 << 20
 
 
 def named(folder: str) -> list[str] | None:
-    """Returns the checkpoints that a folder's state file names, newest first; None where it has no such file.
+    """Returns the checkpoints that a folder's state file names, newest first; None if there is no such file.
 
-    Whatever path it gives for one, absolute or not, it is taken for one in this folder: a folder may have been moved
-    since, and a stranger's must not lead to files elsewhere.
+    Each path counts as one in this folder, absolute or not: a folder may have been moved, and that of a stranger must
+    not lead to files elsewhere.
 
     Args:
         folder: its path.
@@ -38,7 +38,7 @@ def named(folder: str) -> list[str] | None:
 
 
 def newest(folder: str) -> str | None:
-    """Returns the checkpoint that a folder's state file names as the newest, where it is there; else None.
+    """Returns the newest checkpoint according to a folder's state file, if it exists; else None.
 
     Args:
         folder: its path.
@@ -51,10 +51,10 @@ def newest(folder: str) -> str | None:
 
 
 def is_there(prefix: str) -> bool:
-    """Returns whether there is a checkpoint: one of today has an index, one of the first form is files of its name.
+    """Returns whether a checkpoint exists: an index file, or in the oldest format a file or files of its name.
 
     Args:
-        prefix: its path without suffix.
+        prefix: its path without a suffix.
     """
     return os.path.exists(prefix + ".index") or bool(glob.glob(prefix))
 
@@ -66,17 +66,17 @@ def _inside(folder: str, name: str) -> str:
 
 
 def leads_out(path: str, folder: str) -> bool:
-    """Returns whether a path, links followed, is not inside of a folder."""
+    """Returns whether a path leads out of a folder when links are followed."""
     root = os.path.realpath(folder)
     return os.path.commonpath([root, os.path.realpath(path)]) != root
 
 
 def linked_away(prefix: str, folder: str) -> str:
-    """Returns which file of a checkpoint is a link that leads out of a folder, as a sentence; empty where none is.
+    """Returns a sentence about a file of a checkpoint that is a link out of a folder; empty if there is none.
 
     Args:
-        prefix: path of the checkpoint without suffix.
-        folder: the folder that it belongs to.
+        prefix: path of the checkpoint without a suffix.
+        folder: the folder of the checkpoint.
     """
     files = [prefix, prefix + ".index", *glob.glob(glob.escape(prefix) + ".data-*")]
     for path in files:
@@ -86,17 +86,17 @@ def linked_away(prefix: str, folder: str) -> str:
 
 
 def refuse_linked_away(prefix: str, folder: str, asked: str) -> None:
-    """Refuses a checkpoint of a folder that is not in it.
+    """Refuses a checkpoint with files outside of its folder.
 
     Raises:
         OpenError: a file of it is a link that leads out.
     """
     wrong = linked_away(prefix, folder)
     if wrong:
-        how = "Where you know what it leads to, give the path of the checkpoint itself, or copy it: cp -RL"
-        raise OpenError(asked, f"of the checkpoint {os.path.basename(prefix)!r}, {wrong}", how)
+        how = "If you know where it leads, give the path of the checkpoint itself, or copy it: cp -RL"
+        raise OpenError(asked, f"checkpoint {os.path.basename(prefix)!r} is not safe: {wrong}", how)
 
 
 def _empty_state() -> Any:
-    # There is no other public way to this message.
+    # No other public API gives this message type.
     return type(tf.compat.v1.train.generate_checkpoint_state_proto(".", "model", ["model"]))()

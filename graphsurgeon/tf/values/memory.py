@@ -1,4 +1,4 @@
-"""Memory: memory of our own for values, which TensorFlow takes as it is, so that none is there twice."""
+"""Memory: allocates memory for values that TensorFlow uses without a copy, so that no value is in memory twice."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import Any
 
 import numpy as np
 
-#: TensorFlow takes an array that begins at a multiple of this as it is, and copies any other.
+#: TensorFlow uses an array that begins at a multiple of this without a copy, and copies any other.
 _ALIGNED = 64
-#: A value of so many bytes has a room of its own; smaller ones share one of so many; the smallest are left to
-#: TensorFlow: a room is given back only when none of those in it is in use any more.
+#: Sizes in bytes: a value from the first size on has a separate room; smaller values share rooms of the second size;
+#: values below the third size are left to TensorFlow. A room is freed when no value in it is in use any more.
 _LARGE, _SHARED, _LEAST = 16 << 20, 4 << 20, 1 << 18
 
 
 class Rooms:
-    """Rooms for values, in the order in which they come."""
+    """Rooms for values, in order of arrival."""
 
     def __init__(self) -> None:
         self._room: Any = None
         self._used = 0
-        self._lent: tuple[Any, Any] = (None, lambda: None)  # a room, and what is in it as long as it is in use
+        self._lent: tuple[Any, Any] = (None, lambda: None)  # a room, and a weak reference to the value in it
 
     def fit(self, value: Any, stays: bool = True) -> Any:
-        """Returns a value as an array that TensorFlow takes as it is; where that is not worth it, the value itself.
+        """Returns a value as an array that TensorFlow uses without a copy, or the value itself if it is too small.
 
         Args:
             value: the value.
-            stays: a resource variable keeps the memory; a reference variable has a copy.
+            stays: True if a resource variable keeps the memory; a reference variable copies it.
         """
         if not isinstance(value, np.ndarray) or value.nbytes < _LEAST or value.dtype.hasobject:
             return value
         fits = value.ctypes.data % _ALIGNED == 0 and value.flags.c_contiguous
         if value.nbytes >= _LARGE and not stays:
-            fit: np.ndarray = self._again(value)  # also where it fits: TensorFlow lets go of it late
+            fit: np.ndarray = self._again(value)  # also if it fits, because TensorFlow releases it late
         elif fits:
             return value
         elif value.nbytes >= _LARGE:
@@ -48,7 +48,7 @@ class Rooms:
         return fit
 
     def _again(self, value: np.ndarray) -> np.ndarray:
-        """A part of the room before, where TensorFlow has let go of it."""
+        """A part of the last room, if TensorFlow has released it, else of a new one."""
         room, tenant = self._lent
         if room is None or len(room) < value.nbytes or tenant() is not None:
             room = np.frombuffer(_room(value.nbytes), np.uint8)
@@ -65,9 +65,9 @@ class Rooms:
 
 
 def give_back() -> None:
-    """Gives memory that is free back to the system, where its allocator would keep it for the next array.
+    """Returns free memory to the system, which its allocator might otherwise keep for the next array.
 
-    Without it, carrying variables of 25 MB holds three of them beside both sets of values, with it one.
+    Carrying variables of 25 MB needs memory for one more of them than both sets of values; without this, for three.
     """
     trim = _trim()
     if trim is not None:
@@ -83,11 +83,11 @@ def _trim() -> Any:
 
 
 def _room(size: int) -> Any:
-    """Memory that begins with a page, and goes back to the system at once when it is done."""
+    """Memory that begins at a page, and returns to the system as soon as it is freed."""
     if not hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size)
     room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # in pages of 4 kB it takes three times as long
+        with suppress(OSError):  # pages of 4 kB would take three times as long
             room.madvise(mmap.MADV_HUGEPAGE)
     return room

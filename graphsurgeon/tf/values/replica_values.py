@@ -1,4 +1,4 @@
-"""Replica values: the ways by which the values of variables go from an original to its duplicate."""
+"""Replica values: the ways from the variables of an original to its duplicate."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Pair:
     """A variable of the original and its copy.
 
     Args:
-        old, new: what they are made of, in names of their graphs.
-        wanted: how a checkpoint of the original knows it.
+        old, new: their descriptions, with names of their graphs.
+        wanted: the variable in terms of a checkpoint of the original.
         soft: its values can be mixed; counters and flags are copied even in a soft update.
-        written: something in the duplicate's graph writes to the copy too, so it may differ though the original is
-            as it was.
-        needed: a checkpoint must hold it; local variables, as those of metrics, are in none.
+        written: an op in the duplicate's graph sets the copy too, so it may differ although the original did not
+            change.
+        needed: a checkpoint must contain it; local variables, such as those of metrics, are in no checkpoint.
     """
 
     old: VariableInfo
@@ -51,11 +51,11 @@ class Pair:
 
 
 def pairs_of(copies: Iterable[Any], graph: TFGraph) -> list[Pair]:
-    """Returns the variables that copies have of their own, each with its original.
+    """Returns the variables that copies do not share, each with its original.
 
     Args:
-        copies: what a plan copied, a `Copied` for each step.
-        graph: the graph the copies are in.
+        copies: the copies of a plan, a `Copied` for each step.
+        graph: the graph of the copies.
     """
     out = []
     for copied in copies:
@@ -97,8 +97,8 @@ class Grouped:
 
     Args:
         copy: sets every copy to its original.
-        soft: moves every copy a part of the way; None where none was asked for.
-        tau: what is fed to say how far.
+        soft: moves every copy a part of the way; None unless it was requested.
+        tau: the placeholder for the size of that part.
     """
 
     copy: Any
@@ -124,7 +124,7 @@ def grouped(pairs: Sequence[Pair], graph: TFGraph, scope: str, soft: bool) -> Gr
 
 
 def _mixed(old: Any, new: Any, tau: Any, shape: Any) -> Any:
-    """As `mixed`, as ops; only a variable of an unknown shape can have grown."""
+    """Does the same as `mixed`, by ops; only a variable of an unknown shape can have grown."""
     way = tf.cast(tau, new.dtype)
     if shape is not None and None not in shape:
         return old + way * (new - old)
@@ -148,15 +148,16 @@ def _set(graph: TFGraph, info: VariableInfo, value: TFTensor) -> TFOp:
 # -- between sessions ---------------------------------------------------------------------------------------
 
 
-#: What to be in while some ops read the original.
+#: Returns a context for reading the original by some ops.
 Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
 
 
 class Source:
-    """Where the values of an original come from.
+    """A source of values of an original.
 
-    `session` is the one in which it runs here, if any; `elsewhere` says where it is trained, if not here. Of a folder,
-    `skipped` has the checkpoints that were passed over, with the reason, and `unfinished` why nothing was taken.
+    `session` is the session in which it runs here, if any; `elsewhere` describes the place of training, if not here. For
+    a folder, `skipped` has the checkpoints that were skipped, with the reason, and `unfinished` is the error if no
+    checkpoint was read.
     """
 
     session: Any = None
@@ -165,15 +166,15 @@ class Source:
     unfinished: OpenError | None = None
 
     def newest(self, pairs: Sequence[Pair], alone: Alone) -> tuple[str, dict[str, Any]] | None:
-        """Returns where values come from and the values, by variable of the original; None where none are newer."""
+        """Returns the source and the values, by variable of the original; None if there are no newer values."""
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Takes what was taken already for newer again."""
+        """Treats values that were read already as newer again."""
 
 
 class SessionSource(Source):
-    """Another session, in which the original runs."""
+    """Another session, which runs the original."""
 
     def __init__(self, session: TFSession) -> None:
         self.session = session
@@ -182,7 +183,7 @@ class SessionSource(Source):
         """Returns the current values, in one fetch, between two steps.
 
         Raises:
-            PlanError: a variable has no value there, or steps go on for too long.
+            PlanError: a variable has no value in the session, or steps take too long.
         """
         graph, infos = self.session.graph, [p.old for p in pairs]
         with alone([value_of(graph, info, "update()") for info in infos]):
@@ -193,7 +194,7 @@ class ObjectSource(Source):
     """A Keras model, a `tf.Module` or a function, with variables of TF2.
 
     Args:
-        handles: variable op of the graph it was opened as -> handle of the variable.
+        handles: variable op of the opened graph -> handle of the variable.
     """
 
     def __init__(self, handles: Mapping[str, Any]) -> None:
@@ -203,7 +204,7 @@ class ObjectSource(Source):
         """Returns the current values, one variable after another.
 
         Raises:
-            PlanError: another thread changes them meanwhile, or steps go on for too long.
+            PlanError: another thread changes the variables in the meantime, or steps take too long.
         """
         names = [p.old.op for p in pairs]
         with alone([]), eager():
@@ -225,7 +226,7 @@ class ObjectSource(Source):
 
 
 class MappingSource(Source):
-    """Arrays that somebody gives."""
+    """Arrays that the caller gives."""
 
     elsewhere = "nowhere: its values were given"
 
@@ -236,7 +237,7 @@ class MappingSource(Source):
         """Returns the arrays, by variable.
 
         Raises:
-            PlanError: a variable is not among them, or has another shape or dtype there.
+            PlanError: a variable is not among them, or its array has another shape or dtype.
         """
         return "the values given", fetch(self.values, [p.old for p in pairs], self.graph, "update()")
 
@@ -250,14 +251,14 @@ class FolderSource(Source):
         self.folder = folder
 
     def forget(self) -> None:
-        """Takes the last checkpoint for newer again."""
+        """Treats the last checkpoint as newer again."""
         self.folder.taken = ()
 
     def newest(self, pairs: Sequence[Pair], _alone: Alone) -> tuple[str, dict[str, Any]] | None:
-        """Returns the values of the newest whole checkpoint; None where the last one taken is the newest.
+        """Returns the values of the newest whole checkpoint; None if it is the last one that was read.
 
         Raises:
-            OpenError: it is not whole, or is the checkpoint of another model.
+            OpenError: it is not whole, or is of another model.
         """
         found = self.folder.newest([p.wanted for p in pairs if p.needed])
         self.skipped, self.unfinished = dict(self.folder.skipped), self.folder.unfinished
@@ -265,7 +266,7 @@ class FolderSource(Source):
 
 
 def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
-    """Returns a digest of each array: its bytes, dtype and shape; large ones are worked out side by side.
+    """Returns a digest of each array: its bytes, dtype and shape; large arrays are processed in parallel.
 
     Example:
         >>> a = digests({"w": np.zeros(3)}), digests({"w": np.zeros(3)}), digests({"w": np.ones(3)})
@@ -282,7 +283,7 @@ def digests(arrays: Mapping[str, Any]) -> dict[str, bytes]:
 
 def _digest(array: Any) -> bytes:
     raw: Any = np.ascontiguousarray(array).reshape(-1)
-    found = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # what processors have an instruction for
+    found = hashlib.sha256(f"{array.dtype} {array.shape}".encode())  # processors have an instruction for it
     if array.dtype.hasobject:
         found.update(repr(array.tolist()).encode())
     else:
@@ -291,7 +292,7 @@ def _digest(array: Any) -> bytes:
 
 
 def mixed(old: Any, new: Any, tau: float) -> Any:
-    """Returns a value moved from `old` the part `tau` of the way to `new`, in their dtype; `new` where it has grown."""
+    """Returns a value that is the part `tau` of the way from `old` to `new`, in their dtype; `new` if it has grown."""
     if old.shape != new.shape:
         return new
     return np.asarray(old + np.asarray(tau, old.dtype) * (new - old), old.dtype)
@@ -303,7 +304,7 @@ def feed(session: TFSession, values: Mapping[str, Any], pairs: Mapping[str, Pair
 
 
 def setters(session: TFSession, pairs: Mapping[str, Pair]) -> list[Any]:
-    """Returns the ops by which `feed` sets copies."""
+    """Returns the ops that `feed` uses to set copies."""
     return [session.graph.get_operation_by_name(pair.new.initializer) for pair in pairs.values()]
 
 

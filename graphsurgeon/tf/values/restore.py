@@ -1,4 +1,4 @@
-"""Restore: variables of a session get the values of a checkpoint; which is which, checkpoint_names.py says."""
+"""Restore: sets variables of a session from a checkpoint; checkpoint_names.py finds the name of each variable."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def restore(
         place: the checkpoint; see `Checkpoint`.
         scope, names: see `saved_names`.
         exclude: names or patterns of variables that stay as they are.
-        partial: variables that the checkpoint does not have stay as they are; without it they are a fault.
-        fresh: nobody uses the session yet, so that a failure may leave it half set.
+        partial: variables that the checkpoint does not have stay as they are; otherwise they are a fault.
+        fresh: the session is not in use yet, so that a failure may leave it half set.
 
     Raises:
         OpenError: the checkpoint cannot be read.
-        PlanError: it is of another model, has not all variables, or a shape or dtype differs. Nothing is set then.
+        PlanError: it is of another model, does not have all variables, or a shape or dtype differs. Nothing is set.
     """
     asked = f"restore({str(place)!r}" + (f", scope={scope!r})" if scope else ")")
     graph, checkpoint = session.graph, Checkpoint(place, asked)
@@ -65,7 +65,7 @@ def restore(
             else "exclude= leaves no variable to restore"
             if infos
             else "the graph has no variable to restore",
-            "Leave out less: exclude=['head/*']"
+            "Exclude fewer variables, such as exclude=['head/*']"
             if infos and not wanted
             else _advice(checkpoint, held, graph, asked, names)
             if infos
@@ -83,12 +83,12 @@ def restore(
     if mute:
         raise unsettable(mute, asked)
     if not fresh:
-        # What turns out to be damaged must do so before anything is set.
+        # Damaged values must be found before anything is set.
         checkpoint.verify({stored.key: stored for stored in found.values()}.values())
     try:
         assign(session, found, infos, "restoring")
     except KeyboardInterrupt as stop:
-        stop.add_note("Each variable has either its old or its new value, whole. The same call again restores all.")
+        stop.add_note("Each variable has its complete old value or new value. The same call again restores all.")
         raise
     used = {stored.key for stored in found.values()}
     labels = {op: checkpoint.labels.get(stored.key, stored.key) for op, stored in found.items()}
@@ -105,17 +105,17 @@ def _advice(
     names: Mapping[str, str] | None,
     most: int | None = None,
 ) -> str:
-    """What to type so that the values of a checkpoint are found: what was tried, and fits in name, dtype and shape.
+    """A suggestion of arguments with which the values of a checkpoint fit in name, dtype and shape.
 
     Args:
         checkpoint: the checkpoint.
         held: variable op -> variable, of those to restore.
         graph, asked, names: as in `restore`.
-        most: how many variables lacked a value.
+        most: how many variables have no value with the given arguments.
     """
 
     def left(scope: str, renames: Mapping[str, str]) -> list[str] | None:
-        """The variables without a value where this is typed; None where nothing is found, or does not fit."""
+        """The variables without a value for these arguments; None if no value is found, or one does not fit."""
         try:
             found, missing = matched(checkpoint, saved_names(graph, held.values(), scope, renames, asked), graph)
             for op, stored in found.items():
@@ -128,7 +128,7 @@ def _advice(
     renames, missing = dict(names or {}), left("", names or {})
     if missing is not None:
         ways.append((len(missing), "no scope="))
-    for _ in range(8):  # one pattern after another, while each finds more
+    for _ in range(8):  # one pattern after another, as long as each finds more
         best = None
         for old, new in _scopes(checkpoint.names, held if missing is None else missing):
             if not old and new and not renames:
@@ -144,12 +144,12 @@ def _advice(
         ways.append((len(missing), f"names={renames!r}"))
     ways.sort(key=lambda way: way[0])
     if not ways or (most is not None and ways[0][0] >= most):
-        return "Say which name is which: names={'name in the checkpoint': 'variable'}"
+        return "Give pairs of names: names={'name in the checkpoint': 'variable'}"
     return f"Type {ways[0][1]}" + (", partial=True" if ways[0][0] else "")
 
 
 def _scopes(saved: Iterable[str], variables: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of scopes, of a checkpoint and of a graph, below which names are the same; those of most names first."""
+    """Pairs of scopes, of a checkpoint and of a graph, with the same names below them; those with most names first."""
     below: dict[str, list[str]] = {}
     for name in saved:
         parts = name.split("/")

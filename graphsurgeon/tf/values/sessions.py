@@ -1,4 +1,4 @@
-"""Sessions: which values a session is to have, of copies and of sessions before; transfer.py carries them over."""
+"""Sessions: the values for the variables of a session, from copies and earlier sessions; transfer.py carries them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from .variables import variable_infos
 
 tf1 = tf.compat.v1
 TABLES = tf1.GraphKeys.TABLE_INITIALIZERS
-#: How TensorFlow calls the device that an op asks for, or that another asks for with which it is colocated.
+#: TensorFlow's forms for the device that an op requires, or that an op colocated with it requires.
 _DEVICE = r"(?:assigned to|incompatible device|device specification) '?([^\s']+)"
 
 
 @contextmanager
 def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
-    """Says in our words what TensorFlow does not run: often it needs a device, a kernel, a file, a value to be fed.
+    """Reports in plain words the errors of ops that TensorFlow cannot run: a missing device, kernel, file, or feed.
 
     Args:
-        session: gives the session, once there is one.
+        session: returns the session, once there is one.
         asked: the request, for messages.
 
     Raises:
-        PlanError: something is not there, of devices those that are there are named; or TensorFlow refuses to run it.
+        PlanError: something is missing, or TensorFlow refuses an op; for a device, the message lists those available.
     """
     try:
         yield
@@ -51,35 +51,35 @@ def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
         if found is not None:
             raise PlanError(asked, *found) from error
         if "Cannot assign a device for operation" not in text:
-            wrong = f"TensorFlow does not run what gives the variables and tables their values: {words_of(error)}"
-            raise PlanError(asked, wrong, "Fix that op where it was made, or remove it with a plan") from error
+            wrong = f"TensorFlow cannot run the ops that set the variables and tables: {words_of(error)}"
+            raise PlanError(asked, wrong, "Correct that op in its program, or remove it with a plan") from error
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", _DEVICE))
         here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
         raise PlanError(
             asked,
-            f"{op[1] if op else 'an op'!r} asks for the device {device[1] if device else '?'!r}, which is not there; "
-            f"there are {here}",
+            f"{op[1] if op else 'an op'!r} requires the device {device[1] if device else '?'!r}, which is not "
+            f"available; there are {here}",
             "Copy with device='clear' or device={'/old': '/new'}, or set it: ed.plan().set_device(...)",
         ) from error
 
 
 def new_session(graph: TFGraph | None, config: Any = None) -> TFSession:
-    """Returns a new session of a graph; of an empty one where it is None."""
+    """Returns a new session of a graph; None: of an empty graph."""
     session = session_of(fresh() if graph is None else graph, config=config)
-    catch_up(session)  # what comes to the graph later is then known to be empty until something was run
+    catch_up(session)  # ops that are added later then have no values until something is run
     return session
 
 
 @dataclass
 class Due:
-    """What the variables of a session are to get.
+    """The values for the variables of a session.
 
     Args:
         session: the session.
         asked: the request, for messages.
-        old: the session that others are carried from.
+        old: the session from which values are carried.
         pairs: (variable of `old`, variable).
-        arrays: variable -> its value, an array or what a checkpoint stores.
+        arrays: variable -> its value, an array or a stored value of a checkpoint.
         initial: variables that are initialised.
     """
 
@@ -97,11 +97,11 @@ class Due:
 
 
 def give(due: Due, helped: Sequence[VariableInfo]) -> None:
-    """Gives variables what they are to get.
+    """Sets variables to their values.
 
     Args:
-        due: what that is.
-        helped: variables that may be initialised too, where one of the others needs them.
+        due: the values.
+        helped: variables that may be initialised too, if one of the others needs them.
 
     Raises:
         PlanError: a value cannot be read or set.
@@ -126,17 +126,17 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
 
 
 class SessionValues:
-    """The values that variables of the same names have in another session.
+    """The values of variables with the same names in another session.
 
     Args:
-        session: gives that session when it is called.
-        inner: where the values there came from, if anywhere: it knows how tables are filled.
-        untrained: says which of them hold initial values only there.
+        session: returns that session.
+        inner: the source of its values, if any, which can fill tables.
+        untrained: returns the variables that have only initial values in that session.
         graph: the graph whose variables are set.
-        uninitialized: names of variables that have no value there.
-        same: this graph and those that have held the values -> variable -> a number, that of each variable the same in
-            all of them.
-        copied: names of ops that fill tables which plans have copied from files, and what these are fed.
+        uninitialized: names of variables without a value in that session.
+        same: graph -> variable -> a number, for this graph and the earlier ones. The number of a variable is the same
+            in all graphs.
+        copied: names of ops that fill tables, which plans have copied from files, and their feeds.
     """
 
     def __init__(
@@ -181,12 +181,12 @@ class SessionValues:
 
     @property
     def init_ops(self) -> list[str]:
-        """Names of the ops that the source wants run once, and plans."""
+        """Names of the ops that the source and plans require to run once."""
         return [*getattr(self._inner, "init_ops", ()), *self._copied[0]]
 
     @property
     def asset_feeds(self) -> dict[str, str]:
-        """What these ops are fed."""
+        """The feeds of these ops."""
         return {**getattr(self._inner, "asset_feeds", {}), **self._copied[1]}
 
     def covered(self) -> frozenset[str]:
@@ -196,7 +196,7 @@ class SessionValues:
 
 @placed(lambda: new_session(None), "session()")
 def settle(session: TFSession, made: Made) -> None:
-    """Gives the variables that a plan has made, in a graph that is still the same, their values in `session`."""
+    """Sets the variables that a plan has made, in a graph that was not rebuilt, to their values in `session`."""
     arrays = {made.infos[name]: value for name, value in made.values.items()}
     give(Due(session, "session()", arrays=arrays, initial=[made.infos[name] for name in made.initial]), [])
     fill_made(session, made)
@@ -204,7 +204,7 @@ def settle(session: TFSession, made: Made) -> None:
 
 def fill_made(session: TFSession, made: Made) -> None:
     """Fills the tables that a plan has made."""
-    # Later plans may have built the graph anew: the op of that name is meant, where it is still there.
+    # Later plans may have rebuilt the graph: use the op of that name, if it still exists.
     graph, names = session.graph, {op.name for name, op in made.collections if name == TABLES}
     listed = [op for op in graph.get_collection(TABLES) if op.name in names]
     here = [name for name in made.ops if has_op(graph, name)]
@@ -214,15 +214,15 @@ def fill_made(session: TFSession, made: Made) -> None:
 
 
 def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any]) -> None:
-    """Runs ops that fill tables, by name, as far as they are there; what was filled already stays as it is.
+    """Runs ops that fill tables, by name, if they exist; a table that is already filled stays as it is.
 
     Args:
         session: the session.
         names: the ops.
-        feeds: tensor -> what it is fed, where the graph has it.
+        feeds: tensor -> its feed, for tensors in the graph.
     """
     for name in names:
-        with suppress(KeyError, tf.errors.FailedPreconditionError):  # taken out, or filled already
+        with suppress(KeyError, tf.errors.FailedPreconditionError):  # removed, or already filled
             op = session.graph.get_operation_by_name(name)
             session.run(
                 op, {tensor: value for tensor, value in feeds.items() if has_op(session.graph, op_name(tensor))}
@@ -230,16 +230,16 @@ def run_once(session: TFSession, names: Iterable[str], feeds: Mapping[str, Any])
 
 
 def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_found: bool = False) -> None:
-    """Runs the initialisers of tables, one by one, by default all; a table that is filled already stays as it is.
+    """Runs the initialisers of tables, one by one, by default all; a table that is already filled stays as it is.
 
     Args:
         session: the session.
         init_ops: the initialisers; None: those in the graph's collection, and the others that need no feed.
-        as_found: the graph is as its file has it. A table whose own file is not there is warned of: much of the graph
-            may do without it, and what reads it is refused by TensorFlow.
+        as_found: the graph is unchanged from its file. A table whose own file does not exist then gives a warning: much
+            of the graph may not need it, and TensorFlow refuses to run the ops that do.
 
     Raises:
-        PlanError: one does not run, as its file is not there.
+        PlanError: an initialiser cannot run because its file does not exist.
     """
     if init_ops is None:
         listed = session.graph.get_collection(TABLES)
@@ -259,7 +259,7 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
             refused = PlanError(
                 "session()",
                 f"{op.name!r} fills a table from a file that is not there: {line.partition(';')[0].strip()}",
-                f"Put the file there, or let it read another: ed.plan().connect(name, to={op.name!r}, input=1)",
+                f"Put the file there, or make it read another: ed.plan().connect(name, to={op.name!r}, input=1)",
             )
             if not as_found:
                 raise refused from error
@@ -274,15 +274,15 @@ def set_bare(
     filed: frozenset[str],
     called: Callable[[TFGraph], Mapping[str, str]],
 ) -> frozenset[str]:
-    """Sets variables that no op of the graph initialises, as those of a SavedModel of TF2.
+    """Sets variables that no op of the graph initialises, such as those of a SavedModel of TF2.
 
     Args:
         old: the session that holds their values.
-        new: the session that gets them.
+        new: the session to set.
         pairs: (variable of the old graph, variable of the new one).
-        source: a `Values` that may be able to move what it has restored.
+        source: a `Values` that may be able to move the values that it restored.
         filed: names of the new variables that this source has restored.
-        called: graph -> op in the file -> its name in that graph, where that is another.
+        called: graph -> {op in the file: its name in that graph, if it differs}.
 
     Returns:
         the names of the variables that were set.
@@ -294,17 +294,17 @@ def set_bare(
     lost = [info.op for _, info in pairs if info.op not in done]
     if lost:
         how = (
-            "Undo what cuts the ops that restore them, or gives these other variables (leave them out: exclude=[...]); "
-            "or copy with values=..., which makes initialisers"
+            "Undo the edit that cut the ops that restore them, or gave these ops other variables (leave these ops out: "
+            "exclude=[...]); or copy with values=..., which makes initialisers"
         )
         raise PlanError("session(old)", unsettable(lost, "").wrong, how)
     return done
 
 
 def run_init_ops(session: TFSession, source: Any, called: Callable[[TFGraph], Mapping[str, str]]) -> None:
-    """Runs what the file wants run once, as what fills its tables; what an edit has taken out, or feeds, is left.
+    """Runs the ops that the file requires to run once, such as those that fill its tables, unless an edit removed them.
 
-    An asset whose op an edit has given another name is not fed: the op itself says where its file is.
+    An asset whose op was renamed by an edit is not fed: the op itself has the path of its file.
     """
     graph = session.graph
     now = called(graph)

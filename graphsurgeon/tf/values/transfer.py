@@ -1,6 +1,6 @@
-"""Transfer: values of variables from one session to another, and into one: a bounded batch at a time, no op added.
+"""Transfer: values of variables from one session to another, or into one, in batches of limited size, without new ops.
 
-Which variable gets which value after an edit is decided in `graphsurgeon.values`.
+`graphsurgeon.values` decides which variable gets which value after an edit.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from .variables import as_arrays, assigned, errors_if_empty, value_of
 tf1 = tf.compat.v1
 Thing = TypeVar("Thing")
 
-#: Each new set of fetches costs TensorFlow a pruned graph: so many runs at most, and fewer for small variables.
+#: TensorFlow prunes the graph for each new set of fetches: the most runs, and the most for small variables.
 _RUNS, _SMALL_RUNS = 128, 8
-#: A variable of fewer bytes is small. A batch of small ones has between so many bytes and `_MOST`.
+#: A variable of fewer bytes is small. A batch of small variables has at least `_SMALL` and at most `_MOST` bytes.
 _SMALL, _MOST = 16 << 20, 128 << 20
-#: For a value of no more bytes it does not pay to ask the system library to give back what is free.
+#: For values up to this size, the request to the system library to return free memory takes too long.
 _LITTLE = 4 << 20
 
 
 def bounded(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
-    """Yields things in order, together no larger than a limit; one that is larger comes alone.
+    """Yields things in order, in groups up to a size limit; a larger thing is a group by itself.
 
     Args:
         sizes: thing -> bytes.
-        limit: how many bytes.
+        limit: the most bytes in a group.
     """
     batch: list[Thing] = []
     held = 0
@@ -55,7 +55,7 @@ def bounded(sizes: Mapping[Thing, int], limit: int) -> Iterator[list[Thing]]:
 
 
 def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Returns names in order, together no larger than the largest; where all are small, a share of all.
+    """Yields names in order, in batches no larger than the largest value; if all are small, a share of the total.
 
     Args:
         sizes: name -> bytes.
@@ -72,15 +72,15 @@ def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 
 def stream(session: TFSession, infos: Iterable[VariableInfo], asked: str) -> Iterator[dict[str, Any]]:
-    """Yields the values of variables by op name, batch after batch; nothing is held from one to the next.
+    """Yields the values of variables by op name, batch after batch; no batch is held longer.
 
     Args:
-        session: gives the values.
+        session: the session with the values.
         infos: the variables, of the session's graph.
         asked: the request, for messages.
 
     Raises:
-        PlanError: a variable has no value, or no op tells it.
+        PlanError: a variable has no value, or no op reads it.
     """
     known = {info.op: info for info in infos}
     tensors = {name: value_of(session.graph, info, asked) for name, info in known.items()}
@@ -88,7 +88,7 @@ def stream(session: TFSession, infos: Iterable[VariableInfo], asked: str) -> Ite
         with errors_if_empty([known[name] for name in names], asked):
             got = as_arrays(session.run({name: tensors[name] for name in names}))
         yield got
-        got.clear()  # who reads the next batch holds this one no longer
+        got.clear()  # the caller no longer holds this batch while it requests the next
 
 
 def assign(
@@ -101,9 +101,9 @@ def assign(
 
     Args:
         session: the session.
-        values: variable op name -> array, or what a checkpoint stores, which is read when its turn comes.
-        variables: what each is made of, with names in the graph of the session.
-        what: what is being done, for the bar.
+        values: variable op name -> array, or a stored value of a checkpoint, which is read when it is needed.
+        variables: variable op name -> its description, with names in the graph of the session.
+        what: the name of the work, for the bar.
     """
     sizes = {name: value.nbytes if hasattr(value, "nbytes") else 0 for name, value in values.items()}
     with Progress(what, sum(sizes.values())) as bar:
@@ -120,23 +120,23 @@ def put(
     variables: Mapping[str, VariableInfo],
     rooms: Rooms | None = None,
 ) -> None:
-    """Sets variables and drops the values: one run, where no two share the tensor of their initial value.
+    """Sets variables and drops the values, in one run unless two variables share the tensor of their initial value.
 
     Args:
         session: the session.
         values: variable op name -> array; it is emptied.
-        variables: what each is made of.
-        rooms: memory of our own for the values; None: TensorFlow may keep the arrays that are given.
+        variables: variable op name -> its description.
+        rooms: our own memory for the values; None: TensorFlow may keep the given arrays.
     """
     while values:
         feeds: dict[str, Any] = {}
         ops = []
         for name in list(values):
             info = variables[name]
-            # An edit may have given the initialiser another tensor than it had.
+            # An edit may have given the initialiser another tensor.
             place = assigned(session.graph, info.initializer) or info.initial_value
             if place not in feeds:
-                # No name is given to the value: where it was copied into a room, it is gone before the next copy.
+                # The value has no name here: if it is copied into a room, it is freed before the next copy.
                 feeds[place] = values.pop(name) if rooms is None else rooms.fit(values.pop(name), info.resource)
                 ops.append(session.graph.get_operation_by_name(info.initializer))
         if rooms is not None and any(getattr(value, "nbytes", 0) > _LITTLE for value in feeds.values()):
@@ -152,16 +152,16 @@ def transfer_values(
 ) -> int:
     """Sets variables of one session to the values that others have in another; returns the bytes moved.
 
-    Above both sets of values, memory holds twice the largest variable, or a batch of small ones.
+    In addition to both sets of values, memory holds twice the largest variable, or a batch of small ones.
 
     Args:
         old: the session that has the values.
-        new: the session that gets them; another one, as values are set while others are still read.
+        new: the session to set; not the same, because values are set while others are still read.
         pairs: (variable of the old graph, variable of the new one).
         asked: the request, for messages.
 
     Raises:
-        PlanError: a variable has no value, or none can be set; what was set before is whole.
+        PlanError: a variable has no value, or none can be set; variables that were set before have complete values.
     """
     target: dict[str, list[VariableInfo]] = {}
     infos: dict[str, VariableInfo] = {}
@@ -175,7 +175,7 @@ def transfer_values(
         rooms, waiting, held = Rooms(), dict[str, Any](), 0
         for got in stream(old, infos.values(), asked):
             sizes = [np.asarray(value).nbytes for value in got.values()]
-            # A large value in a room of its own is the memory of its variable already: several can share a run.
+            # A large value in a separate room is already the memory of its variable: several can share a run.
             keeps = min(sizes) >= _SMALL and all(b.resource for name in got for b in target[name])
             for name in list(got):
                 value = got.pop(name)
@@ -195,16 +195,16 @@ def unsettable(names: Sequence[str], asked: str) -> PlanError:
     """Returns the error for variables that no op of the graph assigns."""
     return PlanError(
         asked,
-        f"no op of the graph sets {few(map(repr, names))}, and none is added here",
+        f"no op of the graph sets {few(map(repr, names))}, and this request adds no ops",
         "Leave it out, or open the graph with its collections (a .meta file, a SavedModel)",
     )
 
 
 def set_values(session: TFSession, initializers: Sequence[TFOp], feeds: Mapping[str, Any]) -> None:
-    """Runs initialisers in one run, each with a value in the place of its initial one.
+    """Runs initialisers in one run, each with a value in place of its initial one.
 
-    A variable of an unknown shape may get a value of another shape than it began with, and what TensorFlow has once
-    taken for a constant may be fed too: `Session.run` refuses both.
+    Unlike `Session.run`, it accepts a value of another shape for a variable of unknown shape, and a value for a tensor
+    that TensorFlow once treated as a constant.
 
     Args:
         session: the session.

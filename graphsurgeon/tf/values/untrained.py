@@ -1,4 +1,4 @@
-"""Untrained: which variables of a session hold a value, and which of them nothing but their initial one."""
+"""Untrained: finds which variables of a session hold a value, and which of these only their initial one."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ tf1 = tf.compat.v1
 
 
 def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
-    """Returns the names of the variables that hold a value in a session; those of which no op tells may hold one.
+    """Returns the names of the variables that hold a value in a session; also those for which that is not known.
 
-    Each new set of fetches costs TensorFlow a pruned graph, so one run answers for all that have an answer which
-    cannot fail: resource variables whose question is in the graph, and reference variables, of which a trace tells
-    whether they gave anything. The others hold nothing if no op of the graph sets them, or if they came after all that
-    the session has run; what is left is read, and each failure names one.
+    TensorFlow prunes the graph for each new set of fetches, so one run covers all variables with a check that cannot
+    fail. These are resource variables with a check in the graph, and reference variables, for which a trace shows
+    whether they had an output. Other variables hold no value if no op of the graph sets them, or if they were added
+    after the session's last run. The rest is read, and each failure names one variable.
 
     Args:
         session: the session.
@@ -54,9 +54,9 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
             asks[info.op] = ask
         else:
             mute[info.op] = place_of(op)
-    empty = _empty_places(session, mute.values())  # asked first: each run makes the session learn of all ops
+    empty = _empty_places(session, mute.values())  # first, because each run makes the session load all ops
     answers = {name: False for name, place in mute.items() if place in empty}
-    # A session of this process traces at the lower level; one of a server at the higher one only.
+    # A session of this process traces at the lower level; one of a server only at the higher one.
     for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
         if asks or traced:
             answers |= _answers(session, asks, traced, level, asked)
@@ -72,9 +72,9 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
 
 
 def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
-    """Where a resource variable is kept -> a tensor of the graph that says whether it holds a value, and does no more.
+    """Place of a resource variable -> a tensor that shows whether it holds a value, and whose run does nothing else.
 
-    Any op of the same place holds the very same variable.
+    All handles of the same place are of the same variable.
     """
     return {
         (op.inputs[0].op.device, *place_of(op.inputs[0].op)): op.outputs[0]
@@ -84,10 +84,10 @@ def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
 
 
 def _empty_places(session: TFSession, wanted: Iterable[Place]) -> frozenset[Place]:
-    """Returns at which of these places of variables a session holds nothing, as nothing it ran can have set them.
+    """Returns the places without a value in a session, because none of its runs can have set them.
 
-    Either no op of its graph sets them, or it knows no op for them. A session of a server shares its variables with
-    others, and a function may have an op for one of its own.
+    Either no op of its graph sets them, or the session has not loaded such an op. A session of a server shares its
+    variables with others, and a function may have an op for its own variable.
     """
     places = frozenset(wanted)
     if not places or not is_local(session) or _in_functions(session.graph):
@@ -96,27 +96,27 @@ def _empty_places(session: TFSession, wanted: Iterable[Place]) -> frozenset[Plac
     settable = places.intersection(place_of(op) for op in handles if not _only_read(op))
     if not settable or knows(session, handles[-1]):
         return places - settable
-    first = bisect_left(handles, True, key=lambda op: not knows(session, op))  # it learns of ops in their order
+    first = bisect_left(handles, True, key=lambda op: not knows(session, op))  # it loads ops in their order
     return places - settable.intersection(map(place_of, handles[:first]))
 
 
 def _only_read(handle: TFOp) -> bool:
-    """Whether no op of the graph can set the variable of a handle by it."""
+    """Whether no op of the graph can set the variable through a handle."""
     return all(op.type in LOOKS for op in handle.outputs[0].consumers())
 
 
 def _in_functions(graph: TFGraph) -> bool:
-    """Whether a function of a graph has an op for a variable of its own."""
+    """Whether a function of a graph has an op for its own variable."""
     functions = functions_of(graph).values()
     return any(node.op == "VarHandleOp" for function in functions for node in definition(function).node_def)
 
 
 def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInfo]) -> list[VariableInfo]:
-    """Returns the variables that may hold a value where nothing but these ops has run; the others need no question.
+    """Returns the variables that may hold a value if only these ops have run.
 
     Args:
         graph: the graph.
-        ops: names of ops; one that the graph does not have is none that has run.
+        ops: names of ops; names that the graph does not have are ignored.
         infos: variables of the graph.
     """
     if _in_functions(graph):
@@ -130,18 +130,18 @@ def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInf
 def _answers(
     session: TFSession, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, asked: str
 ) -> dict[str, bool]:
-    """Returns which variables hold a value, as one run tells; without those that its trace does not have."""
+    """Returns variable -> whether it holds a value, by one run; without variables that its trace does not contain."""
     metadata = tf1.RunMetadata()
     how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if traced else {}
     with errors_if_closed(asked):
         said = session.run({"asks": dict(asks), "traced": list(traced.values())}, **how)["asks"]
-    # What holds nothing gives nothing; it is an error only where something reads it.
+    # A variable without a value has no output, which is only an error for its consumers.
     gave = {node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats}
     return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
 
 
 def _readable(session: TFSession, reads: Mapping[str, Any], asked: str) -> set[str]:
-    """Returns the variables that can be read in a session: each run that fails names one that cannot.
+    """Returns the variables that can be read in a session: each failed run names one that cannot.
 
     Args:
         session: the session.
@@ -155,14 +155,14 @@ def _readable(session: TFSession, reads: Mapping[str, Any], asked: str) -> set[s
                 session.run(list(todo))
             break
         except tf.errors.FailedPreconditionError as error:
-            if len(todo) > 1 and error.op not in todo:  # what failed lies before several: each is asked alone
+            if len(todo) > 1 and error.op not in todo:  # an op upstream of several failed: each is run separately
                 return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, asked)}
             todo.discard(error.op if error.op in todo else next(iter(todo)))
     return {name for name, op in reads.items() if op in todo}
 
 
 def read_all(session: TFSession, infos: Sequence[VariableInfo]) -> dict[str, Any]:
-    """Returns the values of variables that hold one, by op name; without those that no op reads."""
+    """Returns the values of variables that hold one, by op name; without variables that no op reads."""
     able = []
     for info in infos:
         with suppress(PlanError):
@@ -172,14 +172,14 @@ def read_all(session: TFSession, infos: Sequence[VariableInfo]) -> dict[str, Any
 
 
 def read_if_open(session: TFSession, info: VariableInfo) -> Any:
-    """Returns what a variable holds in a session; None where that cannot be known, as of a closed one."""
+    """Returns the value of a variable in a session; None if it is not known, for example in a closed session."""
     try:
         return read_all(session, [info]).get(info.op)
     except PlanError:
         return None
 
 
-#: session -> variable -> why it holds its initial value, and a checksum of that.
+#: session -> variable -> why it holds its initial value, and a checksum of the value.
 _UNTRAINED: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, int]]] = weakref.WeakKeyDictionary()
 
 
@@ -200,7 +200,7 @@ def note_untrained(session: TFSession, infos: Iterable[VariableInfo], why: Mappi
 def untrained(session: TFSession) -> dict[str, str]:
     """Returns the variables that hold initial values only, each with the reason.
 
-    Once one of them was changed, all of them count as trained; but a local variable tells of itself alone.
+    If one of them has changed, all of them count as trained; but a local variable counts only for itself.
     """
     noted = _UNTRAINED.get(session, {})
     infos = {name: info for name, info in variable_infos(session.graph).items() if name in noted} if noted else {}
@@ -219,15 +219,15 @@ def _checksum(value: Any) -> int:
     array = np.ascontiguousarray(value)
     if array.dtype.hasobject:
         return zlib.crc32(repr(array.tolist()).encode())
-    whole: Any = array.reshape(-1).view(np.uint8)  # no copy: tables of embeddings are large
+    whole: Any = array.reshape(-1).view(np.uint8)  # without a copy: tables of embeddings are large
     return zlib.crc32(whole)
 
 
 def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
-    """Returns which variables, local ones too, have no value but their initial one, each with the reason.
+    """Returns which variables, including local ones, have only their initial value, each with the reason.
 
     Args:
-        values: what a plan was given: an editor, a session, or a mapping of variable name to array.
+        values: the argument of a plan: an editor, a session, or a mapping of variable name to array.
         graph: the graph that is copied from.
         infos: the variables.
         asked: the request, for messages.
@@ -239,7 +239,7 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: 
     elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
         found = dict.fromkeys(names - holding(values, infos, asked), UNHELD) | untrained(values)
     elif isinstance(values, Mapping):
-        found = {name: "values= has nothing for it" for name in names if not {name, f"{name}:0"} & values.keys()}
+        found = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}
     else:
-        found = dict.fromkeys(names, "values= cannot give it")
+        found = dict.fromkeys(names, "values= cannot provide it")
     return {name: why for name, why in found.items() if name in names}

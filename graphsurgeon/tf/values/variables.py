@@ -1,4 +1,4 @@
-"""Variables of a graph: what they are made of, how a copy gets its own, and their values."""
+"""Variables of a graph: their parts, their copies, and their values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..private.variables import from_proto, is_variable, take_scopes
 from .checkpoints import Stored, array_of
 
 tf1 = tf.compat.v1
-#: Whether it is a place of resource variables; the container; the name in it.
+#: Whether it is a place of resource variables; the container; the name in the container.
 Place = tuple[bool, bytes, bytes]
 ASSIGNING = frozenset({"Assign", "AssignVariableOp"})
 
@@ -40,7 +40,7 @@ def variable_objects(graph: TFGraph) -> dict[str, TFVariable]:
 
 
 def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
-    """Returns what each variable of a graph is made of, by op name; also of those that no collection holds."""
+    """Returns variable op name -> its description; also for variables in no collection."""
     objects = variable_objects(graph)
     inside: dict[str, list[str]] = {}
     for name, items in collections_of(graph).items():
@@ -48,14 +48,14 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
             if is_variable(item):
                 inside.setdefault(item.op.name, []).append(name)
     infos = {}
-    with graph.as_default():  # elsewhere TensorFlow takes the call for an eager one and refuses
+    with graph.as_default():  # otherwise TensorFlow treats the call as an eager one and refuses it
         protos = {name: variable.to_proto() for name, variable in objects.items()}
     for name, variable in objects.items():
         proto = protos[name]
         known = VariableInfo(name, dtype=variable.dtype.base_dtype.name, shape=shape_text(dims_of(variable.shape)))
-        # An edit, or TensorFlow's guard of what reads other variables, may let it assign another tensor.
+        # An edit, or TensorFlow's guard of initial values that read other variables, may have replaced the tensor.
         infos[name] = defined_by(known, proto, assigned(graph, proto.initializer_name), inside[name])
-    ordered = {}  # in the order of the graph, whatever the collections say
+    ordered = {}  # in the order of the graph, not of the collections
     for op in graph.get_operations():
         if op.type in VARIABLE_TYPES:
             ordered[op.name] = infos.pop(op.name) if op.name in infos else _info_of_op(op)
@@ -63,24 +63,24 @@ def variable_infos(graph: TFGraph) -> dict[str, VariableInfo]:
 
 
 def dims_of(shape: Any) -> tuple[int | None, ...] | None:
-    """Returns a `tf.TensorShape` as a tuple; None where its rank is not known."""
+    """Returns a `tf.TensorShape` as a tuple; None if its rank is not known."""
     return None if shape.rank is None else tuple(shape.as_list())
 
 
 def shape_of(graph: TFGraph, info: VariableInfo) -> tf.TensorShape:
-    """Returns the static shape of a variable; the oldest kind writes an unknown one as that of a scalar."""
+    """Returns the static shape of a variable; the oldest kind has the shape of a scalar if it is not known."""
     op = graph.get_operation_by_name(info.op)
     return tf.TensorShape(None if op.type == "Variable" else op.get_attr("shape"))
 
 
 def assigned(graph: TFGraph, initializer: str) -> str:
-    """Returns the tensor an initialiser assigns, which its `VariableDef` may not name, or no longer; empty for none."""
+    """Returns the tensor that an initialiser assigns, which its `VariableDef` may not have; empty if there is none."""
     inputs = list(graph.get_operation_by_name(initializer.partition(":")[0]).inputs) if initializer else []
     return str(inputs[1].name) if len(inputs) > 1 else ""
 
 
 def _info_of_op(op: TFOp) -> VariableInfo:
-    """A variable that no collection holds: its parts are found among the ops that read it."""
+    """A variable that is in no collection: its parts are found among its consumers."""
     users = [(user, user.type in ASSIGNING and user.inputs[0].op is op) for user in op.outputs[0].consumers()]
     return variable_read_by(
         op.name,
@@ -94,20 +94,20 @@ def _info_of_op(op: TFOp) -> VariableInfo:
 def rebuilt(
     graph: TFGraph, made: VariableInfo, original: TFVariable | None, trainable: bool = True
 ) -> TFVariable | None:
-    """Returns a `tf.Variable` object over ops that a copy has made; adds no op.
+    """Returns a `tf.Variable` object over the ops of a copy; adds no op.
 
     Args:
         graph: the destination.
-        made: what the variable is made of there.
-        original: its object in the source, or None where no collection held one.
+        made: the description of the copied variable.
+        original: its object in the source, or None if no collection held one.
         trainable: it is trainable if its original is.
 
     Returns:
-        the variable, or None where the parts that an object needs are missing.
+        the variable, or None if parts that an object requires are missing.
     """
     if not (made.initializer and made.snapshot):
         return None
-    # Entering a graph costs as much as a variable: who rebuilds many has entered it.
+    # Entering a graph takes as long as making a variable, so callers that rebuild many have entered it.
     with nullcontext() if tf1.get_default_graph() is graph else graph.as_default():
         proto = variable_pb2.VariableDef(trainable=made.trainable) if original is None else original.to_proto()
         proto.variable_name = made.op + ":0"
@@ -123,10 +123,10 @@ def rebuilt(
 
 
 class OneEach(list[Any]):
-    """A collection with copied variables: an object that is added later over the same op takes the place of the copy.
+    """A collection with copied variables: an object that is added later for the same op replaces the copy's object.
 
-    In the days of `tf.contrib` a copy had no variables, so programs make an object over the ops of a copied one and put
-    it in the collections themselves. Two objects there would train the variable twice, and stop a `Saver`.
+    With `tf.contrib`, a copy had no variables, so programs make an object for the ops of a copied one and add it to the
+    collections themselves. Two objects there would train the variable twice, and stop a `Saver`.
     """
 
     def __init__(self, items: Iterable[Any]) -> None:
@@ -134,7 +134,7 @@ class OneEach(list[Any]):
         self.copied: set[TFOp] = set()  # the ops of the copies
 
     def append(self, item: Any) -> None:
-        """Adds an item; an object over a copied variable that is here already takes the place of that."""
+        """Adds an item; an object for a copied variable that is already in the list replaces the object of the copy."""
         op = _op_of(item)
         places = [at for at, own in enumerate(self) if _op_of(own) is op] if op in self.copied else []
         if places:
@@ -144,7 +144,7 @@ class OneEach(list[Any]):
 
 
 def join_collection(graph: TFGraph, name: str, items: Sequence[Any]) -> None:
-    """Adds copies to a collection of a graph; one with variables holds one object for each from then on."""
+    """Adds copies to a collection of a graph; a collection of variables has one object for each from then on."""
     lists = all_collections(graph)
     held, copied = lists.setdefault(name, []), {op for op in map(_op_of, items) if op is not None}
     if copied:
@@ -154,7 +154,7 @@ def join_collection(graph: TFGraph, name: str, items: Sequence[Any]) -> None:
 
 
 def same_entry(item: Any, other: Any) -> bool:
-    """Returns whether two entries of collections are the same thing, or objects over the same variable."""
+    """Returns whether two entries of collections are the same object, or objects for the same variable."""
     return item is other or (_op_of(item) is not None and _op_of(item) is _op_of(other))
 
 
@@ -164,7 +164,7 @@ def _op_of(item: Any) -> TFOp | None:
 
 
 def take_slots(graph: TFGraph, names: Iterable[str]) -> None:
-    """Takes the names of the slots among new variables: a later optimizer then makes its own beside them."""
+    """Takes the names of the slots among new variables, so that a later optimizer makes its own with other names."""
     known = set(names)
     take_scopes(graph, [name for name in known if name.rpartition("/")[0] in known])
 
@@ -176,14 +176,14 @@ def fetch(
 
     Args:
         values: a session of `graph`, or a mapping of variable name to array.
-        infos: the variables wanted.
+        infos: the variables to read.
         graph: the source graph.
         asked: the request, for messages.
-        later: variables whose value may stay in its file, as a `Stored`, where a checkpoint gives it.
+        later: variables whose value may stay in its checkpoint, as a `Stored`.
 
     Raises:
-        PlanError: a variable is not initialised, is not in the mapping or has another shape there, nothing in the
-            graph tells its value, or `values` is neither a mapping nor a session of the graph.
+        PlanError: a variable is not initialised, is not in the mapping, has another shape there, or no op of the graph
+            reads it. Also if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
         return {info.op: _given(values, info, graph, asked, info.op in later) for info in infos}
@@ -196,10 +196,10 @@ def fetch(
 
 
 def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: TFGraph, asked: str) -> None:
-    """Refuses what `fetch` would refuse; no value leaves its session or its file.
+    """Refuses the values that `fetch` would refuse; no value leaves its session or its file.
 
     Raises:
-        PlanError: as `fetch` does.
+        PlanError: as in `fetch`.
     """
     if isinstance(values, Mapping):
         for info in infos:
@@ -211,41 +211,41 @@ def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: TFGraph, ask
 
 
 def _of_this(values: Any, graph: TFGraph, asked: str) -> None:
-    """Refuses what is neither a session nor an editor, or is one of another graph."""
+    """Refuses values that are neither a session nor an editor, or are of another graph."""
     if not hasattr(values, "run") and not hasattr(values, "untrained"):
         how = "Give a session, an editor, or {name: array}"
         if isinstance(values, str | os.PathLike):
-            how += "; gs.open('model.meta') is an editor with the values of the checkpoint beside that file"
+            how += "; gs.open('model.meta') opens an editor with the values of the checkpoint next to that file"
         raise PlanError(asked, f"values={values!r} cannot give values", how)
     if values.graph is not graph:
         raise PlanError(
             asked,
-            "values is a session of another graph: of another editor, or of the graph before a plan built it anew",
+            "values is a session of another graph: of another editor, or of the graph before a plan rebuilt it",
             "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
         )
 
 
 def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fetched values as arrays; a session gives a single text as plain bytes."""
+    """Returns fetched values as arrays; a session returns a single text as plain bytes."""
     return {name: array_of(v) if isinstance(v, bytes) else v for name, v in values.items()}
 
 
 @contextmanager
 def errors_if_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
-    """Says in our words that a session has no value for a variable, or was closed.
+    """Reports in plain words that a session has no value for a variable, or was closed.
 
     Args:
         infos: the variables that are read.
         asked: the request, for messages.
 
     Raises:
-        PlanError: so it is.
+        PlanError: a variable has no value, or the session was closed.
     """
     try:
         with errors_if_closed(asked):
             yield
     except tf.errors.FailedPreconditionError as error:
-        # The longest name that is there as a word of its own: "w" is in "w/Adam" too, and "a" in "value".
+        # The longest name that occurs as a separate word: "w" is in "w/Adam" too, and "a" in "value".
         text = f" {getattr(error, 'message', error)} "
         said = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
         name = max(said, key=len, default=infos[0].op)
@@ -260,13 +260,13 @@ def errors_if_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]
 
 @contextmanager
 def errors_if_closed(asked: str) -> Iterator[None]:
-    """Says in our words that a session was closed; raises PlanError then."""
+    """Reports in plain words that a session was closed; raises PlanError."""
     try:
         yield
     except RuntimeError as error:
         if "closed Session" not in str(error):
             raise
-        how = "Give another: replica.attach(session)" if asked == "update()" else "Give one that is open"
+        how = "Give another: replica.attach(session)" if asked == "update()" else "Give an open session"
         raise PlanError(asked, "the session that has the values is closed", how) from error
 
 
@@ -274,36 +274,36 @@ def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], asked: str) 
     """Refuses variables that have no value in a session; the values themselves stay in it.
 
     Raises:
-        PlanError: a variable has none; it is named.
+        PlanError: a variable has no value; the message names it.
     """
     with errors_if_empty(infos, asked):
         session.run([value_of(session.graph, info, asked).op for info in infos])
 
 
 def value_of(graph: TFGraph, info: VariableInfo, asked: str) -> TFTensor:
-    """Returns the tensor by which a session tells the value of a variable, and which does nothing else.
+    """Returns a tensor whose run reads the value of a variable and does nothing else.
 
     Raises:
-        PlanError: there is none.
+        PlanError: there is no such tensor.
     """
     snapshot = info.snapshot if info.snapshot and _reads(graph, info) else ""
     if snapshot or not info.resource:
         return graph.as_graph_element(snapshot or info.op + ":0")
     kept = place_of(graph.get_operation_by_name(info.op))
-    for op in graph.get_operations():  # any op of that name in the session holds the very same variable
+    for op in graph.get_operations():  # any op of that name in the session is of the same variable
         if op.type == "VarHandleOp" and place_of(op) == kept:
             for reader in op.outputs[0].consumers():
                 if reader.type == "ReadVariableOp" and stands_alone(reader):
                     return reader.outputs[0]
     raise PlanError(
         asked,
-        f"no op reads variable {info.op!r} without doing more, so a session cannot tell its value",
+        f"no op reads variable {info.op!r} without running other ops, so its value cannot be read from a session",
         "Give values={name: array}",
     )
 
 
 def _reads(graph: TFGraph, info: VariableInfo) -> bool:
-    """Whether what reads a variable for all others still does so, and was not given something else to read."""
+    """Whether the snapshot of a variable, which others read, still reads it, and not another tensor after an edit."""
     op = graph.as_graph_element(info.snapshot).op
     while op.type in ("Identity", "ReadVariableOp"):
         op = op.inputs[0].op
@@ -311,14 +311,14 @@ def _reads(graph: TFGraph, info: VariableInfo) -> bool:
 
 
 def stands_alone(op: TFOp) -> bool:
-    """Returns whether running an op runs nothing but what it reads."""
+    """Returns whether running an op runs only the op and its inputs."""
     return not op.control_inputs and innermost_context(op) is None
 
 
 def place_of(op: TFOp) -> Place:
-    """Returns where a session keeps a variable: in a place of its own kind, by its container and its name there.
+    """Returns the place of a variable in a session: its kind, its container, and its name in the container.
 
-    A reference variable without a name is kept under that of its op; all resource variables without one are the same.
+    A reference variable without a name has the name of its op; all resource variables without a name are the same one.
     """
     resource, name = op.type == "VarHandleOp", op.get_attr("shared_name")
     return resource, op.get_attr("container"), name if name or resource else op.name.encode()
@@ -327,25 +327,25 @@ def place_of(op: TFOp) -> Place:
 def _given(
     values: Mapping[str, Any], info: VariableInfo, graph: TFGraph, asked: str, later: bool, own: bool = True
 ) -> Any:
-    """What a mapping has for a variable; `later` one in a file stays there, `own` an array is a copy of our own."""
+    """The value of a variable in a mapping; `later`: one in a file stays there; `own`: an array is copied."""
     for key in (info.op, info.op + ":0"):
         if key in values:
             if isinstance(values[key], Stored):
                 fitting_stored(values[key], info, graph, asked)
                 return values[key] if later else values[key].read()
-            # A copy of our own: TensorFlow may go on using the memory it is fed.
+            # A copy, because TensorFlow may continue to use the memory of its feeds.
             return _fitting(values[key], info, graph, asked, np.array if own else np.asarray)
-    has = few([repr(str(name)) for name in values]) or "no name at all"
-    anew = f", or let it start anew: variables={{{info.op!r}: 'initial'}}" if asked.startswith("copy(") else ""
+    has = few([repr(str(name)) for name in values]) or "no names"
+    anew = f", or start it anew: variables={{{info.op!r}: 'initial'}}" if asked.startswith("copy(") else ""
     raise PlanError(
         asked,
-        f"values has nothing for variable {info.op!r}",
-        f"It has {has}: give {info.op!r} an array there{anew}",
+        f"values= has no value for variable {info.op!r}",
+        f"It has {has}. Add an array for {info.op!r}{anew}",
     )
 
 
 def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str, make: Callable[..., Any]) -> Any:
-    """A value as an array of its variable's dtype; refused where its shape is another."""
+    """A value as an array of its variable's dtype; refused if its shape differs."""
     instead = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
         array = make(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
@@ -361,10 +361,10 @@ def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str, make: C
 
 
 def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: str) -> None:
-    """Refuses a stored value whose dtype or shape is not that of its variable.
+    """Refuses a stored value whose dtype or shape differs from that of its variable.
 
     Raises:
-        PlanError: it does not fit; both are named.
+        PlanError: it does not fit; the message has both.
     """
     same = stored.dtype == tf.as_dtype(info.dtype).name
     if same and shape_of(graph, info).is_compatible_with(stored.shape):
@@ -378,7 +378,7 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: st
 
 
 def reading(variable: TFOp) -> TFTensor:
-    """Returns a new tensor that reads a variable, given by its op, in the graph that is the default."""
+    """Returns a new tensor that reads a variable, given by its op, in the default graph."""
     held = variable.outputs[0]
     if held.dtype == tf.resource:
         return tf.raw_ops.ReadVariableOp(resource=held, dtype=variable.get_attr("dtype"))
@@ -386,7 +386,7 @@ def reading(variable: TFOp) -> TFTensor:
 
 
 def setting(variable: TFOp, value: TFTensor) -> TFOp:
-    """Returns a new op that sets a variable, given by its op, to a value of any shape; in the default graph."""
+    """Returns a new op that sets a variable, given by its op, to a value of any shape, in the default graph."""
     held = variable.outputs[0]
     if held.dtype == tf.resource:
         return tf.raw_ops.AssignVariableOp(resource=held, value=value)
@@ -394,5 +394,5 @@ def setting(variable: TFOp, value: TFTensor) -> TFOp:
 
 
 def constantly(array: Any) -> Any:
-    """Returns a function for `Plan.insert` that puts a constant in the place of what it is given."""
+    """Returns a function for `Plan.insert` that replaces its argument by a constant."""
     return lambda old: tf.constant(array, old.dtype.base_dtype)

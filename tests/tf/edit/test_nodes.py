@@ -166,7 +166,9 @@ def test_values_as_attributes(value, kind, field):
 )
 def test_values_of_another_kind_are_refused_whole(value, kind, meant):
     article = "an" if kind == "int" else "a"
-    with refuses(PlanError, f"asked: name={value!r} is not {article} {kind}", f"Give a value of that kind, such as {meant}"):
+    with refuses(
+        PlanError, f"asked: name={value!r} is not {article} {kind}", f"Give a value of that kind, such as {meant}"
+    ):
         attribute(value, kind, "asked", "name")
 
 

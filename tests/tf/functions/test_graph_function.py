@@ -74,7 +74,7 @@ def test_values_may_be_given():
     for values in (m.session, gs.open(m.session)):
         f = ed.function(m.x, m.y, values=values)
         np.testing.assert_array_equal(f.variables[0], m.session.run(m.w))
-    with refuses(PlanError, "function(values=...)", "values has nothing for variable 'net/b'"):
+    with refuses(PlanError, "function(values=...)", "values= has no value for variable 'net/b'"):
         ed.function(m.x, m.y, values={"net/w": np.ones((2, 3))})
     with refuses(PlanError, "function(values=...)", "has no value in the session given"):
         ed.function(m.x, m.y, values=tf1.Session(graph=m.graph))

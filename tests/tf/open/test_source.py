@@ -150,10 +150,10 @@ def test_a_checkpoint_that_is_broken(tmp_path):
     ed = gs.open(tmp_path / "model.meta")
     assert ed.snapshot.size == len(m.graph.get_operations())
     with refuses(OpenError, f"values from {prefix!r}: the checkpoint's data file is missing",
-                 f"Put {prefix}.data-* beside it"):  # fmt: skip
+                 f"Put {prefix}.data-* next to its index"):  # fmt: skip
         ed.session()
     data.write_bytes(held[: len(held) // 2])
-    with refuses(OpenError, "the checkpoint does not restore: ", "Give the checkpoint of this very graph"):
+    with refuses(OpenError, "the checkpoint does not restore: ", "Give the checkpoint of the same graph"):
         gs.open(tmp_path / "model.meta").session()
 
 

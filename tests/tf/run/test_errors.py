@@ -97,7 +97,7 @@ def test_a_checkpoint_that_does_not_restore_says_why(tmp_path):
         wrong = tf1.train.Saver([w])
         tf1.train.export_meta_graph(str(tmp_path / "model.meta"), graph=other, saver_def=wrong.as_saver_def())
     with refuses(OpenError, "the checkpoint does not restore: Key other not found in checkpoint",
-                 "Give the checkpoint of this very graph"):  # fmt: skip
+                 "Give the checkpoint of the same graph"):  # fmt: skip
         gs.open(tmp_path / "model.meta").session()
 
 

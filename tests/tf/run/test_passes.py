@@ -178,7 +178,7 @@ def test_without_memory_for_a_tensor_it_is_named_and_the_rest_is_kept():
         tf.exp(x, name="beside")
     trace = gs.open(graph).trace({"x:0": 0.0}, ["sum:0", "beside:0"])
     said = (
-        "'big' (Fill): there is no memory for 4.4e+03 GB more: a tensor of float (1048576, 1048576). Feed less data, or set"
+        "'big' (Fill): there is no memory for 4.4e+03 GB more: a tensor of float (1048576, 1048576). Feed less data, or"
     )
     assert trace.stopped.startswith(said)
     assert trace["beside:0"].mean == 1.0

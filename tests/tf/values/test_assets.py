@@ -14,7 +14,7 @@ from tests.refusal import refuses
 
 tf1 = tf.compat.v1
 NAMES = ["../secret", "../../etc/passwd", "/etc/passwd", "a/../../secret", "..\\secret", "x\0y"]
-TRUSTED = "Nothing there is read: get the model from somebody you trust"
+TRUSTED = "It was not read. Get the model from a source that you trust"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -37,7 +37,7 @@ def test_a_checkpoint_that_is_written_anew_is_not_mixed_with_the_old(tmp_path):
     m.train_steps()
     with m.graph.as_default():
         tf1.train.Saver().save(m.session, str(tmp_path / "m"))
-    with refuses(OpenError, "has been written anew since it was opened"):
+    with refuses(OpenError, "was overwritten after it was opened"):
         value.read()
 
 
@@ -98,5 +98,5 @@ def test_a_saver_that_names_what_is_not_there_is_refused_in_words(tmp_path, fiel
     ed = gs.open(path)
     assert str(ed)
     assert isinstance(ed.untrained(), dict)
-    with refuses(OpenError, f"values from '{path.with_suffix('')}'", "Give the checkpoint of this very graph"):
+    with refuses(OpenError, f"values from '{path.with_suffix('')}'", "Give the checkpoint of the same graph"):
         ed.session()

@@ -79,13 +79,13 @@ def test_a_variable_without_a_value_starts_where_a_carried_one_waits_for_it(kind
     [
         (
             lambda p: p.connect("now_b:0", to="a/Assign", input=1).connect("now_a:0", to="b/Assign", input=1),
-            "variable 'a' cannot get a value: 'a/Assign' assigns what reads 'b', which needs 'a'",
-            "Let it assign another tensor: ed.plan().connect(tensor, to='a/Assign', input=1)",
+            "variable 'a' cannot get a value: 'a/Assign' assigns a tensor that depends on 'b', which needs 'a'",
+            "Make it assign another tensor: ed.plan().connect(tensor, to='a/Assign', input=1)",
         ),
         (
             lambda p: p.add_control("a/Assign", "now_b").add_control("b", "now_a"),
             "variable 'a' cannot get a value: 'a/Assign' waits for 'b', which needs 'a'",
-            "Let it not wait: ed.plan().remove_control('a/Assign')",
+            "Remove the control input: ed.plan().remove_control('a/Assign')",
         ),
     ],
 )
@@ -175,8 +175,8 @@ def test_an_initialiser_that_tensorflow_does_not_run_is_said_in_our_words():
     with tf.Graph().as_default() as graph:
         bad = tf.raw_ops.Reshape(tensor=[1.0, 2.0], shape=tf1.placeholder_with_default([3], [1]))
         tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, bad.op)
-    wrong = "TensorFlow does not run what gives the variables and tables their values: Input to reshape"
-    with refuses(PlanError, "session()", wrong, "Fix that op where it was made, or remove it with a plan"):
+    wrong = "TensorFlow cannot run the ops that set the variables and tables: Input to reshape"
+    with refuses(PlanError, "session()", wrong, "Correct that op in its program, or remove it with a plan"):
         gs.open(graph).session()
 
 

@@ -301,7 +301,7 @@ def test_another_model_and_other_shapes(tmp_path):
         ({"names": {"a": "net/x"}}, ["names={'a': 'net/x'} names no variable of the graph", "Did you mean"]),
         ({"names": {"old/*": "net/w"}}, ["'net/w' and 'old/*' do not have one * each", "{'old/*': 'new/*'}"]),
         ({"session": tf1.Session(graph=tf.Graph())}, ["that is not a session of graph"]),
-        ({"exclude": "*"}, ["exclude= leaves no variable to restore", "Leave out less"]),
+        ({"exclude": "*"}, ["exclude= leaves no variable to restore", "Exclude fewer variables"]),
         ({"names": ["net/w"]}, ["names=['net/w'] is not a mapping", "what apply returned"]),
     ],
 )

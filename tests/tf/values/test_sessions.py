@@ -131,12 +131,14 @@ def test_a_variable_that_nothing_sets_any_more_is_named_and_not_lost_in_silence(
         ed.session()
     ed.undo()
     ed.apply(ed.plan().detach("w", side="outputs"))
-    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "Undo what cuts the ops that restore"):
+    with refuses(
+        PlanError, "session(old): no op of the graph sets 'v', 'w'", "Undo the edit that cut the ops that restore"
+    ):
         ed.session()
     ed.undo()
     restores = [c.name for c in ed.op("v").outputs[0].consumers() if c.name == restore]
     ed.apply(ed.plan().swap("w", "v"))
-    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave them out: exclude=[...])"):
+    with refuses(PlanError, "session(old): no op of the graph sets 'v', 'w'", "(leave these ops out: exclude=[...])"):
         ed.session()
     ed.undo()
     ed.apply(ed.plan().reroute({"w": "v", "v": "w"}, exclude=restores))
@@ -177,5 +179,7 @@ def test_a_device_that_is_not_there_is_named_where_an_op_is_only_colocated_with_
     graph, places = tf.Graph(), tf1.train.replica_device_setter(ps_tasks=2)
     with graph.as_default(), tf1.variable_scope("", use_resource=kind == "resource"), tf1.device(places):
         tf1.get_variable("w", [3, 2])
-    with refuses(PlanError, "session()", "asks for the device '/job:ps/task:0', which is not there; there are CPU:0"):
+    with refuses(
+        PlanError, "session()", "requires the device '/job:ps/task:0', which is not available; there are CPU:0"
+    ):
         gs.open(graph).session()

@@ -157,7 +157,7 @@ def test_a_session_that_is_closed_is_named():
     closed.close()
     ed = gs.open(m.graph)
     ed.apply(ed.plan().set_attr("net/y", "_mark", 1))
-    with refuses(PlanError, "session(old)", "the session that has the values is closed", "Give one that is open"):
+    with refuses(PlanError, "session(old)", "the session that has the values is closed", "Give an open session"):
         ed.session(closed)
 
 

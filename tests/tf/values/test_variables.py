@@ -319,9 +319,9 @@ def refused(m, given, *words, **options):
 def test_values_that_cannot_be_had(kind):
     m = model(kind, optimizer=None)
     w = np.zeros([2, 3])
-    refused(m, {"net/w": w}, "values has nothing for variable 'net/b'")
+    refused(m, {"net/w": w}, "values= has no value for variable 'net/b'")
     refused(m, {"net/w": w, "net/c": 0}, "It has 'net/w', 'net/c'", "variables={'net/b': 'initial'}")
-    refused(m, {}, "It has no name at all")
+    refused(m, {}, "It has no names")
     refused(m, 3, "values=3 cannot give values", "Give a session, an editor, or {name: array}")
     refused(m, "folder/model", "values='folder/model' cannot give values", "gs.open('model.meta')")
     refused(m, gs.open(tf.Graph()), "values is a session of another graph")
@@ -354,7 +354,7 @@ def test_no_preview_calls_a_value_current_that_cannot_be_had(kind):
         plan = gs.open(tf.Graph()).plan().copy(gs.open(m.graph).select(), to="t", values=given)
         rows = [row["what"] for row in plan.preview().table() if row["kind"] == "variable"]
         assert rows
-        assert all(row.endswith(", initial: values= cannot give it") for row in rows), rows
+        assert all(row.endswith(", initial: values= cannot provide it") for row in rows), rows
 
 
 def test_a_value_of_another_shape(kind):
