@@ -155,8 +155,8 @@ Alone = Callable[[Sequence[Any]], AbstractContextManager[None]]
 class Source:
     """A source of values of an original.
 
-    `session` is the session in which it runs here, if any; `elsewhere` describes the place of training, if not here. For
-    a folder, `skipped` has the checkpoints that were skipped, with the reason, and `unfinished` is the error if no
+    `session` is the session in which it runs here, if any; `elsewhere` describes the place of training, if not here.
+    For a folder, `skipped` has the checkpoints that were skipped, with the reason, and `unfinished` is the error if no
     checkpoint was read.
     """
 
