@@ -304,7 +304,7 @@ def _refusal(error: Exception, effect: Effect) -> PlanError:
     return PlanError(
         f"apply: {steps_text(effect.steps) or 'the plan'}",
         f"TensorFlow refuses the nodes: {said}",
-        f"Nothing was changed. What the plan changes reaches {where}: choose another tensor, or leave out the step"
+        f"Nothing was changed. The changes of the plan affect {where}: choose another tensor, or leave out the step"
         if edited
-        else "Nothing was changed. plan.preview() shows what was to be made",
+        else "Nothing was changed. plan.preview() shows the ops of the plan",
     )

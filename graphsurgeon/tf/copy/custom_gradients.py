@@ -51,7 +51,7 @@ class Moved:
             raise PlanError(
                 f"gradient through {op.name!r}",
                 f"its tf.custom_gradient {self.why or 'was never given to this copy'}",
-                "Take the gradient before you copy, or copy what it uses too",
+                "Compute the gradient before you copy, or also copy the tensors and variables that it uses",
             )
         return self.call(op, *slopes)
 

@@ -48,7 +48,7 @@ def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Grap
     work = _Bench(maker(function, sites[0], asked) if isinstance(function, str) else function, base, asked)
     found = [work.outputs(number, site) for number, site in enumerate(sites)]
     work.finish()
-    made = snapshot(work.graph, title="what the plan builds")
+    made = snapshot(work.graph, title="the ops that the plan builds")
     return Piece(made, work.inputs, tuple(found))
 
 
@@ -145,7 +145,7 @@ class _Bench:
             takes = ", ".join(free)
             raise PlanError(
                 self.asked,
-                f"the function takes {takes}, and the inputs are {', '.join(names) or 'none'}",
+                f"the function takes {takes}, but the inputs are {', '.join(names) or 'none'}",
                 "Give its arguments the names of inputs, or take the same number of arguments, in that order",
             )
         return out
@@ -191,7 +191,7 @@ class _Bench:
             if len(flat) != len(site.outputs):
                 raise PlanError(
                     self.asked,
-                    f"the function returns {counted(len(flat), 'tensors')}, and {len(site.outputs)} are to be replaced",
+                    f"the function returns {counted(len(flat), 'tensors')}, but {len(site.outputs)} are to be replaced",
                     f"Return them in this order: {', '.join(site.outputs)}",
                 )
             pairs = dict(zip(site.outputs, flat, strict=True))

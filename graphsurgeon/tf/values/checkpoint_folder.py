@@ -197,7 +197,7 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
         if twice is not None:
             raise OpenError(
                 asked,
-                f"checkpoint {name!r} has several variables called {twice!r}: which one is meant cannot be decided",
+                f"checkpoint {name!r} has several variables called {twice!r}",
                 "Give each variable its own name in the training: tf.Variable(..., name='enc/w')",
             )
         raise OpenError(

@@ -191,5 +191,5 @@ def _stuck(
     else:
         wrong = f"{info.initializer!r} assigns a tensor that depends on {needed!r}"
         instead = f"Make it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
-    both = f", which needs {info.op!r}" if info.op in needs.get(needed, ()) else ", which has no value by then"
+    both = f", which needs {info.op!r}" if info.op in needs.get(needed, ()) else ", which has no value at that time"
     return PlanError(asked, f"variable {info.op!r} cannot get a value: {wrong}{both}", instead)

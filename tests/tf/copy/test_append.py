@@ -322,7 +322,7 @@ def test_what_tensorflow_refuses(monkeypatch):
     monkeypatch.setattr(copying, "compiled", broken)
     before = look(graph)
     with refuses(PlanError, "apply: copy 1 op of graph to t/: TensorFlow refuses the nodes: ",
-                 "Nothing was changed. plan.preview() shows what was to be made"):  # fmt: skip
+                 "Nothing was changed. plan.preview() shows the ops of the plan"):  # fmt: skip
         ed.apply(plan)
     assert look(graph) == before
     assert ed.history == []

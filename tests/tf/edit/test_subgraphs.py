@@ -155,13 +155,13 @@ def test_outputs_by_dict_in_order_and_what_does_not_fit():
     def fault(by, **more):
         return ed.plan().replace(pair, by, **more).check()[0]
 
-    reads(fault(lambda x: x), "returns 1 tensor, and 2 are to be replaced", "in this order: top, low")
+    reads(fault(lambda x: x), "returns 1 tensor, but 2 are to be replaced", "in this order: top, low")
     reads(fault(lambda x: {"top": x}), "the function returns 'top'", "Return a dict of 'top', 'low'")
     reads(fault(lambda x: [tf.cast(x, tf.int32), x]), "is int32 (2,), but 'Neg:0' is float32 (2,): the dtypes differ")
     reads(fault(lambda x: [x[:1], x]), "axis 0 is 1 against 2", "would fit")
     reads(fault(lambda x: [tf.constant(1.0).graph, x]), "it returns Graph, not a tensor".replace("it", "the function"))
     reads(fault(lambda x: 1 / 0), "fails: ZeroDivisionError: division by zero", "Correct the function")
-    reads(fault(lambda x, y: [x, y]), "the function takes x, y, and the inputs are x")
+    reads(fault(lambda x, y: [x, y]), "the function takes x, y, but the inputs are x")
     reads(fault(len), "calling the function for 'Neg' fails")
     reads(ed.plan().replace(swish, hard).check()[0], "nothing in the graph looks like it", "has no Mul or Sigmoid")
 
