@@ -76,7 +76,7 @@ def _traced(
             raise SelectionError(
                 asked,
                 f"calling it fails: {said}",
-                "Give inputs that it accepts: inputs={'x': tf.TensorSpec(…)}",
+                "Give the dtypes and shapes it needs: inputs={'x': tf.TensorSpec(…)}",
             ) from error
     outputs = _outputs(graph, result, asked)
     return Pattern.of(

@@ -123,7 +123,7 @@ def test_what_cannot_be_looked_into_refuses_rather_than_lie():
             PlanError,
             "gradient through 't/IdentityN'",
             "uses an object of type Holder",
-            "Take the gradient before you copy",
+            "Compute the gradient before you copy",
         ),
     ):
         tf1.gradients(done[y], done[x])

@@ -122,8 +122,8 @@ def test_edits_inside_a_new_copy_leave_the_live_graph(graph):
         (lambda p: p.insert("NoSuchOp", on="x", name="n"), ("TensorFlow has no op type 'NoSuchOp'", "'Identity'")),
         (lambda p: p.insert("Relu", on="x", name="n", beta=1), ("'Relu' has no attribute 'beta'", "It has T")),
         (lambda p: p.set_attr("y", "beta", 1), ("'Neg' has no attribute 'beta'", "It has T")),
-        (lambda p: p.set_attr("y", "T", "no dtype"), ("T='no dtype' is not a type", "of that kind, as 'float32'")),
-        (lambda p: p.set_attr("y", "T", object()), ("is not a type", "of that kind, as 'float32'")),
+        (lambda p: p.set_attr("y", "T", "no dtype"), ("T='no dtype' is not a type", "of that kind, such as 'float32'")),
+        (lambda p: p.set_attr("y", "T", object()), ("is not a type", "of that kind, such as 'float32'")),
     ],
 )
 def test_what_tensorflow_does_not_know(graph, edit, words):

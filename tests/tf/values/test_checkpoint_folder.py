@@ -457,7 +457,7 @@ def test_files_that_go_while_they_are_looked_at(trained, monkeypatch):
     _m, save, replica = trained
     prefix = save(1.0)
     monkeypatch.setattr(checkpoint_folder.os.path, "getsize", lambda path: os.stat(path + ".gone").st_size)
-    with refuses(OpenError, os.path.basename(prefix), "it was deleted while it was looked at"):
+    with refuses(OpenError, os.path.basename(prefix), "it was deleted while it was read"):
         replica.update()
 
 
@@ -482,7 +482,7 @@ def test_two_variables_of_one_name_in_a_checkpoint_of_tf2(trained, tmp_path):
     names = ("net/w", "net/b", "net/b")
     several = [tf.Variable(tf.zeros([2, 3] if name == "net/w" else [3]), name=name) for name in names]
     tf.train.CheckpointManager(tf.train.Checkpoint(several=several), tmp_path, 2).save()
-    with refuses(OpenError, "has several variables called 'net/b'", "names of their own"):
+    with refuses(OpenError, "has several variables called 'net/b'", "its own name in the training"):
         replica.update()
     tf.train.CheckpointManager(tf.train.Checkpoint(several=several[:2]), tmp_path / "other", 2).save()
     assert replica.follow(tmp_path / "other").update().origin == "ckpt-1"
@@ -493,7 +493,7 @@ def test_the_format_of_before_2016_is_not_followed(trained, tmp_path, sharded):
     m, _save, replica = trained
     with m.graph.as_default():
         tf1.train.Saver(write_version=1, sharded=sharded).save(m.session, str(tmp_path / "old"))
-    with refuses(OpenError, "'old", "is in the format of before 2016", "without write_version=1"):
+    with refuses(OpenError, "'old", "has the format used before 2016", "without write_version=1"):
         replica.update()
 
 

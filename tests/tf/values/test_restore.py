@@ -357,7 +357,7 @@ def test_an_interrupt_leaves_each_variable_whole_and_the_next_call_restores_all(
     monkeypatch.setattr(progress.Progress, "step", stopping)
     with pytest.raises(KeyboardInterrupt) as stop:
         ed.restore(tmp_path / "c")
-    assert "Each variable has either its old or its new value, whole" in stop.value.__notes__[0]
+    assert "Each variable has its complete old value or new value" in stop.value.__notes__[0]
     for name, value in values(ed.session()).items():
         assert np.array_equal(value, before[name]) or np.array_equal(value, want[name])
     monkeypatch.setattr(progress.Progress, "step", step)
