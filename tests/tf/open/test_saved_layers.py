@@ -60,8 +60,8 @@ def test_a_list_that_is_damaged_or_of_another_model(folder, tmp_path):
     other = tf_keras.Sequential([tf_keras.Input((2,)), tf_keras.layers.Dense(1)], name="other")
     other.save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "keras_metadata.pb", path)
-    with refuses(SelectionError, "this SavedModel does not state which ops belong to which layer: none of the 1 that Keras "
-                 "lists is a scope of its graph"):  # fmt: skip
+    with refuses(SelectionError, "this SavedModel does not state which ops belong to which layer: none of the 1 that "
+                 "Keras lists is a scope of its graph"):  # fmt: skip
         gs.open(path).layer("dense")
 
 
@@ -154,8 +154,8 @@ def test_a_saved_model_that_does_not_say(tmp_path):
     model(np.ones((1, 2), "float32"))
     model.export(tmp_path / "net", verbose=False)
     wrong = (
-        "this SavedModel does not state which ops belong to which layer: no scope has the name of a layer whose variables "
-        "it reads; a .keras file states it"
+        "this SavedModel does not state which ops belong to which layer: no scope has the name of a layer whose "
+        "variables it reads; a .keras file states it"
     )
     with refuses(SelectionError, wrong, "Open the keras.Model itself"):
         gs.open(tmp_path / "net").layer("dense")
