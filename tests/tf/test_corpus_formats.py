@@ -141,7 +141,7 @@ def faults(corpus: Any, ids: Sequence[str], folder: Path) -> tuple[list[str], di
 
 #: What TensorFlow would compute differently from a file is refused: TF2 SavedModels have no place for which function is
 #: the gradient of which (`FunctionDefLibrary.gradient`), and TensorFlow derives one itself.
-LOST = {("tf_g2m_graph_gradient_def", "saved_model_tf2"): "of TF2 has no place for that"}
+LOST = {("tf_g2m_graph_gradient_def", "saved_model_tf2"): "cannot store this name"}
 
 #: Values that nobody has trained are not frozen.
 UNSET = {("serving_session_bundle", "graph_def"): "2 variables have initial values"}

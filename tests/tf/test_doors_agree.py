@@ -148,7 +148,7 @@ LIMITS = [
     ("collapse", "there is nothing in it but", "it computes nothing"),
     ("collapse", "nothing that comes out of it is a tensor", "it computes nothing"),
     ("collapse", "was inside a match, and nothing has its place", "only what is read outside is a result of the call"),
-    ("function", "a function has resource variables only", "what the part waits for sets a reference variable"),
+    ("function", "a function has only resource variables", "what the part waits for sets a reference variable"),
     ("copy beside", "the selection is empty", "all that is asked for is fed"),
     ("strip_training", "every op of the graph", "there is nothing to take out"),
 ]

@@ -1,6 +1,6 @@
-"""Flow: what a call, or a v2 cond, case or loop does, built in the open in the graph that is the default.
+"""Flow: builds the ops of a call, or of a v2 cond, case or loop, in the default graph.
 
-Conds and loops become those of TF1, with their contexts: they run in any session, and have their gradients.
+Conds and loops become those of TF1, with their contexts: they run in any session, and have gradients.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from .library import BRANCHING, Library, added, reachable
 
 tf1 = tf.compat.v1
 _HELD = (tf.resource, tf.variant)
-#: Names in the graph in which a function is taken apart: its arguments, its call, and what waits for that.
+#: Names in the graph in which a call is inlined: its arguments, the call, and an op that waits for the call.
 _GIVEN, _CALL, _END = "what_enters", "body", "what_waits"
 
 
 @dataclass(frozen=True, eq=False)
 class _Body:
-    """A function as a graph in which its calls are taken apart.
+    """A function as a graph in which its calls are inlined.
 
     Args:
         graph: that graph.
         arguments: names of the placeholders for its arguments.
         results: names of its result tensors.
-        flow: the conds and loops in it that are to be taken apart too.
-        layers: for each op the greatest number of these on a way to it.
-        inner: builds what these do.
+        flow: the conds and loops in it that are to be rebuilt too.
+        layers: for each op, the greatest number of these conds and loops on a way to it.
+        inner: builds these conds and loops.
         stateful: its ops that change, or read, something that lasts.
-        answers: cond or case of which one branch is built -> its inputs that are known, with their values.
+        answers: cond or case of which only one branch is built -> its known inputs, with their values.
     """
 
     graph: Graph
@@ -65,13 +65,13 @@ class _Body:
 
 
 class Flow:
-    """Builds what ops that call functions do.
+    """Builds the ops that replace ops which call functions.
 
     Args:
         base: snapshot of the graph with these ops.
-        ordered: what is built is a part of a loop that has lasting effects: each round waits for all that the one
-            before it sets and reads.
-        opens: conds, cases and loops inside of a call that are built in the open with it, by their names in there.
+        ordered: build a part of a loop with lasting effects: each round waits for the assignments and reads of the
+            round before.
+        opens: conds, cases and loops inside a call that are built together with it, by their names in the call.
     """
 
     def __init__(self, base: Graph, ordered: bool = False, opens: Sequence[str] = ()) -> None:
@@ -79,15 +79,15 @@ class Flow:
         self._bodies: dict[Any, _Body] = {}
 
     def built(self, node: TFNodeDef, given: Sequence[TFTensor], scope: str) -> list[TFTensor]:
-        """Builds what an op does with some tensors, in the graph that is the default.
+        """Builds the replacement of an op in the default graph.
 
         Args:
             node: its NodeDef.
-            given: what it reads.
-            scope: the scope of what is built.
+            given: its inputs.
+            scope: the scope of the new ops.
 
         Returns:
-            its results; where it has none, one that others can wait for.
+            its results; for an op without results, an op that others can wait for.
         """
         kind = node.op.removeprefix("Stateless")
         if node.op not in BRANCHING:
@@ -97,13 +97,13 @@ class Flow:
     def decided(
         self, node: TFNodeDef, given: Sequence[TFTensor], scope: str, answers: Mapping[int, bool | int]
     ) -> list[TFTensor]:
-        """Builds the branch that a cond or case takes, in the graph that is the default; so too conds in it.
+        """Builds the branch that a cond or case takes, in the default graph; does the same for conds in this branch.
 
         Args:
             node: its NodeDef.
-            given: what it reads.
-            scope: the scope of what is built.
-            answers: which of these are known -> their values.
+            given: its inputs.
+            scope: the scope of the new ops.
+            answers: the numbers of the known inputs -> their values.
         """
         if node.op.endswith("If"):
             key = "then_branch" if answers[0] else "else_branch"
@@ -129,7 +129,7 @@ class Flow:
         functions = [f.name for f in node.attr["branches"].list.func]
         branches = [self._branch(node, name, given[1:], f"{scope}/branches_{k}") for k, name in enumerate(functions)]
         last = len(branches) - 1
-        with _scope(f"{scope}/{FLOW_SCOPE}"):  # what is out of range takes the last branch
+        with _scope(f"{scope}/{FLOW_SCOPE}"):  # an index out of range takes the last branch
             outside = tf.logical_or(tf.less(given[0], 0), tf.greater(given[0], last))
             index = tf.where(outside, last, given[0], name="index")
 
@@ -168,7 +168,7 @@ class Flow:
 
         def turns(*values: TFTensor) -> list[TFTensor]:
             found = self.applied(body, all_of(values), f"{scope}/body", node.device)
-            for k in turning:  # what a function knows of shapes is not in its nodes
+            for k in turning:  # the nodes of a function do not have its static shapes
                 found[k].set_shape(shapes[k])
             return [found[k] for k in turning]
 
@@ -206,21 +206,21 @@ class Flow:
         self, name: str, given: Sequence[TFTensor], scope: str, device: str = "", deep: bool = True,
         answers: Mapping[int, bool | int] | None = None,
     ) -> list[TFTensor]:  # fmt: skip
-        """Builds what a function does with some tensors.
+        """Builds the ops of a function on some tensors.
 
         Args:
             name: the function.
             given: its arguments.
-            scope: the scope of what is built.
-            device: where ops run that do not say it themselves.
-            deep: conds and loops in it are built in the open too.
-            answers: which arguments are known -> their values: of conds in it that ask them, one branch is built.
+            scope: the scope of the new ops.
+            device: the device of ops that have none.
+            deep: whether conds and loops in it are rebuilt too.
+            answers: known arguments -> their values: for conds that depend on them, only one branch is built.
         """
         body = self._body(name, given, device, deep, dict(answers or {}))
         here, graph = tf1.get_default_graph(), body.graph
         names = {n: scope + n.removeprefix(_CALL) for n in graph.names if n not in body.arguments}
         found: dict[str, list[TFTensor]] = {n: [given[k]] for n, k in body.arguments.items()}
-        stands: dict[str, str] = {}  # op -> the op that others wait for in its place
+        stands: dict[str, str] = {}  # op -> the op that others wait for instead
         layers, arguments = np.array(body.layers, np.int32), graph.mask(graph.index[n] for n in body.arguments)
 
         def tensor(text: str) -> TFTensor:
@@ -264,7 +264,7 @@ class Flow:
     def _body(
         self, name: str, given: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
     ) -> _Body:
-        # What a resource holds is not said by its shape: there the tensor itself tells bodies apart.
+        # The shape of a resource does not describe its content, so bodies are cached by the tensor itself.
         kinds = tuple((t.dtype, t.name if t.dtype in _HELD else str(t.shape)) for t in given)
         key = (name, kinds, device, deep, tuple(answers.items()))
         if key not in self._bodies:
@@ -274,7 +274,7 @@ class Flow:
     def _apart(
         self, name: str, given: Sequence[TFTensor], device: str, deep: bool, answers: Mapping[int, bool | int]
     ) -> _Body:
-        """A call of a function, alone in a graph of its own, taken apart there."""
+        """A call of a function, alone in a separate graph, and inlined there."""
         about = self.calls.definitions[name].signature
         alone, written = fresh(self.base.live), graph_pb2.GraphDef(versions=self.base.live.graph_def_versions)
         with alone.as_default():
@@ -306,7 +306,7 @@ class Flow:
 
 
 def _answered(graph: Graph, values: Mapping[int, bool | int]) -> dict[int, dict[int, bool | int]]:
-    """The v2 conds and cases that ask something known, with their inputs that are known."""
+    """The v2 conds and cases with a known predicate or index, with all their known inputs."""
     known = {end: one for op, value in values.items() for end, one in carried(graph, (op, 0), value).items()}
     found = {}
     for op in np.flatnonzero(graph.typed(BRANCHES + CASES)).tolist() if known else ():
@@ -325,7 +325,7 @@ def _layers(graph: Graph, flow: Mask) -> list[int]:
 
 
 def _read_from(graph: Graph, mask: Mask, ops: Container[str]) -> list[str]:
-    """The tensors of some ops that others read."""
+    """The tensors of some ops that other ops read."""
     tensors = (f"{graph.names[op]}:{port}" for op, port in entering(graph, mask) if graph.names[op] in ops)
     return list(tensors)
 
@@ -336,5 +336,5 @@ def _scope(name: str) -> AbstractContextManager[Any]:
 
 
 def _as_bool(tensor: TFTensor) -> TFTensor:
-    """What an If or While asks: a bool, or a number that is not zero, a text that is not empty."""
+    """The predicate of an If or While as a bool: true for a number that is not zero, or a text that is not empty."""
     return tensor if tensor.dtype == tf.bool and tensor.shape.rank == 0 else tf.raw_ops.ToBool(input=tensor)

@@ -1,4 +1,4 @@
-"""GraphFunction: a part of a graph as a TF2 callable with variables of its own."""
+"""GraphFunction: a part of a graph as a TF2 callable with its own variables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class GraphFunction(tf.Module):
     def __init__(self, name: str, held: Sequence[Any], tables: Sequence[Any], call: Any) -> None:
         super().__init__(name=name)
         self._held, self._tables, self._warned = list(held), list(tables), False
-        # tf.saved_model.save looks here; Python's own call looks at the class.
+        # `tf.saved_model.save` looks up the instance attribute; a call in Python looks up the class.
         setattr(self, "__call__", call)  # noqa: B010
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -76,7 +76,7 @@ class GraphFunction(tf.Module):
         return self.__dict__["__call__"](*args, **kwargs)
 
     def _tell_keras(self) -> None:
-        """Warns where Keras trains a layer that calls this function, whose variables it does not see."""
+        """Warns if Keras trains a layer that calls this function: Keras does not see the variables of the function."""
         trains = keras_trains()
         if trains is None or self._warned:
             return
@@ -84,10 +84,10 @@ class GraphFunction(tf.Module):
         unseen = [v for v in self.trainable_variables if id(v) not in seen]
         if unseen:
             self._warned = True
-            what = f"{counted(len(unseen), 'variables')}, as {unseen[0].name!r}"
+            what = f"{counted(len(unseen), 'variables')}, for example {unseen[0].name!r}"
             warn(
-                f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not see its {what}, so fit does not "
-                "train them. Use ed.keras_layer(inputs, outputs) in its place"
+                f"{self.name}(...) in the Keras model {layer.name!r}: Keras does not see its {what}, and fit does not "
+                "train them. Use ed.keras_layer(inputs, outputs) instead"
             )
 
     def __repr__(self) -> str:
@@ -142,21 +142,22 @@ def graph_function(
     """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
 
     Args:
-        base: snapshot of the graph; it stays as it is.
+        base: snapshot of the graph; the graph is not changed.
         inputs: tensors by name or object: one, several, or a dict of argument name -> tensor.
         outputs: the same for the results.
-        values: where the values of variables come from: a session, a mapping of variable name to array, or a call
-            that gives a session; it is called only where there are variables.
-        name: what to call it.
-        shared: variables of functions made before, by op name: it uses these, and adds its own.
-        packed: makes of the results what is returned; default: as `outputs` is.
+        values: the source of the values of variables: a session, a mapping of variable name to array, or a function
+            that returns a session; the function is called only if there are variables.
+        name: the name of the callable.
+        shared: variables of earlier functions, by op name: they are used again, and new variables are added.
+        packed: converts the list of results to the return value; default: the form of `outputs`.
         asked: the request, for messages; default: a function of these outputs.
-        also: ops that run along, by name or object: one or several.
+        also: ops to run in addition, by name or object: one or several.
 
     Raises:
-        SelectionError: a tensor or op is not there.
-        PlanError: a needed tensor is not an input; a reference variable is assigned to; a queue, an iterator or a table
-            that changes is needed; a variable has no value; the gradient of a function is needed that the graph names.
+        SelectionError: a tensor or op does not exist.
+        PlanError: a needed tensor is not an input; a reference variable is assigned to; a queue, an iterator or a
+            mutable table is needed; a variable has no value; or a SymbolicGradient op of a function is needed for which
+            the graph names a gradient function.
     """
     asked = asked or f"function(outputs={_shown(outputs)})"
     refuse_untrusted(base.owner, asked)
@@ -189,13 +190,13 @@ def traced(
         base: the snapshot.
         part: the part.
         held, tables: as in `copied_part`.
-        name: what to call it.
-        packed: makes of the results what is returned.
+        name: the name of the function.
+        packed: converts the list of results to the return value.
         asked: the request, for messages.
-        given: what the last inputs are; they are not arguments.
+        given: the values of the last inputs, which are not arguments.
 
     Raises:
-        PlanError: TensorFlow refuses it.
+        PlanError: TensorFlow refuses the function.
     """
     refuse_untrusted(base.owner, asked)
     names = list(part.inputs)[: len(part.inputs) - len(given)]
@@ -206,12 +207,12 @@ def traced(
 
     function = traced_function(call, name, specs, names)
     wrong, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
-    with errors_as(PlanError, asked, wrong, "Choose other boundaries", *kinds):
+    with errors_as(PlanError, asked, wrong, "Choose other inputs or outputs", *kinds):
         function.get_concrete_function()
     return function
 
 
-# -- what is asked --------------------------------------------------------------------------------
+# -- inputs and outputs -----------------------------------------------------------------------------
 
 
 def _shown(things: Any) -> str:
@@ -230,12 +231,12 @@ def tensors_of(things: Any) -> list[str]:
 
 
 def trainable(info: VariableInfo) -> bool:
-    """Returns whether a variable is trained; where no collection says it, as in a SavedModel of TF2, what can be."""
+    """Returns whether a variable is trained. If it is in no collection, as in a TF2 SavedModel, floating dtypes are."""
     return info.trainable if info.collections else bool(tf.as_dtype(info.dtype).is_floating)
 
 
 def arguments(inputs: Any) -> dict[str, str]:
-    """Returns argument name -> tensor name, as a function has them; without names, those of the ops."""
+    """Returns argument name -> tensor name for a function; default argument names are those of the ops."""
     tensors = tensors_of(inputs)
     names = list(inputs) if isinstance(inputs, Mapping) else [t.partition(":")[0] for t in tensors]
     out: dict[str, str] = {}
@@ -253,12 +254,12 @@ def as_asked(outputs: Any, found: list[Any]) -> Any:
     return found if _several(outputs) else found[0]
 
 
-# -- what it takes --------------------------------------------------------------------------------
+# -- the part of the graph ----------------------------------------------------------------------------
 
 
 @dataclass
 class Part:
-    """What a function holds of a graph.
+    """The part of a graph that a function contains.
 
     Args:
         inputs: argument -> its tensor.
@@ -282,7 +283,7 @@ def part_of(
     also: Any = (),
     without: Iterable[str] = (),
 ) -> Part:
-    """Returns what a function of some tensors needs of a graph; arguments and errors as of `graph_function`."""
+    """Returns the part of a graph that a function of tensors needs; arguments and errors as in `graph_function`."""
     cuts = frozenset(base.tensor(name, asked) for name in inputs.values())
     ends = [base.tensor(name, asked) for name in outputs]
     along = [base.find(op_name(op), asked) for op in (also if _several(also) else [also])]
@@ -304,7 +305,7 @@ def part_of(
 
 
 def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: Any) -> Any:
-    """The rest of the loops and conds of TF1 in a part, without which they have no context and no gradient.
+    """The rest of the TF1 loops and conds in a part, without which they have no context and no gradient.
 
     The rest of a loop or cond stays out if it changes something, or needs a variable, a table or an input.
     """
@@ -319,7 +320,7 @@ def _rest_of_contexts(base: Graph, mask: Any, cuts: frozenset[Tensor], within: A
 
 
 def updates_left_out(base: Graph, inputs: Any, outputs: Any, also: Any = ()) -> list[str]:
-    """Returns the updates of what a function computes that it does not run; arguments as of `graph_function`."""
+    """Returns the updates in the computation of a function that it does not run; arguments as of `graph_function`."""
     cuts = [base.tensor(name) for name in arguments(inputs).values()]
     goals = [op for op, port in map(base.tensor, tensors_of(outputs)) if (op, port) not in cuts]
     along = [base.index[op_name(op)] for op in (also if _several(also) else [also])]
@@ -352,13 +353,13 @@ def _refuse_live(
         name, kind = base.names[live[0]], base.types[live[0]]
         raise PlanError(
             asked,
-            f"it needs {name!r} of type {kind}, whose state is in a session",
-            "Make what is read from it an input instead",
+            f"it needs {name!r} of type {kind}, whose state exists only in a session",
+            "Make the tensors that are read from it inputs instead",
         )
 
 
 def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], asked: str) -> None:
-    """Reference variables become resource variables: an op that writes through the reference has no counterpart."""
+    """Refuses ops that write to reference variables: these become resource variables, and the op has no counterpart."""
     for number in variables:
         if base.types[number] == "VarHandleOp":
             continue
@@ -368,13 +369,13 @@ def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], asked:
                 raise PlanError(
                     asked,
                     f"{base.names[reader]!r} ({base.types[reader]}) writes to the reference variable "
-                    f"{base.names[number]!r}; a function has resource variables only",
+                    f"{base.names[number]!r}, but a function has only resource variables",
                     "Choose outputs that need no assignment, and assign to the function's variables from outside",
                 )
 
 
 def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
-    """What runs eagerly holds no `FunctionDefLibrary.gradient`: TensorFlow derives another gradient, without a word."""
+    """Refuses gradients that the graph names: eager functions lose the names, so TensorFlow derives other gradients."""
     named = base.gradients
     if not named:
         return
@@ -385,8 +386,8 @@ def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
             raise PlanError(
                 asked,
                 f"{node.name!r} is the gradient of the function {of!r}, for which the graph names {named[of]!r}; "
-                "a function or SavedModel of TF2 has no place for that, and TensorFlow would derive another gradient",
-                "Save it as TF1 does: format='saved_model', or as a .pb or .meta file; or run it in ed.session()",
+                "a TF2 function or SavedModel cannot store this name, and TensorFlow would derive another gradient",
+                "Save it in a TF1 format: format='saved_model', or a .pb or .meta file; or run it in ed.session()",
             )
 
 
@@ -407,12 +408,12 @@ def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
 
 
 def _table(base: Graph, number: int, asked: str) -> Any:
-    """Returns a table with the content of one of the graph: what fills it there is run once, in a graph of its own."""
+    """Returns a table with the content of a table of the graph: its init op is run once, in a separate graph."""
     name = base.names[number]
     fills = [op for op in base.state.init_ops.get(name, ()) if op in base.index]
     instead = "Make the result of its lookup an input instead"
     if not fills:
-        raise PlanError(asked, f"what table {name!r} holds is not known: no op fills it", instead)
+        raise PlanError(asked, f"the content of table {name!r} is not known: no op fills it", instead)
     needed = backward(base, base.mask([base.index[fills[0]]]))
     graph, block = fresh(base.live), Selection(base, needed, Query("select"))
     copied_into(graph, block, to="", variables="initial", collections="none")
@@ -421,7 +422,7 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
     with graph.as_default():
         export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
-    wrong = f"what table {name!r} holds is not known: {fills[0]!r} does not run"
+    wrong = f"the content of table {name!r} is not known: {fills[0]!r} cannot be run"
     with errors_as(PlanError, asked, wrong, instead, tf.errors.OpError), session_of(graph, asked=asked) as session:
         session.run(graph.get_operation_by_name(fills[0]))
         keys, content = session.run([export.keys, export.values])
@@ -430,7 +431,7 @@ def _table(base: Graph, number: int, asked: str) -> Any:
 
 def table_of(keys: Any, content: Any, types: Sequence[Any]) -> Any:
     """Returns a table of TF2 that holds these keys and values, of these dtypes."""
-    default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup brings its own
+    default = "" if types[1] == tf.string else tf.zeros([], types[1])  # unused: each lookup has its own default
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, content, *types), default)
 
 
@@ -445,9 +446,9 @@ def copied_part(
     Args:
         base: the snapshot.
         part: the part.
-        args: what its inputs are.
-        held: name of a variable's op, or of what stands for its handle -> the variable.
-        tables: name of a table's op, or of what stands for it -> the table.
+        args: the values of its inputs.
+        held: name of a variable's op, or of the op that replaces its handle -> the variable.
+        tables: name of a table's op, or of the op that replaces it -> the table.
         name: the name of the function, for messages.
     """
     graph = tf1.get_default_graph()

@@ -1,4 +1,4 @@
-"""Handles: what the resources hold that functions take, found from the ops that call them inwards."""
+"""Handles: finds dtype and shape of the variables that resource arguments of functions refer to, from their calls."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ...graph.live import TFNodeDef
 from ..private.functions import held_by, say_handles
 from ..wire import encoded
 
-#: Ops that hand on the resource that they are given first.
+#: Ops that pass on the resource of their first input.
 _PASSING = frozenset({"Identity", "Enter", "RefEnter", "Exit", "Switch", "Merge", "NextIteration"})
-#: Ops whose outputs are what they are given, one by one.
+#: Ops that pass on each of their inputs.
 _ALL_PASSING = frozenset({"IdentityN", "While", "StatelessWhile"})
 
 
 def with_handles(
     names: Iterable[str], calls: Iterable[Any], known: Mapping[str, Any], plain: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns FunctionDefs in which each resource that a function takes says what it holds.
+    """Returns FunctionDefs in which each resource argument has the dtype and shape of its variable.
 
-    TensorFlow writes that of none that a function does not use itself, and a gradient asks for it all the same: a
-    branch that leaves a variable alone has zeros for it.
+    TensorFlow leaves them out if the function itself does not use the resource. A gradient needs them all the same: a
+    branch that does not use a variable returns zeros for it.
 
     Args:
         names: the functions.
-        calls: live ops that call some of them; others may be among these ops.
-        known: the functions of the graph as Python has them, by name.
-        plain: their FunctionDefs; they stay as they are.
+        calls: live ops, among them those that call these functions.
+        known: the functions of the graph as Python objects, by name.
+        plain: their FunctionDefs; they are not changed.
     """
     wanted = frozenset(names)
     order = [name for name in reachable(wanted, plain) if name in wanted]
@@ -45,7 +45,7 @@ def with_handles(
     said: dict[str, list[dict[bytes, Any]]] = {}
     for op in calls:
         _hear(op.node_def, [held_by(tensor) for tensor in op.inputs], functions, said)
-    for name in reversed(order):  # those that call come before those that they call
+    for name in reversed(order):  # callers before callees
         function = functions[name]
         for argument, heard in zip(function.signature.input_arg, said.get(name, ()), strict=False):
             if len(heard) == 1 and argument.type == _RESOURCE and not argument.handle_data:
@@ -67,7 +67,7 @@ def _resources(function: Any) -> Iterator[Any]:
 def _hear(
     node: TFNodeDef, inputs: Sequence[Any], functions: Mapping[str, Any], said: dict[str, list[dict[bytes, Any]]]
 ) -> None:
-    """Notes what the functions that an op calls are given: all that different callers say of each argument."""
+    """Notes the arguments of the functions that an op calls: all that different callers pass for each argument."""
     for called in called_by(node, functions):
         if called.function not in functions:
             continue
@@ -79,7 +79,7 @@ def _hear(
 
 
 class _Inside:
-    """What the tensors in a function hold, as far as it is a resource."""
+    """Dtype and shape of the variables that the resource tensors in a function refer to."""
 
     def __init__(self, function: Any, functions: Mapping[str, Any]) -> None:
         self._functions = functions
@@ -88,7 +88,7 @@ class _Inside:
 
     def calls(self) -> Iterator[Any]:
         """Yields the ops that call functions."""
-        calling: dict[str, bool] = {}  # what attributes an op has, its type decides
+        calling: dict[str, bool] = {}  # the type of an op decides which attributes it has
         for node in self._nodes.values():
             if node.op not in calling:
                 calling[node.op] = bool(called_by(node, self._functions))
@@ -96,9 +96,9 @@ class _Inside:
                 yield node
 
     def held(self, text: str) -> Any:
-        """Returns what a tensor holds; nothing where that is not known."""
+        """Returns dtype and shape of the variable that a tensor refers to; empty if they are not known."""
         seen = set[str]()
-        while text not in seen:  # a damaged function may lead in a circle
+        while text not in seen:  # a damaged function may contain a cycle
             seen.add(text)
             name, _, rest = text.partition(":")
             if name in self._arguments:

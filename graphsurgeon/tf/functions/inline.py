@@ -1,4 +1,4 @@
-"""Inline: function calls replaced by what they compute, in a new graph."""
+"""Inline: replaces function calls by the ops of the functions, in a new graph."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from .library import (
 
 @dataclass
 class Inlined:
-    """A graph with its calls taken apart.
+    """A graph with its calls inlined.
 
     Args:
         graph: the new `tf.Graph`.
-        tensors: result of a call -> the tensor that takes its place; all other names are as they were.
+        tensors: result of a call -> the tensor that replaces it; all other names are unchanged.
     """
 
     graph: TFGraph
@@ -60,15 +60,15 @@ class Inlined:
 
 
 def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
-    """Returns a new graph in which function calls are replaced by what they compute, nested ones too.
+    """Returns a new graph in which function calls, nested ones too, are replaced by the ops of their functions.
 
     Args:
-        base: snapshot of the graph; it stays as it is.
-        calls: the call ops meant, by name or object; none: all that can be inlined.
+        base: snapshot of the graph; the graph is not changed.
+        calls: the call ops to inline, by name or object; none: all that can be inlined.
 
     Raises:
-        SelectionError: there is no op of this name.
-        PlanError: an op is not a call, or one that cannot be inlined.
+        SelectionError: there is no op with a given name.
+        PlanError: an op is not a call, or cannot be inlined.
 
     Example:
         >>> with tf.Graph().as_default() as graph:
@@ -89,13 +89,13 @@ def inlined(base: Graph, calls: Iterable[Any] = ()) -> Inlined:
 
 
 def unfolded(graph: Graph) -> Graph:
-    """Returns a graph in which calls are unfolded as what runs it has it: in its live graph they are inlined.
+    """Returns a graph with unfolded calls as it can be run: in its live graph, the calls are inlined.
 
-    A v2 cond, case or loop stays, with its branches or bodies beside it, and so does an op with its gradient: what a
-    round of a loop is given, or a gradient, is a placeholder there, but for what is the same in each.
+    A v2 cond, case or loop stays, with the ops of its branches or bodies next to it, and so does an op with its
+    gradient. Values that differ between rounds of a loop, or that a gradient receives, are placeholders there.
 
     Args:
-        graph: the snapshot; the graph itself stays as it is.
+        graph: the snapshot; the graph is not changed.
 
     Raises:
         PlanError: a call cannot be inlined.
@@ -106,7 +106,7 @@ def unfolded(graph: Graph) -> Graph:
         work = Inlining(about.graph, deep=False)
         calling = {name: node for name, node in about.calls.items() if called_by(node, graph.functions)}
         for name, node in calling.items():
-            work.calls.refuse(node, f"copy() of what is inside {name!r}", flow=True)
+            work.calls.refuse(node, f"copy() of ops inside {name!r}", flow=True)
         plain = {name for name, node in calling.items() if node.op not in BRANCHING}
         beside = [name for name in about.calls if name not in plain]
         made = work.done(plain, _beside(graph, beside) if beside else [])
@@ -115,7 +115,7 @@ def unfolded(graph: Graph) -> Graph:
 
 
 def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
-    """The ops of the functions of conds, cases and loops as nodes of the graph; some are of calls inside of these."""
+    """The ops of the functions of conds, cases and loops as nodes of the graph; some belong to calls inside these."""
     assert graph.unfolded is not None
     given = {one: graph.unfolded.calls[one] for one in calls}
     carried = {name for one, node in given.items() for name in _carried(one, node, graph.functions)}
@@ -138,7 +138,7 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
             else:
                 node.op = "Identity"
                 node.attr["T"].CopyFrom(kind)
-        elif name in given:  # behind its own inputs there are results of its functions
+        elif name in given:  # its own inputs are followed by results of its functions
             count = sum(text[0] != "^" for text in given[name].input)
             node.input[:] = [*reads[i][:count], *(text for text in reads[i] if text[0] == "^")]
         nodes.append(node)
@@ -146,7 +146,7 @@ def _beside(graph: Graph, calls: Sequence[str]) -> list[Any]:
 
 
 def _carried(call: str, node: TFNodeDef, known: Mapping[str, Any]) -> Iterator[str]:
-    """The arguments of the condition and body of a loop that may differ between rounds, by their names in the whole."""
+    """The arguments of the condition and body of a loop that may differ between rounds, by their names in the graph."""
     if not node.op.endswith("While"):
         return
     body = known[node.attr["body"].func.name]
@@ -159,11 +159,11 @@ def _carried(call: str, node: TFNodeDef, known: Mapping[str, Any]) -> Iterator[s
 
 
 class Inlining:
-    """Takes the calls of one graph apart; used once.
+    """Inlines the calls of one graph; used once.
 
     Args:
         base: snapshot of the graph.
-        deep: calls inside of those that are chosen are taken apart too; else only if they are chosen themselves.
+        deep: whether calls inside the chosen ones are inlined too; otherwise only if they are chosen themselves.
     """
 
     def __init__(self, base: Graph, deep: bool = True) -> None:
@@ -173,16 +173,14 @@ class Inlining:
         self.kept: set[str] = set()  # ops of the base that are in the new graph too
         self.names = {name.lower() for name in base.names}
 
-    # -- taking apart -------------------------------------------------------------------------------
+    # -- inlining -----------------------------------------------------------------------------------------
 
     def done(self, chosen: set[str] | None, beside: Sequence[Any] = ()) -> Inlined:
-        """Returns the new graph.
+        """Returns the new graph, with the calls in `chosen` inlined. Without `chosen`, all calls are inlined that can be.
 
-        Args:
-            chosen: names of the calls that are taken apart; None: all that can be.
-            beside: more nodes for it; those that are there already by their names are left out.
+        The nodes in `beside` are added, except those whose names already exist.
         """
-        # Each with the functions that it is in, the outermost first; none for a node of the graph itself.
+        # Each node with the functions around it, the outermost first; empty for a node of the graph itself.
         todo: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in reversed(self.base.nodes)]
         nodes: list[TFNodeDef] = []
         while todo:
@@ -202,7 +200,9 @@ class Inlining:
         return Inlined(graph, {name: self.places.end(name) for name in self.places.moved})
 
     def _body(self, call: Any, around: tuple[str, ...]) -> list[Any]:
-        """The nodes of a called function, named and joined to what the call reads; `around` are those that it is in."""
+        """The nodes of a called function, named and connected to the call's inputs; `around` are the functions around
+        the call.
+        """
         name = self.calls.called(call)
         if name in around:
             raise PlanError(
@@ -215,7 +215,7 @@ class Inlining:
         return made.nodes
 
     def _keep_shapes(self, node: TFNodeDef) -> None:
-        """A call says no shapes by itself; what was traced knows them."""
+        """Adds the output shapes of a call to its NodeDef, from the traced function: the call itself has none."""
         traced = getattr(self.calls.known.get(self.calls.called(node)), "graph", None)
         if node.op in CALLS and traced is not None:
             count = len(node.attr["Tout"].list.type)
@@ -233,7 +233,7 @@ class Inlining:
         return scope
 
     def _free(self, wish: str) -> str:
-        """A name that is free; it is taken then."""
+        """Returns a free name, and reserves it."""
         name = free_name(wish, lambda name: name.lower() in self.names, as_tensorflow=True)
         self.names.add(name.lower())
         return name
@@ -241,7 +241,7 @@ class Inlining:
     # -- joining ------------------------------------------------------------------------------------
 
     def _joined(self, nodes: list[TFNodeDef]) -> list[TFNodeDef]:
-        """Makes nodes read and wait for what takes the place of calls; returns the ops made for waiting."""
+        """Makes nodes read and wait for the replacements of calls; returns the new ops to wait for."""
         marks: dict[str, str] = {}
         made, todo = [], list(nodes)
 
@@ -259,7 +259,7 @@ class Inlining:
         return made
 
     def _graph(self, nodes: list[TFNodeDef]) -> TFGraph:
-        """The new live graph, with what Python keeps beside the nodes."""
+        """The new live graph, with the data that Python keeps in addition to the nodes."""
         source = self.base.live
         graph, graph_def = fresh(source), graph_pb2.GraphDef()
         graph_def.versions.CopyFrom(source.graph_def_versions)
@@ -269,7 +269,7 @@ class Inlining:
         graph_def.library.gradient.extend(library.gradients)
         whole = Plan(Graph.of([], owner=object())).copy(select(self.base), to="", values=self, collections="keep")
         copied = whole.effect.copies[0]
-        # Variables of a SavedModel have nothing that sets them: a restoring call did, and it may be gone.
+        # Variables of a SavedModel have no op that sets them: a restoring call did, and it may be missing.
         graph_def.node.extend(setter_node(copied, op) for v in copied.variables for op in v.setter)
         kept = np.array([name in self.kept for name in self.base.names], np.bool_)
         copied = replace(
@@ -294,7 +294,7 @@ class Inlining:
         return graph
 
     def _library(self, nodes: list[TFNodeDef]) -> Library:
-        """The functions that are still called: branches of conds and loops under names of their own."""
+        """The functions that are still called; branches of conds and loops get new names."""
         out = Library()
         called: set[str] = set()
         definitions = self._definitions_by_name() if any(node.op in BRANCHING for node in nodes) else {}
@@ -303,7 +303,8 @@ class Inlining:
                 called |= referred(node, self.calls.known)
                 continue
             known, branches = self.calls.known, referred(node, self.calls.known)
-            # What a body calls and only a file has: TensorFlow derives the gradient of a call from its Python object.
+            # TensorFlow derives the gradient of a call from its Python object, so functions that only a file has are
+            # made anew.
             apart = {name for name in merely_called(branches, known) if not is_eager(known[name])}
             names = bring(out, reachable(apart, known), definitions, known) if apart else {}
             kept = own_names(branches, known)[1]
@@ -318,7 +319,7 @@ class Inlining:
         return out
 
     def _definitions_by_name(self) -> dict[str, Any]:
-        """The functions that the graph calls, in which each resource that they take says what it holds."""
+        """The functions that the graph calls, with dtype and shape of the variables that they take."""
         known = self.calls.known
         calls = {node.name: called for node in self.base.nodes if (called := referred(node, known))}
         names = reachable(set().union(*calls.values()), known)

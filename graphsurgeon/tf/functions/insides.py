@@ -1,4 +1,4 @@
-"""Insides: what is inside a function of a graph, as a snapshot."""
+"""Insides: the body of a function of a graph as a snapshot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def body(graph: Graph, name: str, call: int | None = None, made: dict[Any, Graph
     Args:
         graph: the snapshot, or that of a body.
         name: the function's name.
-        call: number of the op that calls it, which knows shapes of the arguments.
+        call: number of the op that calls it, which determines shapes of the arguments.
         made: the bodies that were read before, for the same snapshot or those inside it; this one is added.
 
     Raises:
@@ -39,8 +39,8 @@ def body(graph: Graph, name: str, call: int | None = None, made: dict[Any, Graph
     if name not in functions:
         raise SelectionError(
             f"unfold(function={name!r})",
-            f"{graph.title} holds no function of that name",
-            f"It holds {few(sorted(functions), 5) or 'none'}",
+            f"{graph.title} has no function with this name",
+            f"It has {few(sorted(functions), 5) or 'no functions'}",
         )
     inner = functions[name]
     outer = graph.outputs_of.known if isinstance(graph.outputs_of, BodyOutputs) else {}
@@ -85,7 +85,7 @@ def _read(graph: Graph, name: str, known: Mapping[str, Given]) -> Graph:
 
 
 def _own_shape(inner: Any, argument: int) -> Any:
-    """Returns the shape that a function says of an argument itself; None where it says none."""
+    """Returns the shape that a function states for an argument; None if it states none."""
     said = inner.arg_attr[argument].attr if argument in inner.arg_attr else {}
     shapes: Any = said["_output_shapes"].list.shape if "_output_shapes" in said else ()
     return shapes[0] if len(shapes) == 1 else None
@@ -106,19 +106,19 @@ class Given(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from others, as text: protos cannot be keys."""
+        """A key that identifies it, as text: protos cannot be keys."""
         dtype, of = self.held or (0, None)
         return dtype, *(one if one is None else encoded(one) for one in (self.shape, of))
 
 
 def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> list[Given]:
-    """Returns what the op that calls a function knows of its `count` arguments.
+    """Returns what is known of the arguments of a function from the op that calls it.
 
     Args:
         graph: the snapshot with the op.
         call: the op's number.
-        count: the number of arguments; nothing is known where the op does not hand over one input for each.
-        outer: what is known of the arguments of `graph` itself, where that is the body of a function.
+        count: the number of arguments; nothing is known if the op does not pass one input for each.
+        outer: what is known of the arguments of `graph` itself, if it is the body of a function.
     """
     kind, data = graph.types[call], graph.data
     first, end = int(data.ptr[call]) + _BEFORE.get(kind, 0), int(data.ptr[call + 1])
@@ -139,7 +139,7 @@ def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> li
 
 
 class BodyOutputs:
-    """Tells dtype and shape of the outputs of an op of a body; TensorFlow is asked once, and only when somebody asks.
+    """Returns dtype and shape of the outputs of an op of a body; TensorFlow infers them once, on first use.
 
     Args:
         nodes: the body; its arguments are ``_Arg``, its results ``_Retval``.
@@ -159,7 +159,7 @@ class BodyOutputs:
         return None if found is None else [tensor_info(tensor) for tensor in found.outputs]
 
     def made(self, number: int) -> Any:
-        """Returns the op that TensorFlow made of one of the body, to ask it; None where it made none."""
+        """Returns the live op for an op of the body, for its shapes; None if TensorFlow made none."""
         return self._ops.get(self._nodes[number].name)
 
     @cached_property
@@ -173,7 +173,7 @@ class BodyOutputs:
             refuse_deadly(graph_def, "unfold()")
             with fresh().as_default() as graph:
                 tf.graph_util.import_graph_def(graph_def, name="")
-        except Exception as error:  # what TensorFlow cannot read is looked at without shapes
+        except Exception as error:  # a body that TensorFlow cannot import has no shapes
             if lacks_memory(error):
                 raise
             return {}

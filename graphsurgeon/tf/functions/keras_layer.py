@@ -38,7 +38,7 @@ from .handles import with_handles
 from .library import adopt, referred
 
 Keras: Any = tf.keras
-#: Names that TensorFlow gives to gradients by `tf.custom_gradient`: they mean something in one process only.
+#: Prefix of the names that TensorFlow gives to gradients by `tf.custom_gradient`; they are valid in one process only.
 _LOCAL_GRADIENT = b"CustomGradient-"
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
@@ -48,22 +48,22 @@ class GraphLayer(Keras.layers.Layer):
     """A part of a graph as a Keras layer. Made by `Editor.keras_layer`.
 
     Its variables are weights of the layer: `fit` trains them, ``trainable = False`` freezes them, a ``.keras`` file
-    keeps them. A process that loads such a file must know the class: ``from graphsurgeon import GraphLayer``.
+    keeps them. A process that loads such a file must import the class: ``from graphsurgeon import GraphLayer``.
 
     Args:
-        graph: what the layer is made of, as `get_config` gives it.
-        options: as of any Keras layer: name, trainable.
+        graph: the description of the layer, from `get_config`.
+        options: those of any Keras layer: name, trainable.
 
     Raises:
-        PlanError: it holds Python functions of another process.
+        PlanError: the graph holds Python functions of another process.
     """
 
     def __init__(self, graph: Mapping[str, Any], **options: Any) -> None:
         options.pop("autocast", None)
         options.pop("dtype", None)  # a graph computes in its own dtypes
         super().__init__(autocast=False, **options)
-        self.supports_masking = False  # a mask ends here, and Keras says so
-        self.supports_jit = False  # nobody knows whether XLA has all ops of a graph
+        self.supports_masking = False  # a mask ends here, and Keras reports it
+        self.supports_jit = False  # XLA may not have all ops of the graph
         self._about = _Plain({key: value for key, value in graph.items() if key != "programs"})
         held = []
         for number, about in enumerate(graph["weights"]):
@@ -74,7 +74,7 @@ class GraphLayer(Keras.layers.Layer):
                 trainable=about["trainable"],
                 initializer="zeros",
             )
-            setattr(self, f"weight_{number}", weight)  # where TensorFlow looks for what it saves
+            setattr(self, f"weight_{number}", weight)  # TensorFlow saves the attributes of a layer
             held.append(weight if isinstance(weight, tf.Variable) else weight.value)
         self._held = _Plain(held)
         self._programs = _Plain({})
@@ -87,7 +87,7 @@ class GraphLayer(Keras.layers.Layer):
 
     @property
     def tables(self) -> list[Any]:
-        """The tables that it looks things up in."""
+        """The lookup tables of the layer."""
         return [getattr(self, f"table_{number}") for number in range(len(self._about.held["tables"]))]
 
     def held(self) -> list[tf.Variable]:
@@ -95,17 +95,17 @@ class GraphLayer(Keras.layers.Layer):
         return list(self._held.held)
 
     def run(self, mode: str, function: Any, body: Mapping[str, Any]) -> None:
-        """Says what is run.
+        """Sets the function that the layer runs in a mode.
 
         Args:
             mode: ``inference`` or ``training``.
             function: the `tf.function`.
-            body: what a file keeps of it.
+            body: its description in a file.
         """
         self._programs.held[mode] = (function, body)
 
     def call(self, inputs: Any, training: Any = None) -> Any:
-        """Runs the graph; in training, as the layer is trainable, with its updates."""
+        """Runs the graph; if the layer is trainable and called in training, also its updates."""
         trained = training and self.trainable and "training" in self._programs.held
         function = self._programs.held["training" if trained else "inference"][0]
         found = function(*self._arguments(inputs))
@@ -120,33 +120,33 @@ class GraphLayer(Keras.layers.Layer):
         if isinstance(inputs, Mapping):
             odd = sorted({*map(str, inputs)} ^ {*names})
             if odd:
-                wrong = f"it is given {sorted(map(str, inputs))} and takes {names}"
+                wrong = f"its inputs are {names}, but it is given {sorted(map(str, inputs))}"
                 raise PlanError(asked, wrong, f"Give it {takes}")
             given = [inputs[name] for name in names]
         else:
             given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         if len(given) != len(names):
-            wrong = f"it is given {counted(len(given), 'tensors')} and takes {len(names)}"
+            wrong = f"it takes {len(names)}, but is given {counted(len(given), 'tensors')}"
             raise PlanError(asked, wrong, f"Give it a list or dict of {takes}")
         return [_fitting(thing, spec, asked) for thing, spec in zip(given, specs, strict=True)]
 
     def compute_mask(self, *_: Any, **__: Any) -> None:
-        """Returns none: what becomes of a mask in a graph is written in the graph."""
+        """Returns None: the graph itself contains any use of a mask."""
 
     def get_config(self) -> dict[str, Any]:
-        """Returns what the layer is made of; its weights are elsewhere, as in any Keras layer."""
+        """Returns the description of the layer; its weights are stored separately, as for any Keras layer."""
         programs = {mode: {**body, "graph": _text(body["graph"])} for mode, (_, body) in self._programs.held.items()}
         config = {key: value for key, value in super().get_config().items() if key in ("name", "trainable")}
         return {**config, "graph": {**self._about.held, "programs": programs}}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> GraphLayer:
-        """Returns a layer that is made of what `get_config` gave; its weights are zeros until they are loaded."""
+        """Returns a layer from the description of `get_config`; its weights are zeros until they are loaded."""
         return cls(**config)
 
 
 class _Plain:
-    """Holds what Keras is not to track."""
+    """Holds a value that Keras must not track."""
 
     def __init__(self, held: Any) -> None:
         self.held = held
@@ -168,15 +168,15 @@ def keras_layer(
     Args:
         base: the snapshot.
         inputs, outputs, values: as in `graph_function`.
-        name: what to call it; default: Keras gives it a name.
-        training: the name of a tensor that says whether the graph is trained; or (snapshot, inputs, outputs, values)
-            of what is run in training; or None.
+        name: the name of the layer; default: chosen by Keras.
+        training: the name of a tensor that is true in training; or (snapshot, inputs, outputs, values) of the graph to
+            run in training; or None.
         trainable: whether its weights are trained.
         asked: the request, for messages.
-        frozen: names of variables that are not trained, whatever the graph says.
+        frozen: names of variables that are never trained.
 
     Raises:
-        SelectionError, PlanError: as `graph_function`; a variable is of a dtype that no weight has.
+        SelectionError, PlanError: as in `graph_function`; or a variable has a dtype that no weight can have.
     """
     backend = Keras.backend.backend()
     if backend != "tensorflow":
@@ -216,17 +216,17 @@ def keras_layer(
     return layer
 
 
-# -- what is run ----------------------------------------------------------------------------------
+# -- the functions that a layer runs -----------------------------------------------------------------
 
 
 class _Run:
-    """What a layer runs, in training or else.
+    """The part of a graph that a layer runs, in training or in inference.
 
     Args:
         base, inputs, outputs, values: as in `keras_layer`.
-        flag: tensor that says whether the graph is trained.
+        flag: a tensor that is true in training.
         asked: the request, for messages.
-        updated: whether updates are run, and the graph learns that it is trained.
+        updated: whether updates are run, and the flag is true.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class _Run:
         goals = base.mask(op for op, port in ends if (op, port) not in cuts)
         region = required(base, goals, cuts)
         found = updates(base, region, cuts)
-        shown = backward(base, goals, cuts, control=False)  # what an output shows always runs
+        shown = backward(base, goals, cuts, control=False)  # these ops always run
         apart = [name for name in found.inside if not shown[base.index[name]]]
         self._left = dict(found.outside)
         self._later: list[tuple[str, str, str]] = []
@@ -267,20 +267,20 @@ class _Run:
             self.part.variables += [v for v, _, _ in later if v not in self.part.variables]
 
     def say_left_out(self) -> None:
-        """Warns of updates that would run with the region, if it had what they need."""
+        """Warns of updates that would run with the region, but need a missing input."""
         if self._left:
             name, lack = next(iter(self._left.items()))
             warn(
                 f"{self._asked}: {few(map(repr, self._left))} of the region stay out: {name!r} needs {lack!r}, which "
-                "no input gives. Name it in inputs= where the layer is to run them"
+                "is not an input. To run them in the layer, name it in inputs="
             )
 
     def values(self, have: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the values of its variables, of those that are not there."""
+        """Returns the values of its variables, without those in `have`."""
         return values_of(self.base, self.part, self._values, [n for n in self.part.variables if n not in have])
 
     def traced(self, held: dict[str, Any], tables: dict[str, Any], name: str) -> Any:
-        """Returns the `tf.function` that runs it over these variables and tables."""
+        """Returns the `tf.function` that runs the part with these variables and tables."""
         held = {name: held[name] for name in self.part.variables}
         tables = {name: tables[name] for name in self.part.tables}
 
@@ -296,18 +296,18 @@ class _Run:
 
 
 def _truth(base: Graph, flag: str, value: bool, asked: str) -> Any:
-    """What a flag is fed."""
+    """The value for a training flag."""
     op, port = base.tensor(flag, asked)
     known = base.outputs(op)
     dtype = tf.as_dtype(known[port].dtype if known else "bool")
     if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
-        how = "Name the tensor that says so to the graph, as training='is_training:0'"
-        raise PlanError(asked, f"training={flag!r} is {dtype.name}, which says neither yes nor no", how)
+        how = "Name the graph's training flag, for example training='is_training:0'"
+        raise PlanError(asked, f"training={flag!r} has dtype {dtype.name}, which is not bool or a number", how)
     return np.array(value, dtype.as_numpy_dtype)
 
 
 def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -> str:
-    """An op that writes to a reference before a value is computed; empty where there is none."""
+    """An op that writes to a reference variable before a value is computed; empty if there is none."""
     needs = backward(base, base.mask([base.tensor(value)[0]]), cuts)
     found = np.flatnonzero(needs & base.typed([kind for kind in ASSIGNING if not kind.endswith("VariableOp")]))
     return str(base.names[found[0]]) if len(found) else ""
@@ -316,14 +316,14 @@ def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -
 def _weights(
     held: Mapping[str, Any], runs: Iterable[_Run], asked: str, frozen: Collection[str]
 ) -> list[dict[str, Any]]:
-    """What weights a layer has."""
+    """The descriptions of a layer's weights."""
     known = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
     found: dict[str, dict[str, Any]] = {}
     for name, array in held.items():
         dtype = tf.as_dtype(known[name].dtype)
         if not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
-            how = "Choose a region without it, or use ed.function, whose variables are TensorFlow's"
-            raise PlanError(asked, f"variable {name!r} is {dtype.name}, and a Keras weight is a number", how)
+            how = "Choose a region without it, or use ed.function, whose variables have any dtype"
+            raise PlanError(asked, f"variable {name!r} has dtype {dtype.name}, but a Keras weight is a number", how)
         short = free_name(name.replace("/", "."), found.__contains__)
         shape = [int(size) for size in np.shape(array)]
         moved = name not in frozen and is_trainable(known[name])
@@ -332,7 +332,9 @@ def _weights(
 
 
 def _fitting(thing: Any, spec: Any, asked: str) -> Any:
-    """An argument in the dtype and shape that the graph takes; a sparse one, as Keras takes `x * 2` for, as dense."""
+    """An argument with the dtype and shape that the graph takes. A sparse tensor, which `x * 2` may make, becomes
+    dense.
+    """
     if isinstance(thing, tf.SparseTensor):
         thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
     tensor = tf.convert_to_tensor(thing)
@@ -340,22 +342,22 @@ def _fitting(thing: Any, spec: Any, asked: str) -> Any:
     wider = spec.dtype.is_floating or (spec.dtype.is_integer and tensor.dtype.is_integer)
     if not same and (not wider or not (tensor.dtype.is_floating or tensor.dtype.is_integer)):
         how = f"Give {spec.dtype.name}: keras.Input(shape, dtype={spec.dtype.name!r})"
-        raise PlanError(asked, f"{spec.name!r} is {spec.dtype.name}, and it is given {tensor.dtype.name}", how)
+        raise PlanError(asked, f"{spec.name!r} has dtype {spec.dtype.name}, but is given {tensor.dtype.name}", how)
     if not spec.shape.is_compatible_with(tensor.shape):
-        wrong = f"{spec.name!r} has shape {shape_text(dims_of(spec.shape))}, and it is given one of shape "
-        how = "Give that shape; what is static in the graph is static in the layer"
+        wrong = f"{spec.name!r} has shape {shape_text(dims_of(spec.shape))}, but is given shape "
+        how = "Give a tensor of that shape; sizes that are static in the graph are static in the layer"
         raise PlanError(asked, wrong + shape_text(dims_of(tensor.shape)), how)
     tensor = tensor if same else tf.cast(tensor, spec.dtype)
     return tf.ensure_shape(tensor, spec.shape) if spec.shape.rank is not None else tensor
 
 
-# -- what a file keeps ----------------------------------------------------------------------------
+# -- the description in a file -------------------------------------------------------------------------
 
 
 def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
-    """What a file keeps of a traced function: its ops, and what stands in them for arguments, weights and tables.
+    """The description of a traced function: its ops, and the ops that replace arguments, weights and tables.
 
-    Asked for before anybody differentiates the function: that rewrites its loops.
+    Must be made before the function is differentiated, which rewrites its loops.
     """
     graph_def = concrete.graph.as_graph_def()
     plain = {function.signature.name: function for function in graph_def.library.function}
@@ -385,19 +387,19 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
 
 
 def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[str, Any]]:
-    """What a layer that comes from a file runs, and what a file keeps of it."""
+    """The function of a layer that is loaded from a file, and its description."""
     asked = f"layer {layer.name!r}"
-    with errors_as(PlanError, asked, "what the file says of its graph is damaged", "Save the model again"):
+    with errors_as(PlanError, asked, "the description of its graph is damaged", "Save the model again"):
         graph_def = decoded(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         python = next((node.name for node in nodes if node.op in _PYTHON), None)
         if python is not None:
-            how = "Make the layer of a region without it"
+            how = "Make the layer from a region without this op"
             raise PlanError(asked, f"{python!r} calls a Python function of the process that made the layer", how)
     if body["gradients"]:
         warn(
-            f"{asked}: no file keeps a gradient by tf.custom_gradient, as {few(map(repr, body['gradients']))} had: "
-            "TensorFlow's own is taken"
+            f"{asked}: {few(map(repr, body['gradients']))} had a gradient by tf.custom_gradient, which no file keeps: "
+            "TensorFlow's own gradient is used"
         )
     handles: dict[str, dict[str, Any]] = {"weight": {}, "table": {}}
     for name, kind, number in body["captures"]:
@@ -422,7 +424,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
 
 
 def _text(written: Any) -> str:
-    """A GraphDef as text, which is what a config can hold."""
+    """A GraphDef as text, for a config."""
     return written if isinstance(written, str) else base64.b64encode(zlib.compress(written, 1)).decode()
 
 
@@ -432,7 +434,9 @@ def _sizes(tensor: Any) -> list[int | None] | None:
 
 
 def _say_handles(graph: TFGraph, held: Mapping[str, Any]) -> None:
-    """Says what the resources of a graph hold, which no file keeps, as far as gradients ask for it."""
+    """Sets the dtypes and shapes of the variables of a graph's resources, which no file keeps, as far as gradients need
+    them.
+    """
     for name, variable in held.items():
         copy_handle_data(variable.handle, graph.get_tensor_by_name(f"{name}:0"))
     for op in graph.get_operations():
@@ -447,9 +451,9 @@ def _written(table: Any) -> list[str]:
 
 
 def _filled(keys: str, content: str) -> Any:
-    """A table, as `_written` gives it; a file may hold another text."""
+    """A table from the output of `_written`; a file may hold any other text."""
     protos = [decoded(tensor_pb2.TensorProto, base64.b64decode(text)) for text in (keys, content)]
     keys_of, content_of = map(array_in, protos)
     if keys_of is None or content_of is None:
-        raise PlanError("build()", "a table of the layer is damaged, or too large to be unpacked", "Save it again")
+        raise PlanError("build()", "a table of the layer is damaged, or too large to unpack", "Save the model again")
     return table_of(keys_of, content_of, [tf.as_dtype(proto.dtype) for proto in protos])

@@ -1,4 +1,4 @@
-"""Keras models: a graph that was opened from a Keras model as a model again, of the layers that are as they were."""
+"""Keras models: makes a model again from a graph that was opened from a Keras model, with its unchanged layers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .traces import keras_of
 
 @dataclass(frozen=True)
 class Surgery:
-    """What of a Keras model that was made of a graph is of the model that was opened.
+    """The layers of a Keras model that was made from a graph, compared with the model that was opened.
 
     Args:
         kept: names of the layers that are the same objects.
-        rebuilt: name of a layer that is not -> why.
-        layer: name of the layer that computes the rest; empty where nothing is left for it.
-        notes: what else is to be known.
+        rebuilt: name of a layer that is not -> the reason.
+        layer: name of the layer that computes the rest; empty if there is no rest.
+        notes: further remarks.
 
     Example:
         >>> print(Surgery(("x", "body"), {"head": "'head/MatMul' is gone"}, "rebuilt"))
@@ -68,23 +68,23 @@ def keras_model(
     training: Any,
     asked: str,
 ) -> Any:
-    """Returns a Keras model that computes what a graph does, of the layers that no plan has changed.
+    """Returns a Keras model that computes what a graph does, with the layers that no plan has changed.
 
     Args:
         graph: the snapshot.
         first: the snapshot of the graph as it was opened.
-        renamed: op of that -> its name in the graph, where it has another.
-        origin: the model that was opened; None where it was none.
+        renamed: op of `first` -> its name in the graph, if it has another.
+        origin: the model that was opened; None without a model.
         inputs: as in `graph_function`; None for those of the model that was opened.
-        form: whether it takes ``one`` tensor, a ``list`` or a ``dict`` of them.
+        form: whether the model takes ``one`` tensor, a ``list`` or a ``dict`` of them.
         outputs, values: as in `graph_function`.
-        name: what to call the model; default: as the one that was opened.
-        training: a tensor that says whether the graph is trained; or (snapshot, renamed, origin, values) of what is
-            run in training; or None.
+        name: the name of the model; default: that of the model that was opened.
+        training: a tensor that is true in training; or (snapshot, renamed, origin, values) of the graph to run in
+            training; or None.
         asked: the request, for messages.
 
     Raises:
-        SelectionError, PlanError: as `keras_layer`; an input has no known rank; no output depends on an input.
+        SelectionError, PlanError: as in `keras_layer`; or an input has no known rank, or no output depends on an input.
     """
     known = origin or Origin(None, graph.owner)
     package = Keras if known.model is None else keras_of(known.model)
@@ -115,7 +115,7 @@ def keras_model(
         layer = keras_layer(
             graph, takes, wanted, held, free_name("rebuilt", used.__contains__), remapped, True, asked, frozen
         )
-        layer.supports_masking = True  # the layers behind it take theirs as arguments
+        layer.supports_masking = True  # later layers receive their masks as arguments
         made.update(zip(wanted, layer([_typed(graph, t, made[t]) for t in takes]), strict=True))
     sorting.replay(made)
     symbols: Any = list(starts.values())
@@ -136,14 +136,14 @@ def _input(package: Any, graph: Graph, key: str, tensor: str, asked: str) -> Any
     about = graph.info(*graph.tensor(tensor, asked))
     dims = None if about is None else about.shape
     if about is None or dims is None or not dims:
-        wrong = f"the input {tensor!r} has {'no dimension' if dims is not None else 'a shape that nobody knows'}"
-        how = "Keras wants a batch: name another tensor in inputs=, or use ed.keras_layer"
+        wrong = f"the input {tensor!r} has {'no dimension' if dims is not None else 'an unknown shape'}"
+        how = "Keras needs a batch dimension: name another tensor in inputs=, or use ed.keras_layer"
         raise PlanError(asked, wrong, how)
     return package.Input(dims[1:], batch_size=dims[0], dtype=about.dtype, name=key)
 
 
 def _typed(graph: Graph, tensor: str, symbol: Any) -> Any:
-    """A tensor of Keras in the dtype that it has in the graph: of some layers Keras foretells another."""
+    """A tensor of Keras with its dtype in the graph: for some layers Keras predicts another dtype."""
     about = graph.info(*graph.tensor(tensor))
     return symbol if about is None or symbol.dtype == about.dtype else Keras.ops.cast(symbol, about.dtype)
 
@@ -153,19 +153,19 @@ def _refuse_other_keras(package: Any, asked: str) -> None:
         old = package.__name__ == "tf_keras"
         raise PlanError(
             asked,
-            f"the model is of Keras {2 if old else 3}, and TensorFlow makes layers of Keras {3 if old else 2} here",
+            f"the model is a Keras {2 if old else 3} model, but tf.keras is Keras {3 if old else 2} here",
             f"Start Python with TF_USE_LEGACY_KERAS={int(old)}",
         )
 
 
 def _frozen(known: Origin, ways: _Ways) -> frozenset[str]:
-    """The variables that the model does not train, as they are called now."""
+    """The variables that the model does not train, by their current names."""
     trained = {id(v) for v in getattr(known.model, "trainable_variables", ())}
     return frozenset(ways.op(name) for name, v in known.variables.items() if id(v) not in trained)
 
 
 def _other_values(graph: Graph, ways: _Ways, known: Origin, held: Any, asked: str) -> dict[int, str]:
-    """The calls of layers whose variables hold something else in the graph than in the model, each with one of them."""
+    """The layer calls with a variable whose value differs between graph and model, each with one such variable."""
     own = {ways.op(name): variable for one in known.calls for name, variable in one.variables.items()}
     infos = [graph.state.variables[name] for name in own if name in graph.state.variables]
     arrays = fetch(held, infos, graph.live, asked)
@@ -174,30 +174,32 @@ def _other_values(graph: Graph, ways: _Ways, known: Origin, held: Any, asked: st
     for number, one in enumerate(known.calls):
         differing = next((name for name in one.variables if ways.op(name) in other), None)
         if differing is not None:
-            found[number] = f"its {differing!r} holds another value in the model than here"
+            found[number] = f"its {differing!r} has another value in the model than in the graph"
     return found
 
 
 def _surgery_of(model: Any, known: Origin, sorting: _Sorting, layer: Any, training: Any) -> Surgery:
-    """What is to be said of a model that was made."""
+    """The report on a new model."""
     name = "" if layer is None else layer.name
     if known.model is None:
-        return Surgery((), {}, name, ("the graph was not opened from a Keras model, which alone knows its layers",))
+        return Surgery((), {}, name, ("no layers are kept: the graph was not opened from a Keras model",))
     if not known.calls:
-        return Surgery((), {}, name, (f"{known.model.name!r} does not say how its layers are connected: it is written "
-                                      "as a class, or not built",))  # fmt: skip
+        return Surgery((), {}, name, ("no layers are kept: it is not known how the layers of "
+                                      f"{known.model.name!r} are connected: it is written as a class, or not "
+                                      "built",))  # fmt: skip
     layers = list(known.model.layers)
     stay = [one for one in layers if any(one is other for other in model.layers)]
     gone = [one for one in layers if not any(one is other for other in stay)]
     why = {one.name: sorting.why(one) for one in gone}
     random = [one.name for one in gone if sorting.needs(one) and any(map(_differs, [one, *keras_layers(one)]))]
-    notes = [f"in training too, {few(map(repr, random))} do as in inference: with the same plan applied to "
-             "gs.open(model, training=True), give that as training="] * (bool(random) and training is None)  # fmt: skip
+    notes = [f"{few(map(repr, random))} compute in training as in inference: to change this, apply the same plan to "
+             "gs.open(model, training=True), and give that editor as training="
+             ] * (bool(random) and training is None)  # fmt: skip
     return Surgery(tuple(one.name for one in stay), why, name, tuple(notes))
 
 
 def _differs(layer: Any) -> bool:
-    """Whether a layer does something else in training: it draws numbers, or keeps averages."""
+    """Whether a layer computes something else in training: it draws random numbers, or keeps averages."""
     if hasattr(layer, "layers") or "training" not in inspect.signature(layer.call).parameters:
         return False
     if any(getattr(layer, word, 0) for word in ("rate", "dropout", "recurrent_dropout")):
@@ -208,16 +210,16 @@ def _differs(layer: Any) -> bool:
 def _elsewhere(
     known: Origin, ways: _Ways, renamed: Mapping[str, str], origin: Origin | None
 ) -> Callable[[str, int], str]:
-    """Returns what the tensors of a graph are called in that of the same model which was opened for training.
+    """Returns a function that finds the tensors of a graph in the graph of the same model that was opened for training.
 
     Args:
-        known: the model, in words of the first graph.
-        ways: what became of its ops.
-        renamed: of the other graph, op as it was opened -> its name now.
-        origin: the model, in words of the other graph.
+        known: the model, with names of the first graph.
+        ways: the current ops for those of the first graph.
+        renamed: in the other graph, op as it was opened -> its current name.
+        origin: the model, with names of the other graph.
 
     Returns:
-        A call: name of a tensor, id of the tensor of Keras that it is, or 0 -> its name there, where that is known.
+        a function: name of a tensor, id of its Keras tensor or 0 -> its name in the other graph, if it is known.
     """
     symbols = {ways.now(name): symbol for symbol, name in known.named.items()}
     named = {} if origin is None else {key: renamed_end(name, renamed) for key, name in origin.named.items()}
@@ -225,24 +227,24 @@ def _elsewhere(
 
 
 class _Ways:
-    """What became of the ops of a graph.
+    """Finds the ops of the opened graph in the current graph.
 
     Args:
         first: the graph as it was opened.
-        graph: as it is now.
-        renamed: op of the first -> its name now, where that is another.
+        graph: the current graph.
+        renamed: op of the first graph -> its current name, if it has another.
         calls: the calls of layers.
     """
 
     def __init__(self, first: Graph, graph: Graph, renamed: Mapping[str, str], calls: Sequence[Placed]) -> None:
         self.first, self.graph = first, graph
         names = {a: b for a, b in renamed.items() if a in first.index and b in graph.index}
-        means = meaning(first.owner), meaning(graph.owner)  # a graph built anew has functions of other names
+        means = meaning(first.owner), meaning(graph.owner)  # a rebuilt graph has functions with other names
         found = diff(first, graph, mapping=names, meanings=means)
         self._place = found.place.tolist()
         self._changes: dict[str, list[Any]] = {}
         for change in found.changes:
-            if change.kind != "output":  # what is said of a shape is no other op
+            if change.kind != "output":  # another static shape does not make another op
                 self._changes.setdefault(change.was_op, []).append(change)
         spoilt = graph.mask([self.place(name) for name in self._changes])
         spoilt |= ~graph.mask([i for i in self._place if i >= 0])
@@ -251,32 +253,32 @@ class _Ways:
         self._made = {self.place(op) for one in calls for op in one.call.ops}
 
     def place(self, op: str) -> int:
-        """Returns the number of an op of the first graph in this one; -1 where it is gone."""
+        """Returns the number of an op of the first graph in the current one; -1 if it is removed."""
         return self._place[self.first.index[op]]
 
     def op(self, name: str) -> str:
-        """Returns what an op of the first graph is called now; as it was called, where it is gone."""
+        """Returns the current name of an op of the first graph; its old name if it is removed."""
         return self.graph.names[self.place(name)] if name in self.first.index and self.place(name) >= 0 else name
 
     def now(self, tensor: str) -> str:
-        """Returns what a tensor of the first graph is called now; empty where it is gone."""
+        """Returns the current name of a tensor of the first graph; empty if it is removed."""
         op = op_name(tensor)
         return renamed_end(tensor, {op: self.op(op)}) if self.place(op) >= 0 else ""
 
     def changed(self, op: str) -> bool:
-        """Returns whether a plan has made something else of an op, given by its name now; inputs do not count."""
+        """Returns whether a plan has changed an op, given by its current name; changed inputs do not count."""
         was = next((a for a in self._changes if self.op(a) == op), None)
         return was is not None and any(change.kind != "input" for change in self._changes[was])
 
     def behind(self, tensor: str) -> str:
-        """Returns what a result is, past the ops of no layer that only pass it on."""
+        """Returns the tensor that a result comes from, before Identity ops that belong to no layer."""
         op, port = self.graph.tensor(tensor)
         while self._made and self.graph.types[op] == "Identity" and op not in self._made:
             op, port = self.graph.data.ends(op)[0]
         return self.graph.name((op, port))
 
     def touched(self, one: Placed) -> str:
-        """Returns what is done to a call, but for reading other tensors; empty for nothing."""
+        """Returns the change to a call, other than reading other tensors; empty for no change."""
         for op in one.call.ops:
             if self.place(op) < 0:
                 return f"{op!r} is gone"
@@ -286,7 +288,7 @@ class _Ways:
         return ""
 
     def reads(self, one: Placed) -> dict[str, str]:
-        """Returns tensor that a call took -> what it takes now in its place; empty text where it takes several."""
+        """Returns original input of a call -> its current replacement; empty text if it has several."""
         found: dict[str, str] = {}
         for op in one.call.ops:
             before, after = self.first.input_names(self.first.index[op]), self.graph.input_names(self.place(op))
@@ -296,24 +298,24 @@ class _Ways:
         return found
 
     def beside(self, one: Placed) -> list[int]:
-        """Returns the ops outside that a call reads besides what it is given, as variables and masks."""
+        """Returns the outside ops that a call reads in addition to its arguments, such as variables and masks."""
         own = set(one.call.ops)
         read = {t for op in own for t in self.first.input_names(self.first.index[op])} - {*one.call.inputs}
         return [self.place(op_name(t)) for t in read if op_name(t) not in own]
 
 
 class _Sorting:
-    """Which calls of layers stay as they are, before and behind what is rebuilt, and what that is.
+    """Sorts the layer calls into those before the rebuilt region, those after it, and the region itself.
 
-    Those before it read what they read. Those behind it are called again, with other tensors, and all that needs them
-    is behind it too. A layer stays where all its calls do, or where it has no variables.
+    Calls before it have unchanged inputs. Calls after it are made again, with other tensors. A call that needs such a
+    call is also after the region. A layer is kept if all its calls are, or if it has no variables.
 
     Args:
-        ways: what became of the ops.
+        ways: the current ops for those of the first graph.
         calls: the calls of layers.
-        starts: input of the new model, by name -> its tensor of Keras.
-        ends: what the new model gives, by name.
-        touched: number of a call that cannot stay -> why.
+        starts: input of the new model, by name -> its Keras tensor.
+        ends: the outputs of the new model, by name.
+        touched: number of a call that cannot be kept -> the reason.
     """
 
     def __init__(
@@ -337,17 +339,17 @@ class _Sorting:
             self._touched |= more
 
     def _sort(self) -> None:
-        """Finds the calls before and behind, and what they leave."""
+        """Finds the calls before and after the region, and the outputs of the region."""
         self._before()
         self._behind()
-        #: What is rebuilt gives these, each with the id of the tensor of Keras that it is, or 0.
+        #: Outputs of the rebuilt region, each with the id of its Keras tensor, or 0.
         self.wanted: dict[str, int] = {}
         self.replay(dict(self.have), self.wanted)
 
     def _before(self) -> None:
-        """Finds the calls that read what they read, from the inputs on."""
+        """Finds the calls with unchanged inputs, starting from the inputs."""
         ways = self._ways
-        #: Tensor of the graph -> the tensor of Keras that is it.
+        #: Tensor of the graph -> its Keras tensor.
         self.have: dict[str, Any] = dict(self._starts)
         self.first: set[int] = set()
         fit = {id(symbol) for symbol in self._starts.values()}
@@ -365,11 +367,11 @@ class _Sorting:
                     self.have[ways.now(was)] = symbol
 
     def _behind(self) -> None:
-        """Finds the calls that only the outputs and such calls read, from the outputs on."""
+        """Finds the calls that only the outputs and other such calls read, starting from the outputs."""
         ways, graph = self._ways, self._ways.graph
         self.last: set[int] = set()
         self._left = {}
-        #: id of a tensor of Keras that such a call takes -> tensor of the graph that it takes in its place.
+        #: id of a Keras tensor that such a call takes -> the tensor of the graph that replaces it.
         self._need: dict[int, str] = {}
         own: set[int] = set()
         for number in reversed(range(len(self._calls))):
@@ -387,28 +389,28 @@ class _Sorting:
                 was = one.tensors.get(id(symbol), "")
                 needs[id(symbol)] = reads.get(was, passed.get(was, ways.now(was)) if was else "")
             if readers:
-                self._left[number] = f"{graph.names[min(readers)]!r} reads what it gives"
+                self._left[number] = f"{graph.names[min(readers)]!r} reads its output"
             elif not all(needs.values()) or any(self._need.get(key, new) != new for key, new in needs.items()):
-                self._left[number] = "what it reads is another tensor in one place than in another"
+                self._left[number] = "one of its inputs is replaced by different tensors"
             else:
                 self._need |= needs
                 self.last.add(number)
                 own |= ops
 
     def _broken(self) -> dict[int, str]:
-        """The calls that cannot stay after all, and why."""
+        """The calls that cannot be kept after all, and why."""
         ways, graph, found = self._ways, self._ways.graph, dict[int, str]()
         behind = {ways.place(op) for number in self.last for op in self._calls[number].call.ops}
         for number in self.last:
             beside = ways.beside(self._calls[number])
             moving = [i for i in beside if ways.spoilt[i] or (ways.fed[i] and i not in behind)]
             if moving:
-                found[number] = f"it reads {graph.names[moving[0]]!r}, which no call gives it"
+                found[number] = f"it reads {graph.names[moving[0]]!r}, which is not an argument of its call"
         held = {graph.names[i] for i in np.flatnonzero(self._region & graph.typed(VARIABLE_TYPES)).tolist()}
         for number in self.first | self.last:
             shared = [name for name in map(ways.op, self._calls[number].variables) if name in held]
             if shared:
-                found[number] = f"what is rebuilt reads its {shared[0]!r}"
+                found[number] = f"the rebuilt layer reads its {shared[0]!r}"
         return found
 
     @property
@@ -419,7 +421,7 @@ class _Sorting:
         return backward(graph, graph.mask(graph.tensor(name)[0] for name in self.wanted), cuts)
 
     def takes(self, asked: str) -> list[str]:
-        """Returns the tensors that what is rebuilt takes.
+        """Returns the inputs of the rebuilt region.
 
         Raises:
             PlanError: there are none.
@@ -428,16 +430,17 @@ class _Sorting:
         read = read_by(graph, self._region)
         found = [name for name in self.have if graph.tensor(name) in read]
         if not found:
-            how = "Keras has no model without an input: name other outputs"
-            raise PlanError(asked, f"{few(map(repr, self.wanted))} depend on no input", how)
+            how = "A Keras model needs an input: name other outputs"
+            raise PlanError(asked, f"{few(map(repr, self.wanted))} do not depend on any input", how)
         return found
 
     def replay(self, made: dict[str, Any], wanted: dict[str, int] | None = None) -> None:
-        """Calls the layers behind what is rebuilt again.
+        """Calls the layers after the rebuilt region again.
 
         Args:
-            made: tensor of the graph -> tensor of Keras; what the layers give is added.
-            wanted: where only what has to be rebuilt is asked for: gets the tensors that are not made.
+            made: tensor of the graph -> Keras tensor; the outputs of the layers are added.
+            wanted: None to make the calls; a dict to only find the region's outputs: it gets the tensors that are
+                missing.
         """
         new: dict[int, Any] = {}
         for number in sorted(self.last):
@@ -461,7 +464,7 @@ class _Sorting:
                 wanted[now], made[now] = 0, None
 
     def needs(self, layer: Any) -> bool:
-        """Returns whether the outputs need what a layer has made."""
+        """Returns whether the outputs need the ops of a layer."""
         places = [self._ways.place(op) for one in self._of(layer) for op in self._calls[one].call.ops]
         return any(i >= 0 and self._live[i] for i in places)
 
@@ -469,12 +472,12 @@ class _Sorting:
         """Returns why a layer is not in the new model."""
         numbers = self._of(layer)
         if not numbers:
-            return "the model has another input in its place"
+            return "another input of the model replaces it"
         for known in (self._touched, self._left):
             for number in numbers:
                 if number in known:
                     return known[number]
-        return "it is between others that are rebuilt" if self.needs(layer) else "the outputs do not need it"
+        return "it is between layers that are rebuilt" if self.needs(layer) else "the outputs do not need it"
 
     def _of(self, layer: Any) -> list[int]:
         return [number for number, one in enumerate(self._calls) if one.node.layer is layer]

@@ -1,4 +1,4 @@
-"""Layer calls: which ops each Keras layer, and each module in a `tf.Module`, makes while a function is traced."""
+"""Layer calls: notes the ops that each Keras layer or module of a `tf.Module` makes while a function is traced."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .lift import Lifted, arguments_of
 
 tf1 = tf.compat.v1
 _LOCK = threading.RLock()
-_NONE = "no Keras layer or module is called in it, or none that a scope or function of its name shows"
+_NONE = "no Keras layer or module is called in it, or none with a scope or function of its name"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ class Seen:
     """One call of a layer while a graph was made.
 
     Args:
-        layer: the layer of Keras, or an operation that is not one, as that of ``x + y``.
-        around: the layers whose calls this one was made in, outermost first.
-        begun: its place among the calls, by when they began.
-        graph: the graph that it was called in.
-        first, last: the numbers of its first op there, and of the first one after it.
-        inputs, outputs: the tensors that it took and gave.
+        layer: the Keras layer, or an operation that is not a layer, such as that of ``x + y``.
+        around: the layers in whose calls this call was made, outermost first.
+        begun: its number in the order in which calls began.
+        graph: the graph in which it was called.
+        first, last: the number of its first op in the graph, and of the first op after it.
+        inputs, outputs: its input and output tensors.
     """
 
     layer: Any
@@ -54,12 +54,13 @@ class Seen:
 
 @contextmanager
 def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterable[type] = ()) -> Iterator[list[Seen]]:
-    """Notes each call of a layer, operation or module in this thread; they, and what they return, stay as they are.
+    """Notes each call of a layer, operation or module in this thread; the calls and their results are not changed.
 
     Args:
-        bases: the classes of all layers: `keras.Layer`, or that of `tf_keras`.
-        modules: subclasses of `tf.Module`: noted are the calls of their public methods.
-        layers: subclasses of the former: noted are calls of what they compute alone too, as `TimeDistributed` makes.
+        bases: the base classes of all layers: `keras.Layer`, or that of `tf_keras`.
+        modules: subclasses of `tf.Module`, of which calls of public methods are noted.
+        layers: subclasses of the base classes, of which direct calls of ``call`` are also noted; `TimeDistributed`, for
+            example, makes such calls.
     """
     seen: list[Seen] = []
     around: list[Any] = []
@@ -69,7 +70,7 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
     def noting(original: Any, module: bool) -> Any:
         def call(layer: Any, *args: Any, **options: Any) -> Any:
             made_by = as_traced(original, layer) if module else functools.partial(original, layer)
-            # One method calls another, or a sequential model the one that it is inside.
+            # A method may call another, and a sequential model calls its inner model.
             within = bool(around) and any(layer is one for one in (around[-1], keras_inside(around[-1])))
             if within or threading.get_ident() != me or tf.executing_eagerly():
                 return made_by(*args, **options)
@@ -87,10 +88,10 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
         if isinstance(original, FunctionType):
             functools.update_wrapper(call, original)
         if module:
-            call.__module__ = "tensorflow"  # what is of TensorFlow is called as it is, not turned into graph code
+            call.__module__ = "tensorflow"  # AutoGraph does not convert functions of TensorFlow
         return call
 
-    # In Keras 3 what is above all layers is an operation, as those of ``x + y`` are.
+    # In Keras 3 the base class of layers is an operation, as for ``x + y``.
     found = [(one, "__call__", False) for base in bases for one in base.__mro__ if "__call__" in vars(one)]
     for one in dict.fromkeys(own for kind in modules for own in kind.__mro__[: kind.__mro__.index(tf.Module)]):
         methods = (FunctionType, tf.types.experimental.PolymorphicFunction)
@@ -99,7 +100,7 @@ def observed(bases: Iterable[type], modules: Iterable[type] = (), layers: Iterab
     for one in dict.fromkeys(own for kind in layers for own in kind.__mro__ if issubclass(own, tuple(bases))):
         found += [(one, "call", True)] if isinstance(vars(one).get("call"), FunctionType) else []
     originals = [vars(one)[name] for one, name, _ in found]
-    with _LOCK:  # another thread that opens a model waits: the class is one for all
+    with _LOCK:  # another thread that opens a model waits: threads share the classes
         for (one, name, module), original in zip(found, originals, strict=True):
             setattr(one, name, noting(original, module))
         try:
@@ -119,7 +120,7 @@ class Held:
 
     Args:
         path: the way to it.
-        scope: the name scope of its calls, as far as it is known before there is one; empty where it has none.
+        scope: the name scope of its calls, as far as it is known before a call; empty without a scope.
         thing: the layer or module.
     """
 
@@ -129,10 +130,10 @@ class Held:
 
 
 def layers_of(found: Any, lifted: Lifted) -> Layers:
-    """Returns the layers of what was traced, as they are in the graph that its body was lifted to.
+    """Returns the layers of a traced object, with their ops in the lifted graph.
 
-    Those of a function that was traced before it was opened, or that a layer calls and was traced before, are known by
-    their variables: who holds them, and what scopes read them.
+    If a function was traced before it was opened, or before its layer was, its layers are found by their variables: by
+    the owner of each variable, and the scopes that read it.
 
     Args:
         found: the `Trace`: of a Keras model or layer, of a function that calls some, or of a `tf.Module`.
@@ -156,12 +157,12 @@ def layers_of(found: Any, lifted: Lifted) -> Layers:
     items = [*in_order(names.inside, [*items, *more])] if more else items
     if found.model is not None:
         given = _given(found.model, arguments_of(found.concrete))
-        return Layers((*given, *items), why="the model has none that is called")
+        return Layers((*given, *items), why="the model calls no layers")
     return Layers(tuple(items) or by_variables(names.inside, _owners(found, names)), why=_NONE)
 
 
 def _unseen(found: Any, names: _Names) -> list[Owner]:
-    """The layers of Keras, however deep, of which no call was noted; TensorFlow takes a function that it has traced."""
+    """The Keras layers at any depth without a noted call; TensorFlow reuses functions that it has already traced."""
     seen = {id(one.layer) for one in found.seen}
     todo = [(one.path, one.thing) for one in found.held]
     met = {id(thing): Owner("", "") for _, thing in todo}
@@ -176,7 +177,7 @@ def _unseen(found: Any, names: _Names) -> list[Owner]:
 
 
 def _owners(found: Any, names: _Names) -> list[Owner]:
-    """What holds the variables of a function: objects, and for the other variables the scopes in their names."""
+    """The owners of the variables of a function: objects, and for the other variables the scopes in their names."""
     left = names.called(found)
     owners = []
     for one in found.held:
@@ -190,13 +191,13 @@ def _owners(found: Any, names: _Names) -> list[Owner]:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """One call in a functional model of Keras, as it is in the graph that the model was lifted to.
+    """One call in a functional Keras model, in the lifted graph of the model.
 
     Args:
         node: the call.
-        call: what it has made.
-        tensors: id of a tensor of Keras that it takes or gives -> name of the tensor in the graph.
-        variables: names of the variables of its layer, each with that of Keras.
+        call: its ops.
+        tensors: id of a Keras tensor among its inputs and outputs -> name of the tensor in the graph.
+        variables: names of the variables of its layer, each with the Keras variable.
     """
 
     node: KerasNode
@@ -207,14 +208,14 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The Keras model that a graph was lifted from.
+    """The Keras model from which a graph was lifted.
 
     Args:
         model: the model.
         graph: the graph as it was lifted.
-        calls: the calls that it consists of, in order; none where it does not say how they are connected.
-        inputs: the tensors of Keras that it takes, each with the name of its placeholder's tensor.
-        variables: names of the variables of the graph, each with that of Keras.
+        calls: its calls, in order; empty if the connections of the layers are not known.
+        inputs: its Keras input tensors, each with the name of its placeholder's tensor.
+        variables: names of the variables of the graph, each with the Keras variable.
     """
 
     model: Any
@@ -225,13 +226,13 @@ class Origin:
 
     @property
     def named(self) -> dict[int, str]:
-        """Tensor of Keras, by its id -> what it is called in the graph."""
+        """Keras tensor, by its id -> its name in the graph."""
         inputs = {id(symbol): name for symbol, name in self.inputs}
         return inputs | {key: name for one in self.calls for key, name in one.tensors.items()}
 
 
 def origin_of(found: Any, lifted: Lifted) -> Origin:
-    """Returns how a functional model is connected, in words of the graph; arguments as of `layers_of`."""
+    """Returns the connections of a functional model, with names of the graph; arguments as in `layers_of`."""
     model, body, arguments = found.model, found.concrete.graph, arguments_of(found.concrete)
     names = _Names(body, lifted)
     own: dict[int, list[Seen]] = {}
@@ -259,7 +260,7 @@ def origin_of(found: Any, lifted: Lifted) -> Origin:
 
 
 class _Names:
-    """What the things of a traced body are called in the graph that it was lifted to."""
+    """The names in the lifted graph of the objects of a traced body."""
 
     def __init__(self, body: Any, lifted: Lifted) -> None:
         self._body, self._moved = body, lifted.moved
@@ -270,7 +271,7 @@ class _Names:
 
     @cached_property
     def _paths(self) -> dict[int, list[str]]:
-        """Body of a function, by its id -> the scopes that it has below the ops that call it."""
+        """Body of a function, by its id -> its scopes below the ops that call it."""
         names = {name: id(graph) for name, graph in bodies(self._body).items()}
         found: dict[int, list[str]] = {}
         for part in Calls(snapshot(self._body), read).parts():  # functions of the lifted graph have other names
@@ -279,24 +280,24 @@ class _Names:
         return found
 
     def each(self, tensors: Sequence[Any]) -> list[str]:
-        """Returns the name of each of some tensors; an empty one where the graph does not have it."""
+        """Returns the name of each tensor; an empty name if the graph does not have it."""
         names = [t.name if getattr(t, "graph", None) is self._body else "" for t in tensors]
         moved = (self._moved.get(name, name) for name in names)
         return [name if name.partition(":")[0] in self._made else "" for name in moved]
 
     def call(self, one: Seen) -> Call:
-        """Returns what a call has made."""
+        """Returns a call with its ops."""
         ops = tuple(new for name in self._ops[one.first : one.last] if name in self._made for new in self._runs(name))
         ends = (filter(None, dict.fromkeys(self.each(end))) for end in (one.inputs, one.outputs))
         return Call(ops, *(tuple(f"{self._runs(op_name(t))[-1]}:{t.rpartition(':')[2]}" for t in end) for end in ends))
 
     def _runs(self, op: str) -> list[str]:
-        """Returns the ops that run for one: those that `tf.vectorized_map` has made of it, else itself."""
+        """Returns the ops that run for an op: those that `tf.vectorized_map` has made from it, otherwise itself."""
         graph = self.inside.base
         return [graph.names[i] for i in graph.scopes.numbers(f"{op}/pfor")] or [op]
 
     def calls(self, one: Seen) -> list[Call]:
-        """Returns what a call has made in each place where the function is called that it is in."""
+        """Returns a call with its ops, once for each call of the function that contains it."""
         if one.graph is self._body:
             return [self.call(one)]
         found, made = list[Call](), one.graph.get_operations()[one.first : one.last]
@@ -314,7 +315,7 @@ class _Names:
         return {name: variable for name, variable in held.items() if name}
 
     def called(self, found: Any) -> dict[str, str]:
-        """Returns variable of the graph -> what it is called where it comes from; two can be called the same."""
+        """Returns variable of the graph -> its name in the object that owns it; two can have the same name."""
         held = [*((v, v.name) for v in self._body.variables), *found.named]
         return {self._handles[id(_handle(v))]: name.removesuffix(":0") for v, name in held
                 if id(_handle(v)) in self._handles}  # fmt: skip
@@ -325,7 +326,7 @@ def _handle(variable: Any) -> Any:
 
 
 def _given(model: Any, arguments: Sequence[Any]) -> list[Layer]:
-    """The input layers of a model: nobody calls them, they stand for its arguments."""
+    """The input layers of a model, which are never called; their ops are its arguments."""
     taken = [] if keras_inputs(model) is None else tf.nest.flatten(keras_inputs(model))
     layers = [layer for layer in getattr(model, "layers", ()) if type(layer).__name__ == "InputLayer"]
     if len(taken) != len(arguments):

@@ -1,4 +1,4 @@
-"""Lent gradients: what calls of functions that only a file has get for a gradient where TensorFlow has none."""
+"""Lent gradients: gives calls of functions from a file a gradient if TensorFlow has none."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .library import BRANCHING, CALLS, Library, bring
 
 
 def lend_gradients(graph: TFGraph, library: Any) -> None:
-    """Gives calls that lead to loops or branches a gradient, which is made when it is first asked for.
+    """Gives calls that lead to loops or branches a gradient, which is made on first use.
 
-    TensorFlow derives none for these ops where the function has no trace in this process: it would be zero, without a
-    word.
+    TensorFlow derives no gradient for these ops if the function has no trace in this process: it would silently be
+    zero.
 
     Args:
-        graph: a live graph made of a file; it holds the functions.
+        graph: a live graph from a file; it holds the functions.
         library: the FunctionDefLibrary of the file.
     """
     definitions = {one.signature.name: one for one in library.function}
@@ -41,10 +41,10 @@ def lend_gradients(graph: TFGraph, library: Any) -> None:
 
 
 class _Lent:
-    """The gradient of a function, as a trace of it would have it.
+    """The gradient of a function, as a trace of the function would have it.
 
     Args:
-        call: an op that calls the function; the gradient may be asked of others, copies among them.
+        call: an op that calls the function; the gradient may also be needed for other calls, such as copies.
         name: the function.
         definitions: name -> FunctionDef, of all functions of the file.
     """
@@ -67,7 +67,7 @@ class _Lent:
         concrete = out.loaded[brought[self._name]]
         if _repeatable(self._definitions[name] for name in order):
             return gradient_of(concrete, None)
-        # This changes the call, which then hands out what its gradient needs: sessions that know it must be made anew.
+        # This adds outputs to the call that its gradient needs, so existing sessions must be made anew.
         return traced_gradient(concrete)
 
 

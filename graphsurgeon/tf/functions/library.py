@@ -1,4 +1,4 @@
-"""Functions of a graph: which ones a copy needs, which need names of their own, and how it gets them."""
+"""Functions of a graph: finds those that a copy needs, renames them if needed, and adds them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ..wire import encoded
 from .handles import with_handles
 
 _GRADIENTS = "graphsurgeon_gradients"
-"""The attribute of a live graph that says which of its functions are gradients by `tf.custom_gradient`."""
+"""The attribute of a live graph that lists which of its functions are gradients by `tf.custom_gradient`."""
 
 
 @dataclass
@@ -50,13 +50,13 @@ class Library:
     """The functions a plan also copies.
 
     Args:
-        shared: Python function objects that the destination gets as they are, callees first.
-        renamed: FunctionDefs under names of their own.
-        gradients: GradientDefs of the renamed ones.
+        shared: Python function objects that the destination gets unchanged, callees first.
+        renamed: FunctionDefs under new names.
+        gradients: GradientDefs of the renamed functions.
         names: for each copy, old function name -> new one.
-        loaded: new name -> ConcreteFunction, of those made for a graph that is being traced.
-        slopes: new name -> the gradient that one of these has of its own; None where it has none.
-        everywhere: the new names are for all ops that call, not only for conds and loops.
+        loaded: new name -> ConcreteFunction, for functions that were made for a graph that is being traced.
+        slopes: new name -> the custom gradient of such a function; None without one.
+        everywhere: whether the new names apply to all calling ops, instead of only to conds and loops.
     """
 
     shared: list[Any] = field(default_factory=list)
@@ -84,11 +84,11 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
         calls = [copied.source.names[i] for i in calling]
         for i, names in calling.items():
             (branches if nodes[i].op in BRANCHING else called).update(names)
-        for some in (branches, called):  # the gradient of a branch that gets a name of its own gets one too
+        for some in (branches, called):  # the gradient of a renamed branch is renamed too
             slopes = {getattr(known[name], "grad_func_name", "") for name in reachable(some, known)}
             some |= slopes & known.keys()
         if is_traced(graph):
-            # What is traced runs eagerly: its functions must be known there, under names that nobody else has.
+            # Traced ops run eagerly, so their functions must be registered there, under unique names.
             foreign = {name for name in called if not is_eager(known[name])}
             order = reachable(branches | foreign, known)
             definitions = with_handles(order, map(op_finder(source), calls), known, Definitions(known))
@@ -98,7 +98,7 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
         renamed, kept = own_names(branches, known)
         called |= kept
         clashing = [] if source is graph else _clashing(called, known, there)
-        if clashing:  # the destination has another function of that name: all that lead to it call the copy's own
+        if clashing:  # the destination has another function with this name: callers of it call the copy
             renamed += [name for name in clashing if name not in renamed]
             called -= set(clashing)
             out.everywhere = True
@@ -124,13 +124,13 @@ def library(copies: Iterable[Copied], graph: TFGraph) -> Library:
 def bring(
     out: Library, order: Iterable[str], definitions: Mapping[str, Any], known: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Makes ConcreteFunctions of functions, callees first, for a library to hold; returns old name -> new one.
+    """Makes ConcreteFunctions of functions, callees first, for a library; returns old name -> new name.
 
     Raises:
         PlanError: one of them is damaged.
     """
     order = list(order)
-    asked, instead = f"taking along {few(map(repr, order))}", "Leave out what calls it, or write the file out again"
+    asked, instead = f"copying {few(map(repr, order))}", "Leave out its calls, or write the file out again"
     with errors_as(PlanError, asked, "TensorFlow cannot make such a function", instead):
         made = loaded([definitions[name] for name in order])
     for name, concrete in made.items():
@@ -141,13 +141,15 @@ def bring(
 
 
 def _slope(function: Any, made: Mapping[str, Any]) -> Any:
-    """The gradient that a function of a graph has of its own, of Python or by name; None where it has none."""
+    """The custom gradient of a function of a graph, in Python or by name; None without one."""
     named = getattr(function, "grad_func_name", None)
     return getattr(function, "python_grad_func", None) if named is None else made[named]
 
 
 def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
-    """Returns the functions that cannot be shared, callees first: another of that name is there, or they call one."""
+    """Returns the functions that cannot be shared, callees first: they differ from one of the same name, or call such
+    one.
+    """
     order = reachable(called, known)
     clash: list[str] = []
     for name in order if any(name in there for name in order) else ():
@@ -160,7 +162,7 @@ def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[st
 
 
 def report(copied: Copied) -> list[str]:
-    """Returns in words which functions a copy takes along."""
+    """Returns text that lists the functions a copy contains."""
     known = functions_of(copied.source.live)
     called: set[str] = set()
     branches: set[str] = set()
@@ -176,17 +178,17 @@ def report(copied: Copied) -> list[str]:
     lines = []
     if own:
         count = counted(len(own), "functions")
-        lines.append(f"{count} under names of their own, branches of conds and loops: {few(own)}")
+        lines.append(f"{count} under new names, branches of conds and loops: {few(own)}")
     if shared:
-        lines.append(f"{counted(len(shared), 'functions')} as they are: {few(shared)}")
+        lines.append(f"{counted(len(shared), 'functions')} shared: {few(shared)}")
     if absent:
         without = f"without {counted(len(absent), 'functions')} that the source does not hold"
-        lines.append(f"{without}: {few(sorted(absent))}; what calls them cannot run")
+        lines.append(f"{without}: {few(sorted(absent))}; their calls cannot run")
     return lines
 
 
 def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
-    """Returns what says as bytes what an attribute means: functions that differ in nothing but names mean the same.
+    """Returns a function that describes attributes as bytes, equal for functions that differ only in names.
 
     Args:
         graph: the graph that holds the functions.
@@ -198,7 +200,7 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
         if name not in known:
             return name.encode()
         if name not in found:
-            found[name] = b"itself"  # one that calls itself is no other for that
+            found[name] = b"itself"  # for functions that call themselves
             body, called = _nameless(known, name)
             found[name] = hashlib.blake2b(b"".join([body, *map(digest, called)]), digest_size=16).digest()
         return found[name]
@@ -216,7 +218,7 @@ def meaning(graph: TFGraph) -> Callable[[Any], bytes]:
 
 
 def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
-    """A function as bytes without its own name and those of the functions it calls, and these."""
+    """A function as bytes without its name and those of the functions it calls; and these names."""
     body = function_pb2.FunctionDef()
     body.CopyFrom(definition(known[name]))
     body.signature.name = ""
@@ -230,7 +232,7 @@ def _nameless(known: Mapping[str, Any], name: str) -> tuple[bytes, list[str]]:
 
 
 def _blanked(values: Iterable[Any]) -> list[str]:
-    """Takes the names of functions out of attributes; returns them in order."""
+    """Blanks the names of functions in attributes; returns them in order."""
     names = []
     for function in _named(values):
         names.append(function.name)
@@ -239,7 +241,7 @@ def _blanked(values: Iterable[Any]) -> list[str]:
 
 
 def _named(values: Iterable[Any]) -> Iterator[Any]:
-    """Yields the functions that attributes name, as they can be changed; in the attributes of these too."""
+    """Yields the functions that attributes name, nested ones too; they can be changed in place."""
     for value in values:
         kind = value.WhichOneof("value")
         for function in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
@@ -248,16 +250,16 @@ def _named(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def own_names(branches: Iterable[str], known: Mapping[str, Any]) -> tuple[list[str], set[str]]:
-    """Returns the functions behind branches that need names of their own, callees first, and those that keep theirs.
+    """Returns the functions of branches that need new names, callees first, and those that keep their names.
 
-    What a branch merely calls stays the Python object that it is: it knows the gradient of that call.
+    A function that a branch only calls stays the same Python object, because this object has the gradient of the call.
     """
     kept = {name for name in merely_called(branches, known) if is_eager(known[name])}
     return reachable(branches, known, kept), kept
 
 
 def merely_called(branches: Iterable[str], known: Mapping[str, Any]) -> set[str]:
-    """Returns the functions behind branches that calls alone lead to, no cond and no loop."""
+    """Returns the functions that branches reach only by calls, not by conds or loops."""
     calls: set[str] = set()
     turns = set(branches)
     for name in reachable(branches, known):
@@ -270,11 +272,11 @@ def merely_called(branches: Iterable[str], known: Mapping[str, Any]) -> set[str]
 
 
 def reachable(start: Iterable[str], known: Mapping[str, Any], exclude: Container[str] = ()) -> list[str]:
-    """Returns the functions that `start` leads to, callees before callers; what `exclude` holds is not entered.
+    """Returns the functions that `start` leads to, callees before callers; functions in `exclude` are not entered.
 
     Args:
         start: names of functions.
-        known: the functions as Python has them, by name.
+        known: the functions as Python objects, by name.
         exclude: names of functions to leave out.
     """
     return led_to(start, Definitions(known), exclude)
@@ -315,13 +317,13 @@ def _gradient(name: str, gradient: str, names: Mapping[str, str]) -> Any:
     return function_pb2.GradientDef(function_name=names.get(name, name), gradient_func=names.get(gradient, gradient))
 
 
-#: Names given in this process. What a gradient makes of a branch is registered for the process under the branch's
-#: name: two graphs that share one could not both be differentiated.
+#: Names given in this process. The gradient of a branch is registered for the whole process under the branch's name:
+#: two graphs with the same name could not both be differentiated.
 _given: set[str] = set()
 
 
 def new_name(scope: str, name: str, taken: Container[str]) -> str:
-    """Returns a name for the copy of a function, made of a scope and its old name, that none had before.
+    """Returns an unused name for the copy of a function, made from a scope and its old name.
 
     Args:
         scope: the scope of the copy.
@@ -335,10 +337,10 @@ def new_name(scope: str, name: str, taken: Container[str]) -> str:
 
 
 class Definitions(Mapping[str, Any]):
-    """The FunctionDefs of the functions that a graph holds, each read when it is first asked for.
+    """The FunctionDefs of the functions that a graph holds, each read on first use.
 
     Args:
-        functions: the functions as Python has them, by name.
+        functions: the functions as Python objects, by name.
     """
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
@@ -361,26 +363,28 @@ class Definitions(Mapping[str, Any]):
 
 
 def own_gradient(node: TFNodeDef) -> str:
-    """Returns the name of the gradient that an op has of its own; empty where it has none."""
+    """Returns the name of an op's custom gradient; empty without one."""
     attributes = getattr(node, "attr", {})
     return attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""
 
 
 def gradients_in(library: Any) -> dict[str, str]:
-    """Returns function, or name of a gradient by `tf.custom_gradient` -> the function of a library that is it."""
+    """Returns function, or name of a gradient by `tf.custom_gradient` -> its gradient function in a library."""
     found = {one.function_name: one.gradient_func for one in library.gradient}
     return found | {one.registered_op_type: one.gradient_func for one in library.registered_gradients}
 
 
 def gradients_of(graph: TFGraph) -> dict[str, str]:
-    """Returns the same of a live graph; TensorFlow forgets those by `tf.custom_gradient`, so it is noted beside it."""
+    """Returns the same for a live graph. TensorFlow drops those by `tf.custom_gradient`, so an attribute of the graph
+    has them.
+    """
     found = {name: getattr(function, "grad_func_name", None) for name, function in functions_of(graph).items()}
     return {name: gradient for name, gradient in found.items() if gradient} | getattr(graph, _GRADIENTS, {})
 
 
 def definition(function: Any) -> Any:
     """Returns the FunctionDef of a Python function object of either kind."""
-    # Outside a graph, reading one puts it among the eager functions of the process, where its name may be taken.
+    # Outside a graph, this would add the function to the eager functions of the process, and the name may be taken.
     with fresh().as_default():
         for field_name in ("function_def", "cached_definition", "definition"):
             found = getattr(function, field_name, None)
@@ -391,7 +395,7 @@ def definition(function: Any) -> Any:
 
 @contextmanager
 def added(new: Library, graph: TFGraph) -> Iterator[None]:
-    """Adds functions to a graph: what its ops call before the block, which imports them; the rest after it."""
+    """Adds functions to a graph: before the block, which imports ops, the functions they call; the rest after it."""
     for function in new.shared:
         if definition(function).signature.name not in functions_of(graph):
             add_function(graph, function)
@@ -402,13 +406,13 @@ def added(new: Library, graph: TFGraph) -> Iterator[None]:
         restore_gradients(graph, new.loaded)
         for body in (graph, *(concrete.graph for concrete in new.loaded.values())):
             give_gradients(body, new.loaded, new.slopes)
-    # Gradients of loops and conds look the branches up among the Python objects.
+    # Gradients of loops and conds need the Python objects of their branches.
     if new.renamed:
         adopt(graph, function_pb2.FunctionDefLibrary(function=new.renamed, gradient=new.gradients))
 
 
 def adopt(graph: TFGraph, library: Any) -> None:
-    """Makes the Python objects of functions that TensorFlow holds already."""
+    """Makes Python objects for functions that TensorFlow already holds."""
     if library.registered_gradients:
         setattr(graph, _GRADIENTS, gradients_in(library))
     with graph.as_default():

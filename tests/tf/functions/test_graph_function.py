@@ -341,9 +341,7 @@ def test_in_a_keras_model_that_does_not_see_it():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         outer(FEEDS["conv"])
-    said = (
-        r"inner\(...\) in the Keras model 'outer': Keras does not see its 4 variables, as '.*', so fit does not train"
-    )
+    said = r"inner\(...\) in the Keras model 'outer': Keras does not see its 4 variables, for example '.*', and fit does not"
     with pytest.warns(UserWarning, match=said):
         outer.fit(FEEDS["conv"], np.ones((2, 2)), verbose=0)
     assert all((a == b.numpy()).all() for a, b in zip(before, f.variables, strict=True))
@@ -451,7 +449,7 @@ def test_what_is_refused():
     with refuses(PlanError, "no outputs are given", "outputs='softmax:0'"):
         ed.function("x:0")
     m = model("ref", "sgd")
-    with refuses(PlanError, "writes to the reference variable", "a function has resource variables only",
+    with refuses(PlanError, "writes to the reference variable", "a function has only resource variables",
                  "assign to the function's variables from outside"), m.graph.as_default():  # fmt: skip
         after = tf1.assign_add(m.w, tf.ones_like(m.w), name="more")
         gs.open(m.session).function([], after)
@@ -460,8 +458,8 @@ def test_what_is_refused():
         size = tf.identity(queue.size(), name="size")
         iterator = tf1.data.make_initializable_iterator(tf1.data.Dataset.range(3))
         tf.identity(iterator.get_next(), name="next")
-    with refuses(PlanError, f"function(outputs='{size.name}'): it needs 'queue' of type FIFOQueueV2, whose state is "
-                 "in a session", "Make what is read from it an input instead"):  # fmt: skip
+    with refuses(PlanError, f"function(outputs='{size.name}'): it needs 'queue' of type FIFOQueueV2, whose state "
+                 "exists only in a session", "Make the tensors that are read from it inputs instead"):  # fmt: skip
         gs.open(graph).function((), size)
     with refuses(PlanError, "it needs 'IteratorGetNext:0', which no input gives"):
         gs.open(graph).function((), "next:0")
@@ -475,7 +473,7 @@ def test_what_tensorflow_refuses(monkeypatch):
 
     monkeypatch.setattr(tracing, "copied_into", refuse)
     with refuses(PlanError, "function(outputs='z:0'): TensorFlow refuses the function: ", "no such thing",
-                 "Choose other boundaries"):  # fmt: skip
+                 "Choose other inputs or outputs"):  # fmt: skip
         gs.open(tiny()).function("x:0", "z:0")
 
 
@@ -503,7 +501,7 @@ def test_a_gradient_that_only_the_graph_names_is_refused_with_what_keeps_it(tmp_
     said = (
         "is the gradient of the function 'cube', for which the graph names 'half_of_cube'",
         "another gradient",
-        "Save it as TF1 does: format='saved_model', or as a .pb or .meta file; or run it in ed.session()",
+        "Save it in a TF1 format: format='saved_model', or a .pb or .meta file; or run it in ed.session()",
     )
     for end in ("slope", "inside"):
         with refuses(PlanError, f"function(outputs='{end}:0'): ", *said):

@@ -43,7 +43,7 @@ def test_ports_arguments_results_and_calls_in_calls():
 
 def test_a_function_that_is_not_there():
     graph = opened()
-    with refuses(SelectionError, "unfold(function='f'): graph holds no function of that name", "It holds "):
+    with refuses(SelectionError, "unfold(function='f'): graph has no function with this name", "It has "):
         body(graph, "f")
 
 

@@ -234,10 +234,10 @@ def test_several_inputs_and_outputs():
     outer = keras.Model(inputs, layer(inputs))
     assert {name: tuple(t.shape) for name, t in outer.output.items()} == {"sum": (None, 2), "twice": (None, 2)}
     np.testing.assert_array_equal(outer({"left": a, "right": b})["twice"], a * 2.0)
-    with refuses(PlanError, f"layer {layer.name!r}: it is given ['left', 'rihgt'] and takes ['left', 'right']",
-                 "Give it left: float32 (?, 2), right: float32 (?, 3)"):  # fmt: skip
+    with refuses(PlanError, f"layer {layer.name!r}: its inputs are ['left', 'right'], but it is given ['left', "
+                 "'rihgt']", "Give it left: float32 (?, 2), right: float32 (?, 3)"):  # fmt: skip
         layer._arguments({"left": a, "rihgt": b})
-    with refuses(PlanError, "it is given 1 tensor and takes 2"):
+    with refuses(PlanError, "it takes 2, but is given 1 tensor"):
         layer._arguments([a])
 
 
@@ -246,7 +246,9 @@ def test_what_is_wrong_with_an_argument_is_read_in_what_keras_says():
     import keras
 
     layer = gs.open(keras_model("dense")).keras_layer()
-    with pytest.raises(PlanError, match=r"(?s)'x' is float32, and it is given string\.\nGive float32: keras\.Input"):
+    with pytest.raises(
+        PlanError, match=r"(?s)'x' has dtype float32, but is given string\.\nGive float32: keras\.Input"
+    ):
         layer(keras.Input((2,), dtype="string"))
 
 
@@ -375,7 +377,9 @@ def test_a_table_that_a_file_has_made_up_is_refused():
     proto = tf.make_tensor_proto([1, 2])
     proto.tensor_shape.dim[0].size = -1
     texts = [base64.b64encode(one.SerializeToString()).decode() for one in (tf.make_tensor_proto([1, 2]), proto)]
-    with refuses(PlanError, "build()", "a table of the layer is damaged, or too large to be unpacked", "Save it again"):
+    with refuses(
+        PlanError, "build()", "a table of the layer is damaged, or too large to be unpacked", "Save the model again"
+    ):
         _filled(*texts)
 
 
@@ -394,7 +398,7 @@ def test_a_gradient_of_its_own_works_here_and_is_said_to_stay_behind_in_a_file()
         return tape.gradient(y, x).numpy().tolist()
 
     assert slope(layer) == [-2.0]
-    with pytest.warns(UserWarning, match="layer 'turned': no file keeps a gradient by tf.custom_gradient"):
+    with pytest.warns(UserWarning, match="had a gradient by tf.custom_gradient, which no file keeps"):
         again = gs.GraphLayer.from_config(layer.get_config())
     assert slope(again) == [2.0]
 
@@ -403,10 +407,10 @@ def test_what_is_given_is_made_to_fit():
     layer = gs.open(tiny()).keras_layer("x:0", "z:0", name="fit")
     np.testing.assert_array_equal(layer(np.array([[1, 2]])), [[2.0, 5.0]])
     np.testing.assert_array_equal(layer(np.array([[1.0, 2.0]], np.float64)), [[2.0, 5.0]])
-    with refuses(PlanError, "layer 'fit': 'x' has shape (?, 2), and it is given one of shape (1, 3)",
-                 "what is static in the graph is static in the layer"):  # fmt: skip
+    with refuses(PlanError, "layer 'fit': 'x' has shape (?, 2), but is given shape (1, 3)",
+                 "sizes that are static in the graph are static in the layer"):  # fmt: skip
         layer._arguments(tf.zeros([1, 3]))
-    with refuses(PlanError, "'x' is float32, and it is given string", "keras.Input(shape, dtype='float32')"):
+    with refuses(PlanError, "'x' has dtype float32, but is given string", "keras.Input(shape, dtype='float32')"):
         layer._arguments(tf.constant([["a", "b"]]))
 
 
@@ -435,10 +439,12 @@ def test_what_is_refused(monkeypatch):
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.string, [], name="x")
         tf.add(tf1.get_variable("s", initializer="a", dtype=tf.string), x, name="y")
-    with refuses(PlanError, "keras_layer(outputs='y:0'): variable 's' is string, and a Keras weight is a number",
+    with refuses(PlanError, "keras_layer(outputs='y:0'): variable 's' has dtype string, but a Keras weight is a number",
                  "use ed.function"):  # fmt: skip
         gs.open(graph).keras_layer("x:0", "y:0")
-    with refuses(PlanError, "training='x:0' is string, which says neither yes nor no", "training='is_training:0'"):
+    with refuses(
+        PlanError, "training='x:0' has dtype string, which is not bool or a number", "training='is_training:0'"
+    ):
         gs.open(graph).keras_layer((), "s:0", training="x:0")
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [], name="x")
@@ -446,7 +452,7 @@ def test_what_is_refused(monkeypatch):
     layer = gs.open(graph).keras_layer("x:0", "y:0", name="python")
     assert layer(tf.constant(2.0)).numpy() == 2.0
     with refuses(PlanError, "layer 'python': ", "calls a Python function of the process that made the layer",
-                 "Make the layer of a region without it"):  # fmt: skip
+                 "Make the layer from a region without this op"):  # fmt: skip
         gs.GraphLayer.from_config(layer.get_config())
     monkeypatch.setattr(tf.keras.backend, "backend", lambda: "jax")
     with refuses(PlanError, "Keras runs on 'jax' here", "KERAS_BACKEND=tensorflow"):
@@ -459,7 +465,7 @@ def test_a_graph_that_cannot_be_loaded_is_told(how):
     body = config["graph"]["programs"]["inference"]
     if how == "damaged":
         body["graph"] = body["graph"][:40]
-        wrong = "what the file says of its graph is damaged"
+        wrong = "the description of its graph is damaged"
     else:
         graph_def = tf1.GraphDef.FromString(zlib.decompress(base64.b64decode(body["graph"])))
         next(node for node in graph_def.node if node.name == "y").op = "OpOfAnotherLibrary"

@@ -113,7 +113,7 @@ def test_a_part_is_rebuilt_trained_saved_and_loaded_in_a_fresh_process(tmp_path)
     new = ed.keras_model()
     assert set(new.surgery.rebuilt) == {"b1_bn"}
     assert "/batchnorm/" in new.surgery.rebuilt["b1_bn"]
-    assert "in training too, 'b1_bn' do as in inference" in str(new.surgery)
+    assert "'b1_bn' compute in training as in inference" in str(new.surgery)
     rebuilt = new.get_layer("rebuilt")
     assert (len(rebuilt.weights), len(rebuilt.trainable_weights), new.count_params()) == (4, 2, model.count_params())
     same(new, ed, IMAGES)
@@ -165,7 +165,7 @@ def test_a_layer_whose_variables_hold_something_else_by_now_is_rebuilt():
     model.get_layer("b1_bn").gamma.assign(tf.zeros([4]))
     new = ed.keras_model()
     assert set(new.surgery.rebuilt) == {"b1_bn"}
-    assert "gamma' holds another value in the model than here" in new.surgery.rebuilt["b1_bn"]
+    assert "gamma' has another value in the model than in the graph" in new.surgery.rebuilt["b1_bn"]
     np.testing.assert_allclose(new(IMAGES), want, rtol=1e-5)
 
 
@@ -238,7 +238,7 @@ def test_other_inputs_and_outputs():
     assert head.surgery.kept == tuple(one.name for one in model.layers)
     np.testing.assert_allclose(tail(got["cut"]), got["all"], rtol=1e-5)
     assert tail.surgery.rebuilt["b0_conv"] == "the outputs do not need it"
-    assert tail.surgery.rebuilt["image"] == "the model has another input in its place"
+    assert tail.surgery.rebuilt["image"] == "another input of the model replaces it"
     assert not tail.surgery.layer
     np.testing.assert_allclose(got["all"], model(IMAGES), rtol=1e-5)
 
@@ -254,7 +254,7 @@ def test_a_mask_that_goes_past_what_is_rebuilt_is_not_lost(k):
     assert gs.open(model).keras_model().surgery.rebuilt == {}
     ed = inserted(model, "dense", "Tanh")
     if k is tf_keras:
-        with refuses(PlanError, "the model is of Keras 2"):  # there is something to rebuild
+        with refuses(PlanError, "the model is a Keras 2 model"):  # there is something to rebuild
             ed.keras_model()
         return
     new = ed.keras_model()
@@ -278,8 +278,8 @@ def test_where_nothing_says_how_layers_are_connected_one_layer_computes_it_all()
     model(ROWS[0])
     new = gs.open(model).keras_model()
     assert str(new.surgery) == (
-        "'rebuilt' computes it all\n'written' does not say how its layers are connected: it is written as a class, or "
-        "not built"
+        "'rebuilt' computes it all\nno layers are kept: it is not known how the layers of 'written' are connected: it "
+        "is written as a class, or not built"
     )
     np.testing.assert_array_equal(new(ROWS[0]), model(ROWS[0]))
     assert [w.name for w in new.weights] == [w.path.replace("/", ".") for w in model.weights]
@@ -302,7 +302,7 @@ def test_what_is_refused():
     ed = gs.open(blocks())
     with refuses(SelectionError, "keras_model(outputs='hed')", "'head'"):
         ed.keras_model(outputs="hed")
-    with refuses(PlanError, "keras_model(outputs='", "depend on no input", "name other outputs"):
+    with refuses(PlanError, "keras_model(outputs='", "do not depend on any input", "name other outputs"):
         ed.keras_model(outputs=ed.layer("b1_bn").variables[0])
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [], name="x")
@@ -311,7 +311,7 @@ def test_what_is_refused():
         gs.open(graph).keras_model("x", "y")
     old = operators(tf_keras)
     ed = inserted(old, "leaky")
-    with refuses(PlanError, "the model is of Keras 2, and TensorFlow makes layers of Keras 3 here",
+    with refuses(PlanError, "the model is a Keras 2 model, but tf.keras is Keras 3 here",
                  "TF_USE_LEGACY_KERAS=1"):  # fmt: skip
         ed.keras_model()
 

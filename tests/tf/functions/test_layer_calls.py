@@ -213,7 +213,7 @@ def test_what_has_no_layers_says_why():
     )
     ed = gs.open(tf.function(lambda x: x * 2.0), signature=tf.TensorSpec([2]))
     assert len(ed.layers) == 0
-    wrong = "no Keras layer or module is called in it, or none that a scope or function of its name shows"
+    wrong = "no Keras layer or module is called in it, or none with a scope or function of its name"
     with refuses(SelectionError, f"layer('dense'): the graph has no layers: {wrong}", "Open the keras.Model itself"):
         ed.layer("dense")
 

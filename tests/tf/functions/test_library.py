@@ -74,7 +74,7 @@ def test_the_same_functions_are_there_once(tmp_path):
 def test_the_preview_names_the_functions(tmp_path):
     src = gs.open(caller(tmp_path / "f.pb", 2.0))
     text = str(gs.open(tf.Graph()).plan().copy(src.select(), to="t").preview())
-    assert "2 functions as they are: inner, outer" in text
+    assert "2 functions shared: inner, outer" in text
     graph = tf.Graph()
     with graph.as_default():
         x = tf1.placeholder(tf.float32, [], name="x")
@@ -86,9 +86,7 @@ def test_the_preview_names_the_functions(tmp_path):
             if not v2:
                 tf1.disable_control_flow_v2()
     ed = gs.open(graph)
-    assert "2 functions under names of their own, branches of conds and loops" in str(
-        ed.plan().copy(ed.select(), to="t")
-    )
+    assert "2 functions under new names, branches of conds and loops" in str(ed.plan().copy(ed.select(), to="t"))
 
 
 def twice(graph, same):
@@ -192,7 +190,5 @@ def test_a_damaged_function_that_has_to_be_made_anew_is_named():
     graph_def = graph.as_graph_def()
     damaged = graph_def.library.function[0]
     damaged.node_def[0].input[0] = "gone:output:0"
-    with refuses(
-        PlanError, "taking along 'f'", "TensorFlow cannot make such a function: 'gone:output:0'", "Leave out what"
-    ):
+    with refuses(PlanError, "copying 'f'", "TensorFlow cannot make such a function: 'gone:output:0'", "Leave out what"):
         bring(Library(), iter(["f"]), {"f": damaged}, {"f": damaged})

@@ -336,7 +336,7 @@ def test_a_frozen_file_says_what_must_run_first(kind, tmp_path):
 def test_a_table_whose_file_is_gone_is_refused_by_name(tmp_path):
     ed = with_table("file", tmp_path)
     (tmp_path / "words.txt").unlink()
-    with refuses(PlanError, "what table 'hash_table' holds is not known: ", "does not run",
+    with refuses(PlanError, "the content of table 'hash_table' is not known: ", "cannot be run",
                  "Make the result of its lookup an input instead"):  # fmt: skip
         ed.function("words:0", "y:0", values={"weights": np.ones(4)})
 
@@ -346,7 +346,7 @@ def test_a_table_that_nothing_fills_is_refused_by_name(tmp_path):
         table = tf.raw_ops.HashTableV2(key_dtype=tf.int64, value_dtype=tf.int64, shared_name="t", name="bare")
         tf.raw_ops.LookupTableFindV2(table_handle=table, keys=tf1.placeholder(tf.int64, [1], name="k"),
                                      default_value=tf.constant(0, tf.int64), name="y")  # fmt: skip
-    with refuses(PlanError, "what table 'bare' holds is not known: no op fills it", "an input instead"):
+    with refuses(PlanError, "the content of table 'bare' is not known: no op fills it", "an input instead"):
         gs.open(made).function("k:0", "y:0")
 
 
