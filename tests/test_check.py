@@ -133,7 +133,7 @@ def test_what_is_asked_is_refused_in_words():
 
 
 def test_a_converter_that_takes_too_long_is_a_line():
-    ed, late = gs.open(net()), "the converter did not end within timeout=0.01 s, in a process of its own"
+    ed, late = gs.open(net()), "the converter did not end within timeout=0.01 s, in a separate process"
     for prove in (False, True):
         assert [str(one) for one in ed.check("tflite", "last:0", prove=prove, timeout=0.01)] == [late]
 
@@ -210,16 +210,14 @@ def test_the_converter_of_tfjs_is_run_as_the_proof(tfjs):
     (tfjs / "op_list" / "more.json").write_text('[{"tfOpName": "Igamma"}]')
     found = gs.open(net()).check("tfjs", "last:0", "h1:0", prove=True)
     assert [str(one) for one in found] == [
-        "the converter died (code 1): ValueError: Unsupported Ops in the model after optimization Igamma, in a process "
-        "of its own"
+        "the converter died (code 1): ValueError: Unsupported Ops in the model after optimization Igamma, in a separate "
+        "process"
     ]
 
 
 def test_a_tfjs_without_lists_is_said(tfjs):
     (tfjs / "op_list" / "some.json").unlink()
-    with refuses(
-        gs.PlanError, "check(target='tfjs')", "tensorflowjs, has no list of ops where it is known to have one"
-    ):
+    with refuses(gs.PlanError, "check(target='tfjs')", "tensorflowjs, has no list of ops in its folder op_list"):
         gs.open(net()).check("tfjs", "last:0")
 
 

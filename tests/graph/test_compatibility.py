@@ -29,8 +29,8 @@ def test_each_error_is_an_op_of_the_graph():
 
 
 def test_a_failure_without_ops_is_one_blocker_and_a_model_is_none():
-    (one,) = blockers(NET, Converted(said="the converter died (SIGSEGV), in a process of its own"))
-    assert str(one) == "the converter died (SIGSEGV), in a process of its own"
+    (one,) = blockers(NET, Converted(said="the converter died (SIGSEGV), in a separate process"))
+    assert str(one) == "the converter died (SIGSEGV), in a separate process"
     assert blockers(NET, Converted(model=b"model")) == ()
     reported = Compatibility("net", "tflite", "TensorFlow 2", (one,), 8)
     assert str(reported).splitlines()[0] == "net: it does not become TFLite, says TensorFlow 2"

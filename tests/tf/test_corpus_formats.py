@@ -155,7 +155,7 @@ def test_small_graphs_in_all_formats(corpus, ids, tmp_path):
     wrong, refused = faults(corpus, ids, tmp_path)
     assert wrong == []
     texts = {(id, format): text for id, formats in refused.items() for format, text in formats.items()}
-    found = {where: text for where, text in texts.items() if where in LOST or "what was written" in text}
+    found = {where: text for where, text in texts.items() if where in LOST or "the written file" in text}
     assert found.keys() == {where for where in LOST if where[0] in refused}, found
     assert all(LOST[where] in text for where, text in found.items()), found
     unset = {where: text for where, text in texts.items() if where in UNSET}

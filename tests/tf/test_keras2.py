@@ -65,5 +65,5 @@ def test_models_of_keras_2(kind, tmp_path):
 
 
 def test_a_model_that_is_not_built_says_so():
-    with refuses(OpenError, "it does not say what inputs it takes", "signature=tf.TensorSpec"):
+    with refuses(OpenError, "its inputs are not known", "signature=tf.TensorSpec"):
         gs.open(keras.Sequential([layers.Dense(2)]))

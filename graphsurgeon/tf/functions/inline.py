@@ -176,7 +176,7 @@ class Inlining:
     # -- inlining -----------------------------------------------------------------------------------------
 
     def done(self, chosen: set[str] | None, beside: Sequence[Any] = ()) -> Inlined:
-        """Returns the new graph, with the calls in `chosen` inlined. Without `chosen`, all calls are inlined that can be.
+        """Returns the new graph, with the calls in `chosen` inlined; without `chosen`, all that can be inlined.
 
         The nodes in `beside` are added, except those whose names already exist.
         """

@@ -1,4 +1,4 @@
-"""Lift: the body of a traced function as a plain graph, with variables and values of its own."""
+"""Lift: makes a plain graph of the body of a traced function, with its own variables and values."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Lifted:
 
     Args:
         graph: the graph: its ops have the names they had in the function.
-        values: where the values of its variables and tables come from.
+        values: the values of its variables and tables.
         inputs: argument -> name of its placeholder's tensor.
         outputs: result -> name of its tensor.
-        packed: makes of the results, in that order, what the function returns.
-        moved: tensor of the function's body -> the one that stands for it, where that has another name.
+        packed: converts the results, in that order, to the return value of the function.
+        moved: tensor of the function's body -> the tensor that replaces it, if the name differs.
     """
 
     graph: TFGraph
@@ -51,16 +51,16 @@ class Lifted:
 
 
 def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Lifted:
-    """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function stays as it is.
+    """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function is not changed.
 
     Args:
-        concrete: the function. Its arguments become placeholders, its captured variables resource variables,
-            captured tables tables, all other captured tensors constants.
+        concrete: the function. Its arguments become placeholders, its captured variables resource variables, captured
+            tables tables, all other captured tensors constants.
         asked: the request, for messages.
-        named: (variable, name) pairs, where the caller knows better names than the variables have.
+        named: (variable, name) pairs, for better names than those of the variables.
 
     Raises:
-        OpenError: it captures what no plain graph can hold, or TensorFlow refuses the body.
+        OpenError: the function captures something that no plain graph can hold, or TensorFlow refuses the body.
 
     Example:
         >>> w = tf.Variable(2.0, name="w")
@@ -101,7 +101,7 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
 
 
 def _keep_shapes(body: Any, graph: TFGraph, names: Iterable[tuple[str, str]]) -> None:
-    """Says of the ops of a graph what the body knows of their shapes by `set_shape`, as what a table gives."""
+    """Copies static shapes of the body that were set by `set_shape`, such as those of table lookups, to the graph."""
     for old, new in names:
         pairs = zip(body.get_operation_by_name(old).outputs, graph.get_operation_by_name(new).outputs, strict=True)
         for was, now in pairs:
@@ -109,22 +109,22 @@ def _keep_shapes(body: Any, graph: TFGraph, names: Iterable[tuple[str, str]]) ->
 
 
 def arguments_of(concrete: Any) -> list[Any]:
-    """Returns the tensors of a function's body that are its arguments; what it captures stands behind them."""
+    """Returns the argument tensors of a function's body, without the captured ones, which follow them."""
     return list(concrete.graph.inputs)[: len(concrete.graph.inputs) - len(concrete.captured_inputs)]
 
 
 def _packed(structure: Any, results: Sequence[Any]) -> Any:
-    """What a function returns, made of its results."""
+    """The return value of a function, made from its results."""
     left = iter(results)
     flat = [None if item is None else next(left) for item in tf.nest.flatten(structure, expand_composites=True)]
     return tf.nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 
 def _results(concrete: Any) -> list[tuple[str, Any]]:
-    """The results by name: keys and positions in what the function returns, and parts of a composite, joined by "_"."""
+    """The results by name: keys and positions in the return value, and parts of a composite, joined by "_"."""
     structure = concrete.structured_outputs
     flat = [item for item in tf.nest.flatten(structure, expand_composites=True) if item is not None]
-    tensors = list(concrete.graph.outputs)[: len(flat)]  # a tape adds what a gradient needs behind them
+    tensors = list(concrete.graph.outputs)[: len(flat)]  # a tape adds tensors for the gradient after them
     names: list[str] = []
     todo: list[tuple[str, Any]] = [("", structure)]
     while todo:
@@ -144,7 +144,7 @@ def _results(concrete: Any) -> list[tuple[str, Any]]:
 
 
 def _parts(item: Any) -> list[str]:
-    """What the tensors are called that a result is made of, in TensorFlow's order; one, without a name, as a rule."""
+    """The names of the tensors that make up a result, in TensorFlow's order; usually one, without a name."""
     count = len(tf.nest.flatten(item, expand_composites=True))
     if count == 1:
         return [""]
@@ -163,7 +163,7 @@ def _parts(item: Any) -> list[str]:
 
 tf1 = tf.compat.v1
 
-#: Initial values are constants of the graph up to this many bytes in all: each costs memory in every graph it is in.
+#: Initial values are constants of the graph up to this total size in bytes: each constant uses memory in every graph.
 CONSTANT_BYTES = 1 << 28
 
 _PARTS = ("", "/Assign", "/Read", "/Read/ReadVariableOp", "/IsInitialized", "/IsInitialized/VarIsInitializedOp",
@@ -173,13 +173,13 @@ _WRITES = frozenset({"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableI
 
 @dataclass
 class Captured:
-    """What stands in a plain graph for the captures of a function.
+    """The replacements of a function's captures in a plain graph.
 
     Args:
         tensors: captured tensor of the body -> tensor of the plain graph.
         constants: captured tensor of the body -> its value.
-        values: variable op name -> value, for those whose initial value is not in the graph.
-        handles: variable op name -> the handle of the variable it stands for.
+        values: variable op name -> value, if its initial value is not in the graph.
+        handles: variable op name -> the handle of the captured variable.
     """
 
     tensors: dict[str, Any] = field(default_factory=dict)
@@ -192,14 +192,14 @@ class OpenedValues:
     """The values that variables and tables had when their function was opened.
 
     Args:
-        graph: the plain graph, with its variables and tables made.
-        held: variable op name -> value; for all others the initial value is the value.
-        handles: variable op name -> the handle of the variable it stands for.
+        graph: the plain graph, with its variables and tables.
+        held: variable op name -> value; for all others the value is the initial value.
+        handles: variable op name -> the handle of the captured variable.
     """
 
     def __init__(self, graph: TFGraph, held: dict[str, Any], handles: dict[str, Any]) -> None:
         self._held = held
-        # A graph does not keep the object alive that it was made from.
+        # Weak references: a graph does not keep the object alive that it was made from.
         self._handles = {name: weakref.ref(handle) for name, handle in handles.items()}
         self._names = frozenset(variable_infos(graph))
         self._tables = [op.name for op in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
@@ -220,26 +220,26 @@ class OpenedValues:
         return self._names
 
     def untrained(self) -> dict[str, str]:
-        """Returns none: a variable of TF2 holds what it was given."""
+        """Returns an empty dict: a TF2 variable always has its value."""
         return {}
 
     def handles(self) -> dict[str, Any]:
-        """Returns variable op -> handle of the variable it stands for, of those that are still there."""
+        """Returns variable op -> handle of the captured variable, for variables that still exist."""
         found = {name: handle() for name, handle in self._handles.items()}
         return {name: handle for name, handle in found.items() if handle is not None}
 
 
 def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], asked: str) -> Captured:
-    """Makes in `graph` what stands for each capture of a function: a variable, a table or a constant.
+    """Makes the replacement of each capture of a function in `graph`: a variable, a table or a constant.
 
     Args:
         concrete: a ConcreteFunction.
         graph: an empty `tf.Graph`.
-        named: (variable, name) pairs known beside those the function knows itself.
+        named: (variable, name) pairs in addition to those that the function has.
         asked: the request, for messages.
 
     Raises:
-        OpenError: it captures something else, as an iterator, or a variable that has no value yet.
+        OpenError: it captures something else, such as an iterator, or a variable without a value.
     """
     body = concrete.graph
     known: dict[int, tuple[Any, str]] = {id(v.handle): (v, plain_name(v.name, "variable")) for v in body.variables}
@@ -271,7 +271,7 @@ def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], ask
 
 
 class _Names:
-    """Gives names that are neither an op of the body nor a name given before; case makes no difference."""
+    """Returns names that are neither an op of the body nor used before; upper and lower case are the same."""
 
     def __init__(self, body: Iterable[str]) -> None:
         self._body = {name.lower() for name in body}
@@ -300,7 +300,7 @@ def _variable(
     with eager():
         ready = bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
     if not ready:
-        raise OpenError(asked, f"variable {wish!r} has no value yet", "Give it one first")
+        raise OpenError(asked, f"variable {wish!r} has no value yet", "Assign a value first")
     with eager():
         value = np.array(array_of(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy()))
     name = names(wish)
@@ -334,7 +334,7 @@ def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names,
         raise OpenError(
             asked,
             f"it captures {stand_in.name!r}, which is not a variable, constant or table (it is used by {used})",
-            "Give what it stands for as an argument of the function",
+            "Make it an argument of the function",
         )
     keys_type, values_type = (tf.as_dtype(t) for t in kinds.pop())
     with eager():

@@ -1,4 +1,4 @@
-"""Traces: which traced function a TF2 object stands for."""
+"""Traces: finds, or makes, the traced function of a TF2 object."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Trace:
 
     Args:
         concrete: the ConcreteFunction.
-        title: what to call it.
+        title: its name for users.
         code: the Python that opens it again.
-        named: (variable, name) pairs, where the object knows better names than its variables have.
-        keep: what must stay alive, since the function holds its variables weakly.
-        model: the Keras model or layer that it is the call of, if it is one.
+        named: (variable, name) pairs, if the object has better names than its variables.
+        keep: objects that must stay alive, because the function holds its variables weakly.
+        model: the Keras model or layer that it calls, if any.
         held: the layers and modules that are known to be in it; it may be one of them, with an empty path.
-        seen: the calls of layers and modules while it was traced; none where it was traced earlier.
+        seen: the calls of layers and modules while it was traced; empty if it was traced earlier.
     """
 
     concrete: Any
@@ -61,16 +61,17 @@ def is_traceable(thing: Any) -> bool:
 
 
 def trace(thing: Any, signature: Any = None, function: str | None = None, training: bool = False) -> Trace:
-    """Returns the one traced function that a TF2 object stands for; traces it where it has to be.
+    """Returns the traced function of a TF2 object; traces it if needed.
 
     Args:
-        thing: a ConcreteFunction, `tf.function`, Keras model or layer, `tf.Module`, or what `tf.saved_model.load` gave.
-        signature: the arguments, as `tf.TensorSpec`: one, a sequence of them, or a dict for keywords.
-        function: which function of a `tf.Module`.
+        thing: a ConcreteFunction, `tf.function`, Keras model or layer, `tf.Module`, or a result of
+            `tf.saved_model.load`.
+        signature: the `tf.TensorSpec` of the arguments: one, a sequence of them, or a dict for keywords.
+        function: the name of a function of a `tf.Module`.
         training: whether a Keras model is called for training.
 
     Raises:
-        OpenError: it is not clear which function is meant, or with which arguments.
+        OpenError: the function, or its arguments, cannot be determined.
 
     Example:
         >>> found = trace(tf.function(lambda x: x * 2.0), tf.TensorSpec([2], tf.float32, name="x"))
@@ -90,7 +91,7 @@ def trace(thing: Any, signature: Any = None, function: str | None = None, traini
 
 
 def _signed(signature: Any) -> str:
-    """The signature as an argument in code; where it cannot be written, one to be given."""
+    """The signature as an argument in code; if it cannot be written, a placeholder name."""
     return "" if signature is None else f", signature={written(signature) or 'signature'}"
 
 
@@ -102,7 +103,7 @@ def _name(concrete: Any) -> str:
 
 def _choices(word: str, names: Any) -> str:
     known = sorted(names)
-    return f"Choose {word}=" + " or ".join(map(repr, known)) if known else f"It has no {word} at all"
+    return f"Choose {word}=" + " or ".join(map(repr, known)) if known else f"It has no {word}"
 
 
 # -- tf.function ----------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ def _of_function(function: Any, signature: Any, asked: str, held: Sequence[Held]
 
 
 def _named(function: Any) -> Iterator[Held]:
-    """The Keras models and modules that the Python code of a `tf.function` names, and what is in them."""
+    """The Keras models and modules that the Python code of a `tf.function` names, and their layers and modules."""
     code = function.python_function
     owner = owner_of(code)
     if owner is not None:
@@ -151,7 +152,7 @@ def _holds_variables(thing: Any) -> bool:
 
 
 def _within(thing: Any, path: str, seen: dict[int, Any]) -> Iterator[Held]:
-    """A layer or module and what is in it, however deep, in order; a module stands where its attribute says."""
+    """A layer or module and those inside it, at any depth, in order; a module's path is its attribute."""
     if id(thing) in seen:
         return
     seen[id(thing)] = thing
@@ -189,8 +190,8 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], asked
         message = lines[-1] if lines else type(error).__name__
         raise OpenError(
             asked,
-            f"tracing it fails with {type(error).__name__}: {message[:300]}",
-            "Give arguments that it takes: signature=[tf.TensorSpec(shape, dtype)]",
+            f"tracing fails with {type(error).__name__}: {message[:300]}",
+            "Give arguments that the function takes: signature=[tf.TensorSpec(shape, dtype)]",
         ) from error
 
 
@@ -247,12 +248,12 @@ def is_keras(thing: Any) -> bool:
 
 
 def keras_of(thing: Any) -> Any:
-    """Returns the package whose layer this is: `keras`, or `tf_keras`, which is Keras 2; None where it is not one."""
+    """Returns the package of a layer: `keras`, or `tf_keras`, which is Keras 2; None if this is not a layer."""
     return next((package for layer, package in _layer_classes().items() if isinstance(thing, layer)), None)
 
 
 def _layer_classes() -> dict[type, Any]:
-    """The class of all layers of each Keras that is imported, with its package."""
+    """The base class of all layers of each imported Keras, with its package."""
     packages = [sys.modules[name] for name in ("keras", "tf_keras") if name in sys.modules]
     found = {getattr(one, "Layer", None) or getattr(getattr(one, "layers", None), "Layer", None): one
              for one in packages}  # fmt: skip
@@ -301,6 +302,6 @@ def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:
         return (tf.TensorSpec([None, *kept[0][1:]], dtype, name="inputs"),)
     raise OpenError(
         asked,
-        "it does not say what inputs it takes: it is not built, or takes several",
+        "its inputs are not known: it is not built, or has several",
         "Give them: signature=tf.TensorSpec([None, 8], tf.float32), or the list or dict of them that it takes",
     )

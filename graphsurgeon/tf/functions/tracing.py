@@ -1,4 +1,4 @@
-"""Tracing: the one place where ops of a graph become a function of TF2."""
+"""Tracing: makes TF2 functions of ops of a graph."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def copied_ops(base: Graph, mask: Mask, inputs: Mapping[str, Any], outputs: Sequ
 
 
 def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, made: Callable[[int], Any]) -> Any:
-    """Returns a tensor; if it is in a branch of TF1 that does not run, the call fails instead of giving nothing."""
+    """Returns a tensor. If the tensor is in a branch of TF1 that does not run, the call fails with a message."""
     shape = tensor.shape
     for switch, taken, sides in _branches(base, mask, op, made):
         other = sides[1 - taken]
@@ -90,9 +90,9 @@ def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, made: Ca
 
 
 def _whatever_runs(base: Graph, mask: Mask, op: int, made: Callable[[int], Any]) -> Any:
-    """Returns an op that runs after another. It also runs if the other one is in a branch of TF1 that does not.
+    """Returns an op that runs after another, even if the other op is in a branch of TF1 that does not run.
 
-    A call of the function waits for this op. An op of a branch that does not run would stop all that waits.
+    A call of the function waits for this op. An op of a branch that does not run would stop all ops that wait for it.
     """
     last = made(op)
     for _, taken, sides in _branches(base, mask, op, made):

@@ -1,4 +1,4 @@
-"""Export: the part of a graph that goes into a file, as a graph of its own, with all that its file needs."""
+"""Export: copies the part of a graph that goes into a file, with all that the file needs, to a separate graph."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ tf1 = tf.compat.v1
 
 @dataclass
 class Exported:
-    """A part of a graph as a graph of its own.
+    """A part of a graph as a separate graph.
 
     Args:
         graph: the new graph; every op has its old name.
-        tensors: tensors of the old graph that have another name here: a placeholder stands for them.
-        notes: what to know of it.
+        tensors: tensors of the old graph that have another name here, because a placeholder replaces them.
+        notes: remarks for the user.
         assets: tensor of the new graph that names a file -> the path of the file.
     """
 
@@ -61,20 +61,21 @@ class Exported:
     assets: dict[str, str] = field(default_factory=dict)
 
     def name(self, tensor: str) -> str:
-        """Returns what a tensor of the old graph is called here."""
+        """Returns the name of a tensor of the old graph in the new graph."""
         return self.tensors.get(tensor, tensor)
 
     def tensor(self, name: str) -> TFTensor:
-        """Returns what has become of a tensor of the old graph."""
+        """Returns the tensor of the new graph for a tensor of the old graph."""
         return self.graph.get_tensor_by_name(self.name(name))
 
     def there(self, ops: Iterable[str]) -> list[str]:
-        """Returns those of some ops of the old graph that are here."""
+        """Returns those of some ops of the old graph that are in the new graph."""
         known = {op.name for op in self.graph.get_operations()}
         return [name for name in ops if name in known]
 
     def left(self, base: Graph) -> int:
-        """Returns how many ops of the old graph stayed behind: not those that are here, or fed here as they were there.
+        """Returns the number of ops of the old graph that are not in the new graph; placeholders that stay count as in
+        it.
 
         Args:
             base: snapshot of the old graph.
@@ -95,19 +96,19 @@ def exported(
     asked: str,
     also: Iterable[str] = (),
 ) -> Exported:
-    """Returns a part of a graph as a graph of its own; the old one stays as it is.
+    """Returns a part of a graph as a separate graph; the old graph is not changed.
 
     Args:
         base: the snapshot.
         inputs, outputs: tensors that bound the part; no outputs: everything.
-        frozen: where the values of variables come from that become constants; None: they stay variables.
+        frozen: the source of the values of variables that become constants; None: they stay variables.
         device: as in `Plan.copy`.
         asked: the request, for messages.
-        also: ops to save too, with all they need, as the init op of a SavedModel.
+        also: ops to save in addition, with all they need, such as the init op of a SavedModel.
 
     Raises:
-        SelectionError: a tensor is not there, or does not lead to the outputs.
-        PlanError: the part does not hold together.
+        SelectionError: a tensor does not exist, or does not lead to the outputs.
+        PlanError: the part is not complete.
         Unconvertible: a variable cannot be frozen.
     """
     if outputs:
@@ -123,7 +124,7 @@ def exported(
         block,
         to="",
         unmapped="placeholder" if inputs else "refuse",
-        # What a loop has beside what the outputs need waits for other ops: these come too.
+        # Ops of a loop that the outputs do not need may wait for other ops: these are included.
         control="drop" if inputs else "include" if outputs else "refuse",
         variables="initial" if frozen is None else "freeze",
         values=frozen,
@@ -134,7 +135,7 @@ def exported(
     if faults and frozen is not None and all("needs a variable there" in fault.wrong for fault in faults):
         kept = exported(base, inputs, outputs, None, device, asked, also)
         ends = [kept.tensor(name).op.name for name in outputs]
-        if not ends:  # of a whole graph everything stays but what only makes the variables
+        if not ends:  # of a whole graph, only the ops that make variables are removed
             _, gone = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
             ends = [base.names[i] for i in np.flatnonzero(block.mask & ~gone).tolist()]
         infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
@@ -156,7 +157,7 @@ def exported(
 
 
 def _held_by(base: Graph, ops: Iterable[str]) -> list[str]:
-    """The variables that some ops take, not their values; they may come through a loop or cond of TF1."""
+    """The variables whose handles or references some ops take, also through a loop or cond of TF1."""
     handing = {*SWITCHES, *ENTERS, *MERGES}
     start = [base.index[name] for name in ops if name in base.index]
     taken = [read for op in start for read in base.data.row(op).tolist()[: None if called_by(base.nodes[op]) else 1]]
@@ -165,12 +166,12 @@ def _held_by(base: Graph, ops: Iterable[str]) -> list[str]:
 
 
 def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[str, tuple[str, str]]) -> Any:
-    """Returns the SaverDef of an exported graph, None where it has no variables; a saver is added where it has none.
+    """Returns the SaverDef of an exported graph, or None without variables; adds a saver if there is none.
 
     Args:
         graph: the graph.
         infos: its variables.
-        keys: variable op -> the name and the slice of it in the checkpoint.
+        keys: variable op -> its name and slice in the checkpoint.
     """
     if not infos:
         return None
@@ -184,7 +185,7 @@ def with_saver(graph: TFGraph, infos: Mapping[str, VariableInfo], keys: Mapping[
 
 
 def _saver(graph: TFGraph, keys: Mapping[str, tuple[str, str]]) -> Any:
-    """The SaverDef of a saver in a graph that saves and restores just these; None where there is none."""
+    """The SaverDef of a saver in a graph that saves and restores exactly these variables; None without one."""
     ops = graph.get_operations()
     for save in (op for op in ops if op.type == "SaveV2"):
         file, names, specs, *values = save.inputs
@@ -214,13 +215,13 @@ def _read(value: TFTensor) -> str:
 
 
 def _texts(tensor: TFTensor) -> list[str]:
-    """What a constant of texts holds; nothing of another tensor."""
+    """The content of a text constant; empty for another tensor."""
     value = tf.get_static_value(tensor)
     return [] if value is None else [text.decode() for text in value.ravel().tolist()]
 
 
 def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
-    """A variable object for a variable that no collection holds; what it lacks is added to the exported graph."""
+    """A variable object for a variable that is in no collection; missing ops are added to the exported graph."""
     op, new = graph.get_operation_by_name(info.op), info
     with graph.as_default(), tf1.name_scope("for_the_saver/"):
         if not info.snapshot:
@@ -240,7 +241,7 @@ def small_enough(proto: Any, asked: str) -> Any:
     if proto.ByteSize() > LIMIT:
         raise PlanError(
             asked,
-            f"the graph has {proto.ByteSize() / 1e9:.1f} GB of nodes, and a file of nodes can have 2 GB",
+            f"the graph has {proto.ByteSize() / 1e9:.1f} GB of nodes, but a file can hold only 2 GB",
             "Keep large constants as variables: freeze=False, format='saved_model'",
         )
     return proto
@@ -261,19 +262,19 @@ def add_assets(made: Exported, base: Graph, paths: Mapping[str, str]) -> None:
     read = may_reach_out(base) and not distrusted(base.owner)
     for name, tensor in named.items():
         if not read and name not in paths:
-            made.notes.append(f"the file that {name} names is not in it: no trusted op reads files")
+            made.notes.append(f"the file that {name} names is not included: no trusted op reads files")
             continue
         value = tf.get_static_value(tensor)
         path = paths.get(name, value.item() if value is not None and value.size == 1 else None)
         path = path.decode(errors="replace") if isinstance(path, bytes) else path
         if not path or not os.path.isfile(path):
-            made.notes.append(f"the file that {name} names is not there: it is not in what was written")
+            made.notes.append(f"the file that {name} names does not exist, and is not included")
             continue
         made.assets[name] = path
 
 
 def nodes_of(made: Exported, asked: str) -> Any:
-    """Returns the GraphDef of an exported graph, with the static shapes that TensorFlow would not infer of its nodes.
+    """Returns the GraphDef of an exported graph, with static shapes that TensorFlow would not infer from its nodes.
 
     Raises:
         PlanError: it is too large for a file.
@@ -284,9 +285,9 @@ def nodes_of(made: Exported, asked: str) -> Any:
 
 
 def _keep(made: Exported, portable: Portable, embed: bool) -> None:
-    """Notes the files that go on beside a GraphDef; where they cannot, the report names them."""
+    """Notes the asset files of a format that has them; for other formats, reports the files that are not included."""
     made.assets = portable.left
-    files = [f"the file {os.path.basename(path)!r} is not in it: feed its path to {tensor!r}"
+    files = [f"the file {os.path.basename(path)!r} is not included: feed its path to {tensor!r}"
              for tensor, path in made.assets.items()]  # fmt: skip
     made.notes += files if embed else []
 
@@ -344,5 +345,5 @@ def list_fillers(graph: TFGraph) -> list[str]:
 
 
 def mutable_tables(graph: TFGraph) -> str:
-    """Returns the tables whose content no file but a checkpoint of their own keeps, as text; empty where none is."""
+    """Returns the tables whose content only a checkpoint can hold, as text; empty without such tables."""
     return few([op.name for op in graph.get_operations() if op.type.startswith("Mutable") and "Table" in op.type])

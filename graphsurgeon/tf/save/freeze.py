@@ -1,11 +1,11 @@
-"""Freeze: variables become constants also where a loop, a branch or a called function reads them.
+"""Freeze: makes variables constants, even if a loop, a branch or a called function reads them.
 
-Where none does, a copy with frozen variables is enough: `exported` in export.py, which brings what fills tables too.
+If none does, a copy with frozen variables is enough: `exported` in export.py, which also copies init ops of tables.
 
-A variable is followed from its op through everything that hands it on: loops and conds of TF1, and the arguments and
-results of functions. On its way each tensor that was a handle or a reference becomes a plain tensor: what read the
-variable reads that, and what only hands it on gets its dtype. Functions that are given one are written anew, once for
-each set of arguments that have become plain.
+A variable is followed from its op through all ops that pass it on: loops and conds of TF1, and arguments and results of
+functions. Each handle or reference on the way becomes a plain tensor. Ops that read the variable now read this tensor,
+and ops that only pass it on get its dtype. Functions with variable arguments are written anew, once for each set of
+arguments that have become plain.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..open.outputs import expanded
 from ..private.graphs import op_definition
 
 tf1 = tf.compat.v1
-#: What hands a variable on as it is: the outputs at which it comes out again.
+#: Op types that pass on a variable -> the outputs for it.
 _PASSES = {"Identity": (0,), "Switch": (0, 1), "Merge": (0,), "Enter": (0,), "Exit": (0,), "NextIteration": (0,),
            "PlaceholderWithDefault": (0,)}  # fmt: skip
 _LOOPS = frozenset({"While", "StatelessWhile"})
@@ -41,7 +41,7 @@ _HANDLES = frozenset({tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
 
 
 class Unfreezable(ValueError):
-    """Ops need a variable where a constant would be.
+    """Some ops need a variable, so it cannot become a constant.
 
     Args:
         ops: the ops.
@@ -49,7 +49,7 @@ class Unfreezable(ValueError):
 
     def __init__(self, ops: Iterable[Said]) -> None:
         self.ops = tuple(dict.fromkeys(ops))
-        need = f"need{'s' * (len(self.ops) == 1)} a variable, and freezing makes that a constant"
+        need = f"need{'s' * (len(self.ops) == 1)} a variable, but freezing makes it a constant"
         super().__init__(f"{few([op.text for op in self.ops], 2)} {need}")
 
 
@@ -57,12 +57,12 @@ def frozen_graph_def(graph_def: TFGraphDef, values: Mapping[str, Any], ends: Ite
     """Returns the part of a GraphDef that some ops need, with its variables as constants.
 
     Args:
-        graph_def: the GraphDef; it stays as it is.
+        graph_def: the GraphDef; it is not changed.
         values: variable op name -> array.
         ends: names of ops.
 
     Raises:
-        Unfreezable: an op writes to a variable, or does with it what no rule is known for.
+        Unfreezable: an op writes to a variable, or uses it in an unknown way.
 
     Example:
         >>> with tf.Graph().as_default() as graph:
@@ -108,9 +108,9 @@ class _Body:
 
     Args:
         nodes: the nodes; they are changed.
-        held: tensor that was a handle or a reference, as inputs write it -> the dtype it has now.
+        held: tensor that was a handle or a reference, as inputs write it -> its current dtype.
         function: the name of the function, or nothing.
-        renamed: tensor of a function, as inputs write it -> what it is called now.
+        renamed: tensor of a function, as inputs write it -> its current name.
         stuck: ops that need the variable.
     """
 
@@ -123,11 +123,11 @@ class _Body:
 
 @dataclass(frozen=True)
 class _Made:
-    """A function that takes plain tensors in the place of variables.
+    """A function with plain tensors instead of variables as arguments.
 
     Args:
         name: its name.
-        out: result that is a variable no more -> its dtype.
+        out: result that no longer is a variable -> its dtype.
         stuck: ops in it that need the variable.
     """
 
@@ -137,7 +137,7 @@ class _Made:
 
 
 class _Functions:
-    """The functions of a graph, and what becomes of those that are given variables.
+    """The functions of a graph, and new functions for those with variable arguments.
 
     Args:
         known: function name -> FunctionDef.
@@ -157,7 +157,7 @@ class _Functions:
         """Follows the variables through a body and changes its nodes."""
         turns: dict[str, dict[int, int]] = {}
         more = True
-        while more:  # a loop of TF1 leads back: what comes out late goes in again
+        while more:  # a loop of TF1 leads back to earlier ops
             more = False
             for node in body.nodes:
                 taken = self._taken(node, body)
@@ -173,7 +173,7 @@ class _Functions:
                 before = self._results(node, body)
                 added += self._turn(node, turns[node.name], body)
                 body.renamed.update(zip(before, self._results(node, body), strict=False))
-            elif node.op in VARIABLE_TYPES:  # one that lives in a function: its value is not known here
+            elif node.op in VARIABLE_TYPES:  # a variable inside a function: its value is not known here
                 body.stuck.append(_stuck(node))
         body.nodes.extend(added)
         for node in body.nodes if body.function else ():
@@ -181,7 +181,7 @@ class _Functions:
                 node.input[at] = body.renamed.get(text, text)
 
     def _taken(self, node: TFNodeDef, body: _Body) -> dict[int, int]:
-        """The inputs at which a node takes a variable, not its value -> the dtype of what is there now."""
+        """The inputs of a node that are a variable itself, not its value -> their current dtypes."""
         texts = [text for text in node.input if not text.startswith("^")]
         held = {at: body.held.get(text if body.function else text.removesuffix(":0")) for at, text in enumerate(texts)}
         found = {at: dtype for at, dtype in held.items() if dtype is not None}
@@ -202,14 +202,14 @@ class _Functions:
         return self._results(node, body)[number]
 
     def _results(self, node: TFNodeDef, body: _Body) -> list[str]:
-        """What the outputs of a node of a function are called in it: another type of op has other names for them."""
+        """The names of the outputs of a node of a function: they differ between op types."""
         if not body.function:
             return []
         about = self._signature(node)
         return [f"{node.name}:{arg.name}:{at}" for arg, at, _ in expanded(about.output_arg, node, about)]
 
     def _outputs(self, node: TFNodeDef, taken: Mapping[int, int]) -> dict[int, int]:
-        """The outputs of a node at which variables come out again."""
+        """The outputs of a node that pass on variables."""
         kind = _plain(node.op)
         if kind in _PASSES:
             return dict.fromkeys(_PASSES[kind], next(iter(taken.values())))
@@ -221,7 +221,7 @@ class _Functions:
         return found
 
     def _calls(self, node: TFNodeDef, taken: Mapping[int, int]) -> list[tuple[str, dict[int, int]]]:
-        """The functions a node calls, each with those of its arguments that are variables no more."""
+        """The functions a node calls, each with its arguments that no longer are variables."""
         if node.op in self._known:
             return [(node.op, dict(taken))]
         if node.op in CALLS:
@@ -233,7 +233,7 @@ class _Functions:
         return []
 
     def _turn(self, node: TFNodeDef, taken: Mapping[int, int], body: _Body) -> list[TFNodeDef]:
-        """Makes of a node that took variables one that takes plain tensors; returns nodes to be added."""
+        """Changes a node that took variables to take plain tensors; returns nodes to add."""
         kind, dtype = _plain(node.op), next(iter(taken.values()))
         texts = [text for text in node.input if not text.startswith("^")]
         node.attr.pop("_output_shapes", None)
@@ -254,7 +254,7 @@ class _Functions:
         return []
 
     def _recalled(self, node: TFNodeDef, taken: Mapping[int, int], body: _Body) -> bool:
-        """Makes a node call functions that take plain tensors; returns whether that can be."""
+        """Makes a node call functions that take plain tensors; returns whether this is possible."""
         calls = self._calls(node, taken)
         made = {name: self._frozen(name, given) for name, given in calls}
         where = "" if body.function else f" in a function that {node.name!r} calls"
@@ -282,7 +282,7 @@ class _Functions:
         return True
 
     def _frozen(self, name: str, given: Mapping[int, int]) -> _Made:
-        """Returns the function that does what another does, with plain tensors for some of its arguments."""
+        """Returns a variant of a function with plain tensors for some of its arguments."""
         key = (name, tuple(sorted(given.items())))
         if key in self._made:
             return self._made[key]
@@ -292,7 +292,7 @@ class _Functions:
         new = function_pb2.FunctionDef()
         new.CopyFrom(self._known[name])
         new.signature.name = new_name("frozen", name, self._known)
-        # Another implementation that TensorFlow may put in its place would want the variables.
+        # TensorFlow may replace the function by another implementation, which would need the variables.
         for attribute in ("api_implements", "api_preferred_device"):
             new.attr.pop(attribute, None)
         held = {}
@@ -324,11 +324,11 @@ def _stuck(node: TFNodeDef) -> Said:
 
 
 def _lost(function: str) -> Said:
-    return Said((), "", VARIABLE, f"function {function!r}, which is not there or calls itself,")
+    return Said((), "", VARIABLE, f"function {function!r}, which does not exist or calls itself,")
 
 
 def _say(node: TFNodeDef, key: str, types: Mapping[int, int]) -> None:
-    """Writes dtypes into a list of them, where a node has it."""
+    """Writes dtypes into a list attribute of a node, if it has this attribute."""
     for at, dtype in types.items() if key in node.attr else ():
         node.attr[key].list.type[at] = dtype
 
@@ -340,11 +340,11 @@ def _branches(node: TFNodeDef) -> list[TFNodeDef]:
 
 
 def _plain(kind: str) -> str:
-    """The type of op that does with a plain tensor what this one does with a reference to one."""
+    """The type of op that does the same with a plain tensor, for an op type with references."""
     return kind[3:] if kind.startswith("Ref") and kind[3:] in _PASSES else kind
 
 
-# -- what reads a variable through its handle -----------------------------------------------------
+# -- ops that read a variable through its handle -----------------------------------------------------
 
 
 def _read(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
@@ -359,7 +359,7 @@ def _gather(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
         return []
     axis = constant(f"{node.name}/axis", tf.make_tensor_proto(batch, tf.int32))
     axis.device = node.device
-    # In a loop of TF1 a constant is of the round in which what it waits for is made.
+    # In a loop of TF1, a control input assigns the constant to the round of its indices.
     axis.input.append(f"^{op_name(node.input[1])}")
     _become(node, "GatherV2", Tparams=dtype, Tindices=indices, Taxis=tf.int32.as_datatype_enum)
     node.attr["batch_dims"].i = batch
@@ -378,7 +378,7 @@ def _shape(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
 
 
 def _become(node: TFNodeDef, kind: str, **types: int) -> None:
-    """Makes a node one of another type; what does not belong to its type stays."""
+    """Changes a node to another type; only attributes of the new type, and internal ones, stay."""
     node.op = kind
     for name in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
         del node.attr[name]
@@ -390,15 +390,15 @@ _READS = {"ReadVariableOp": _read, "ResourceGather": _gather, "ResourceGatherNd"
 
 
 def frozen_graph(graph: TFGraph, values: Mapping[str, Any], ends: Iterable[str]) -> TFGraph:
-    """Returns the part of a graph that some ops need, its variables as constants; tables keep what fills them.
+    """Returns the part of a graph that some ops need, with its variables as constants; tables keep their init ops.
 
     Args:
-        graph: the graph; it stays as it is.
+        graph: the graph; it is not changed.
         values: variable op name -> array.
         ends: names of ops.
 
     Raises:
-        Unfreezable: an op needs a variable where a constant would be.
+        Unfreezable: an op needs a variable, so it cannot become a constant.
     """
     collections = {key: graph.get_collection(key) for key in graph.get_all_collection_keys() if isinstance(key, str)}
     kept = {key: [t for t in items if isinstance(t, (tf.Operation, tf.Tensor))] for key, items in collections.items()}

@@ -1,4 +1,4 @@
-"""Portable: a GraphDef as a file holds it, which names no file of the machine that wrote it.
+"""Portable: makes the GraphDef for a file independent of the files on the machine that wrote it.
 
 An initial value that is read from a checkpoint becomes a placeholder: the value itself is in the file, or is given by
 the program that loads it. A table that is filled from a vocabulary gets the lines of the vocabulary as constants.
@@ -142,7 +142,7 @@ class _Body:
         self._inside = bool(arguments)
 
     def source(self, text: str) -> str:
-        """Returns the op, or the argument, that a tensor comes from, identities passed."""
+        """Returns the op or argument that a tensor comes from, before Identity ops."""
         return _source(self.by_name, text)
 
     def add_constant(self, wish: str, array: Any) -> str:
@@ -220,7 +220,7 @@ class _Bodies:
         return next((one for one in (node, *inner) if "key_dtype" in one.attr), None)
 
     def is_used(self, place: str, name: str) -> bool:
-        """Returns whether an op, or a result, needs what an op or an argument gives; a call may not need it."""
+        """Returns whether an op or result needs an op's output or an argument; a call may not need its argument."""
         body = self._all[place]
         if place and any(op_name(text) == name for text in self._functions[place].ret.values()):
             return True
@@ -274,7 +274,7 @@ def _lines(node: Any, table: Any, path: str) -> tuple[Any, Any]:
 
 
 def _rename_tables(nodes: Iterator[Any]) -> None:
-    """Takes the folder out of the names of tables; those that differed go on to differ."""
+    """Removes the folder from the names of tables; different names stay different."""
     new: dict[bytes, str] = {}
     for node in nodes:
         if "Table" not in node.op or "shared_name" not in node.attr:

@@ -1,6 +1,6 @@
-"""Proof: what was written is opened again by plain TensorFlow and run beside the graph it came from.
+"""Proof: opens a written file with plain TensorFlow and compares its results with those of the source graph.
 
-It is done before a file takes its name. What cannot be run is said, with the reason: nothing is skipped in silence.
+This happens before the file gets its final name. A part that cannot be run is reported with the reason.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from ..wire import decoded, lacks_memory
 
 tf1 = tf.compat.v1
 
-#: What runs a file: a call's name and its feeds, by tensor of the source -> its results, by tensor of the source.
+#: Runs a file: the name of a call and its feeds, by tensor of the source -> its results, by tensor of the source.
 Run = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-#: What a call of a file is: its inputs and outputs, each name -> tensor of the source.
+#: The calls of a file: name -> (inputs, outputs), each name -> tensor of the source.
 Calls = Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
 
 _HARMLESS = VARIABLE_TYPES | READING_TYPES | BRANCHING | CALLS | {
     "HashTable", "HashTableV2", "AnonymousHashTable", "LookupTableFind", "LookupTableSize", "LookupTableExport",
     "LookupTableExportV2", "Assert", "Print", "PrintV2",
 }  # fmt: skip
-#: What lives as long as one run.
+#: Op types with state that lasts only for one run.
 _OF_A_RUN = ("TensorArray", "Stack")
 _RANDOM = ("Random", "Truncated", "ParameterizedTruncated", "Multinomial", "SampleDistortedBoundingBox")
 _OUTSIDE = ("Queue", "Reader", "Barrier", "Stage", "Unstage", "Write", "Save", "Restore", "MergeV2Checkpoints",
             "PyFunc", "EagerPyFunc")  # fmt: skip
-#: Sizes that stand for unknown ones, in turn, until the source takes them; and whether whole numbers are zeros.
+#: Sizes to use for unknown ones, in this order, until the source accepts one; and whether whole numbers are zeros.
 _SIZES = ((2, False), (1, False), (1, True), (64, False))
 _MOST = 8
 _BY_CHANCE = "draws random numbers"
@@ -65,11 +65,11 @@ _ERRORS = (tf.errors.OpError, ValueError, TypeError, KeyError, RuntimeError)
 
 @dataclass
 class Proof:
-    """What was seen when a file was opened again.
+    """The result of opening a file again.
 
     Args:
-        said: what was run, and on what; empty where nothing was.
-        notes: what could not be run, and why.
+        said: what was run, and with which values; empty if nothing was run.
+        notes: the parts that could not be run, and why.
     """
 
     said: str = ""
@@ -90,17 +90,17 @@ def prove(
 
     Args:
         base: snapshot of the graph that was saved.
-        calls: what to run.
-        loaders: what users load such a file with, in plain TensorFlow, by name. The first must give the results of the
-            source. If another does not, a note tells why.
+        calls: the calls to run.
+        loaders: the ways to load such a file in plain TensorFlow, by name. The first must give the results of the
+            source. If another does not, a note has the reason.
         source: runs the graph that was saved.
-        feeds: tensor -> array; tensors that are not given get random numbers where dtype and shape allow it.
+        feeds: tensor -> array; missing tensors get random numbers if dtype and shape allow it.
         asked: the request, for messages.
-        instead: what to type where TensorFlow does not run the file.
+        instead: the suggestion if TensorFlow does not run the file.
         kept: the variables whose values are in the file; None: all that it needs.
 
     Raises:
-        PlanError: TensorFlow does not open the file or does not run it, or other numbers come out.
+        PlanError: TensorFlow cannot open or run the file, or its results differ.
     """
     distrust = distrusted(base.owner)
     if distrust:
@@ -130,7 +130,7 @@ def prove(
                 with _noting(proof, loader, number > 0), _refusing(asked, "run", instead):
                     _compare(part, want, run(key, given), asked)
             if part.random:
-                proof.notes.append(f"run, but not compared, for its random numbers: {name}")
+                proof.notes.append(f"run, but not compared, because it uses random numbers: {name}")
             else:
                 equal += len(part.outputs)
                 made_up |= dict.fromkeys(name for name in given if name not in feeds)
@@ -143,17 +143,17 @@ def prove(
 
 
 def _compare(part: Part, want: Mapping[str, Any], got: Mapping[str, Any], asked: str) -> None:
-    """Refuses results that are not those of the source."""
+    """Refuses results that differ from those of the source."""
     for tensor in part.outputs:
         far = _apart(want[tensor], got[tensor], part.random)
         if far:
-            how = "Report this; verify=False writes the file as it is"
-            raise PlanError(asked, f"{tensor!r} of what was written {far}", how)
+            how = "Report this as a bug; verify=False writes the file without a check"
+            raise PlanError(asked, f"{tensor!r} of the written file {far}", how)
 
 
 @contextmanager
 def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
-    """Notes what is wrong with a file in one loader, whatever that raises, if the file is right in another."""
+    """Notes the error of a file in one loader, whatever it is, if the file is right in another loader."""
     try:
         yield
     except Exception as error:
@@ -163,28 +163,30 @@ def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
 
 
 def _refusing(asked: str, what: str, instead: str) -> AbstractContextManager[None]:
-    wrong, kinds = f"TensorFlow does not {what} what was written", (NotImplementedError, AttributeError, OSError)
-    return errors_as(PlanError, asked, wrong, f"{instead}; verify=False writes the file as it is", *_ERRORS, *kinds)
+    wrong, kinds = f"TensorFlow cannot {what} the written file", (NotImplementedError, AttributeError, OSError)
+    return errors_as(
+        PlanError, asked, wrong, f"{instead}; verify=False writes the file without a check", *_ERRORS, *kinds
+    )
 
 
-# -- what is run ----------------------------------------------------------------------------------
+# -- the parts that are run ---------------------------------------------------------------------------
 
 
 class _Mute(Exception):
-    """The source cannot be run; the text says why."""
+    """The source cannot be run; the text is the reason."""
 
 
 @dataclass
 class Part:
-    """What some outputs need.
+    """The part of a graph that some outputs need.
 
     Args:
         outputs: the tensors.
         fed: tensors that must be fed.
-        variables: the variables among what they need.
-        tables: ops that fill the tables among what they need.
-        random: random numbers are among it.
-        kept: why it is not to be run; empty where it may be.
+        variables: the variables that they need.
+        tables: ops that fill the tables that they need.
+        random: whether they use random numbers.
+        kept: why it must not be run; empty if it can be run.
     """
 
     outputs: list[str]
@@ -196,7 +198,7 @@ class Part:
 
 
 def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
-    """Looks at what some outputs need, where some tensors are fed."""
+    """Returns the part of a graph that some outputs need, given tensors that are fed."""
     inputs, outputs = list(dict.fromkeys(inputs)), list(dict.fromkeys(outputs))
     cuts = frozenset(base.tensor(name) for name in inputs)
     ends = [base.tensor(name) for name in outputs]
@@ -214,12 +216,12 @@ def looked(base: Graph, inputs: list[str], outputs: list[str]) -> Part:
     dtypes = {name: base.live.as_graph_element(name).dtype for name in outputs}
     odd = [name for name, dtype in dtypes.items() if dtype.base_dtype in (tf.resource, tf.variant)]
     if odd and not kept:
-        kept = f"cannot be fetched: {odd[0]!r} is of {dtypes[odd[0]].name}"
+        kept = f"cannot be fetched: {odd[0]!r} has dtype {dtypes[odd[0]].name}"
     return Part(outputs, list(fed), variables, tables, random, kept)
 
 
 def sinks(base: Graph) -> dict[str, str]:
-    """Returns the last tensors of a graph that can be run without any effect, at most some; each under its own name."""
+    """Returns the last few tensors of a graph that can be run without effects; each under its own name."""
     acts = _acting(base)
     acting = base.mask([i for i in range(base.size) if acts(i)])
     kinds = base.type_array
@@ -239,7 +241,7 @@ def sinks(base: Graph) -> dict[str, str]:
 
 
 def _acting(base: Graph) -> Callable[[int], str]:
-    """Returns what says of an op what it does beside computing, in words; empty where it does nothing."""
+    """Returns a function that describes the effects of an op, other than computing, in words; empty without effects."""
     known = functions_of(base.live)
     inner: dict[str, str] = {}
 
@@ -260,25 +262,25 @@ def _acting(base: Graph) -> Callable[[int], str]:
 
 
 def _worst(kinds: Iterable[str]) -> str:
-    """An effect, or chance, or nothing."""
+    """Returns an effect, or else random numbers, or nothing."""
     found = set(kinds)
     return next(iter(sorted(found - {"", _BY_CHANCE})), _BY_CHANCE if _BY_CHANCE in found else "")
 
 
 @cache
 def _act(kind: str) -> str:
-    """What ops of a type do beside computing, in words; empty where they do nothing."""
+    """The effects of ops of a type, other than computing, in words; empty without effects."""
     about = op_definition(kind)
     if kind in TABLE_TYPES:
-        return "holds what is in no file"
+        return "has content that is in no file"
     if kind in PLACEHOLDER_TYPES or kind in _HARMLESS or about is None or kind.startswith(_OF_A_RUN):
         return ""
     if kind in FEED_TYPES:
-        return "takes what comes from outside of the graph"
+        return "reads from outside the graph"
     if kind.startswith(_RANDOM) or kind.endswith("CandidateSampler"):
         return _BY_CHANCE
     if about.is_stateful or writes(kind) or kind.startswith(_OUTSIDE):
-        return "has effects, or a state of its own"
+        return "has effects, or state"
     return ""
 
 
@@ -286,7 +288,7 @@ def _act(kind: str) -> str:
 
 
 class Source:
-    """The graph that was saved, as something that can be run.
+    """The graph that was saved, in a form that can be run.
 
     Args:
         base: its snapshot.
@@ -302,20 +304,20 @@ class Source:
         self._begun: set[str] = set()
 
     def close(self) -> None:
-        """Gives back the session that was made, if one was."""
+        """Closes the session that was made, if there is one."""
         if self._own is not None:
             self._own.close()
 
     def answers(self, part: Part, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:
-        """Returns what was fed, what came out, and the size that stands for unknown ones, or 0.
+        """Returns the feeds, the results, and the size that replaces unknown ones, or 0.
 
         Raises:
-            _Mute: the source cannot be run so.
+            _Mute: the source cannot be run this way.
         """
         try:
             session = self._ready(part)
         except (*_ERRORS, PlanError) as error:
-            raise _Mute(f"cannot be run in the source: {_why(error)}") from error
+            raise _Mute(f"cannot be run in the source graph: {_why(error)}") from error
         tensors = {name: self._base.live.as_graph_element(name) for name in part.fed}
         fixed = all(name in feeds or (t.shape.is_fully_defined() and not t.dtype.is_integer)
                     for name, t in tensors.items())  # fmt: skip
@@ -335,16 +337,16 @@ class Source:
             open_ = any(name not in feeds and not t.shape.is_fully_defined() for name, t in tensors.items())
             return given, want, size if open_ else 0
         made_up = [name for name in part.fed if name not in feeds]
-        how = f"; give it real values: feeds={{{made_up[0]!r}: ...}}" if made_up else ""
-        raise _Mute(f"cannot be run in the source: {_why(last)}{how}") from last
+        how = f"; give real values: feeds={{{made_up[0]!r}: ...}}" if made_up else ""
+        raise _Mute(f"cannot be run in the source graph: {_why(last)}{how}") from last
 
     def variables(self, names: Sequence[str]) -> dict[str, Any]:
-        """Returns the values that variables have in the session of this source, by op name."""
+        """Returns the values of variables in the session of this source, by op name."""
         infos = [self._base.state.variables[name] for name in names]
         return fetch(self._session or self._own, infos, self._base.live, self._asked)
 
     def _ready(self, part: Part) -> Any:
-        """A session in which all that a part needs has a value."""
+        """A session with values for all that a part needs."""
         if self._session is not None:
             return self._session
         graph, known = self._base.live, self._base.state.variables
@@ -362,9 +364,9 @@ class Source:
 
 
 def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] | None = None) -> None:
-    """Runs what fills tables; one that is filled already stays as it is.
+    """Runs the ops that fill tables; tables that are already filled are not changed.
 
-    One whose own file is not there stays empty: what reads it cannot be run then, and says so.
+    If the file of a table does not exist, the table stays empty: later runs that need it report this.
     """
     for name in init_ops:
         with suppress(tf.errors.FailedPreconditionError, tf.errors.NotFoundError):
@@ -372,7 +374,9 @@ def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] |
 
 
 def config(base: Graph) -> Any:
-    """Returns how a session is made that is to run a graph once: anywhere, and without what would end the process."""
+    """Returns the configuration of a session that runs a graph once: on any device, without optimizers that would
+    crash.
+    """
     made = tf1.ConfigProto(allow_soft_placement=True)
     made.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
     return made
@@ -383,7 +387,7 @@ def _why(error: BaseException | None) -> str:
 
 
 def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
-    """An array for a tensor, the same each time; None where none can be made up."""
+    """An array for a tensor, the same each time; None if no value can be made up."""
     dtype = tensor.dtype.base_dtype
     if tensor.shape.rank is None or dtype in (tf.resource, tf.variant) or dtype.is_quantized:
         return None
@@ -398,7 +402,7 @@ def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
 
 
 def _apart(want: Any, got: Any, random: bool) -> str:
-    """How two values differ, in words; empty where they are equal, but for what another order of sums makes."""
+    """Returns how two values differ, in words; empty if they are equal, except for the order of summation."""
     a, b = np.asarray(want), np.asarray(got)
     if a.dtype != b.dtype:
         return f"is {b.dtype}, not {a.dtype}"
@@ -407,9 +411,11 @@ def _apart(want: Any, got: Any, random: bool) -> str:
     if a.shape != b.shape:
         return f"has shape {b.shape}, not {a.shape}"
     if a.dtype.kind in "OSUb" or np.issubdtype(a.dtype, np.integer):
-        return "" if np.array_equal(a, b) else "is not what the source gives"
+        return "" if np.array_equal(a, b) else "differs from the source"
     kind = np.complex128 if a.dtype.kind == "c" else np.float64
-    close = float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1  # what is short is of TensorFlow
+    close = (
+        float(np.sqrt(np.finfo(a.dtype).eps)) if a.dtype.kind in "fc" else 0.1
+    )  # short floats are types of TensorFlow
     left, right = a.astype(kind), b.astype(kind)
     scale = float(np.abs(left[np.isfinite(left)]).max(initial=0.0))
     if np.allclose(left, right, rtol=close, atol=close * scale, equal_nan=True):
@@ -435,11 +441,11 @@ def graph_def_file(
     Args:
         path: the file.
         base: snapshot of the graph that was saved.
-        calls: what will be run.
-        moved: tensor of the source -> what it is called in the file.
+        calls: the calls that will be run.
+        moved: tensor of the source -> its name in the file.
         init_ops: ops that must run first.
         paths: tensors that name files, which are fed in each run, and the paths.
-        source: gives the variables the values that the file does not have; None where it has no variables.
+        source: the source of values for variables, which the file does not have; None without variables.
     """
     data = Path(path).read_bytes()
     data = gzip.decompress(data) if path.endswith(".gz") else data
@@ -484,11 +490,11 @@ def _run(
 def meta_graph_file(
     path: str, base: Graph, calls: Calls, moved: Callable[[str], str], init_ops: Sequence[str], paths: Mapping[str, str]
 ) -> Iterator[Run]:
-    """Opens a MetaGraph with the checkpoint beside it; see `graph_def_file`.
+    """Opens a MetaGraph with its checkpoint; see `graph_def_file`.
 
     Args:
         path, base, calls, moved: as there.
-        init_ops: ops that must run first, beside those that fill the tables it lists.
+        init_ops: ops that must run first, in addition to those that fill the tables it lists.
         paths: tensors that name files, which are fed in each run, and the paths.
     """
     with fresh(base.owner).as_default() as graph, session_of(graph, config=config(base)) as session:
@@ -502,7 +508,7 @@ def meta_graph_file(
 
 @contextmanager
 def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str], asked: str) -> Iterator[Run]:
-    """Loads a SavedModel as TF1 and servers do: its signatures name the tensors that are fed and fetched.
+    """Loads a SavedModel as TF1 and servers do: its signatures name the tensors to feed and fetch.
 
     Raises:
         PlanError: a signature needs a placeholder that is not one of its inputs.

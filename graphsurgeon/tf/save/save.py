@@ -1,7 +1,7 @@
-"""Save: a graph, or a part of it, with its values, as files that plain TensorFlow reads.
+"""Save: writes a graph, or a part of it, with its values, to files that plain TensorFlow reads.
 
-Each file: `exported` in export.py cuts the part out (freeze.py makes its variables constants), the function of the
-format below writes it, proof.py runs it.
+For each file, `exported` in export.py copies the part (freeze.py makes its variables constants), a function of the
+format below writes the file, and proof.py runs it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _INSTEAD = {
     "graph_def": "Choose other outputs, or keep the variables: save a .meta file or a SavedModel",
     "meta_graph": "Choose other outputs, or save a SavedModel: format='saved_model'",
     "saved_model": "Choose other outputs, or save a .meta file",
-    "saved_model_tf2": "Save it as TF1 does: format='saved_model'",
+    "saved_model_tf2": "Save it in the TF1 format: format='saved_model'",
     "tflite": "Give real values, feeds={...}",
 }
 _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", ".tflite": "tflite", "": "saved_model"}
@@ -61,10 +61,10 @@ _SUFFIXES = {".pb": "graph_def", ".pbtxt": "graph_def", ".meta": "meta_graph", "
 
 @dataclass(frozen=True)
 class Request:
-    """What `Editor.save` was asked for; see there.
+    """The arguments of `Editor.save`; see there.
 
-    `feeds` is by tensor name, `untrained` says which variables have nothing but initial values, and why; `initial` is
-    true where these are wanted.
+    `feeds` is by tensor name; `untrained` holds the variables that only have initial values, with the reason; `initial`
+    is true if such values are allowed.
     """
 
     path: Any
@@ -94,10 +94,10 @@ class Request:
 
     @property
     def kind(self) -> str:
-        """The format, from its word or from the suffix.
+        """The format, from `format` or from the suffix.
 
         Raises:
-            PlanError: neither is known.
+            PlanError: neither gives a known format.
         """
         if self.format is not None:
             if self.format not in FORMATS:
@@ -111,7 +111,7 @@ class Request:
         if suffix not in _SUFFIXES:
             raise PlanError(
                 self.asked,
-                f"the suffix {suffix!r} says no format",
+                f"the suffix {suffix!r} is not that of a format",
                 "Type .pb, .pbtxt, .meta, .ckpt, .tflite or no suffix (a SavedModel folder); or format="
                 + ", ".join(map(repr, FORMATS)),
             )
@@ -123,10 +123,10 @@ class Request:
         return self.freeze or self.kind == "tflite"
 
     def refuse(self, kind: str) -> None:
-        """Refuses arguments that do not go with a format, and outputs that name nothing.
+        """Refuses arguments that a format does not have, and outputs without tensors.
 
         Raises:
-            PlanError: one is given that would mean nothing, or everything.
+            PlanError: an argument would have no meaning, or an empty one.
         """
         model = kind.startswith("saved_model")
         wrong = {
@@ -144,8 +144,8 @@ class Request:
             if hit:
                 beside_ = "signatures" if self.signatures is not None and model else f"the format {kind!r}"
                 beside_ = "verify=False" if name == "feeds" and not self.verify else beside_
-                raise PlanError(self.asked, f"{name}= does not go with {beside_}", f"Leave {name}= out")
-        how = "Name the tensors to save" + ("" if model else "; leave outputs= out to save the whole graph")
+                raise PlanError(self.asked, f"{name}= cannot be combined with {beside_}", f"Leave out {name}=")
+        how = "Name the tensors to save" + ("" if model else "; leave out outputs= to save the whole graph")
         if self.outputs is not None and not named(self.outputs):
             raise PlanError(self.asked, f"outputs={self.outputs!r} names no tensor", how)
         none = [key for key, (_, outs) in (self.signatures or {}).items() if not named(outs)]
@@ -155,7 +155,7 @@ class Request:
 
     @property
     def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Name -> (inputs, outputs), each name -> tensor; one, called serving_default, where no more are given."""
+        """Name -> (inputs, outputs), each name -> tensor; by default one signature, called serving_default."""
         if self.signatures is not None:
             return {key: (named(ins), named(outs)) for key, (ins, outs) in self.signatures.items()}
         outputs = self.own_outputs if self.outputs is None else self.outputs
@@ -165,17 +165,17 @@ class Request:
 
 @gc_paused()
 def save(base: Graph, uninitialized: frozenset[str], values: Any, request: Request) -> Saved:
-    """Writes what a request asks for.
+    """Writes the file of a request.
 
     Args:
-        base: snapshot of the graph; it stays as it is.
-        uninitialized: variables that nothing gives a value.
-        values: a session, a mapping of variable name to array, or a call that gives a session; it is called only
-            where values are needed.
+        base: snapshot of the graph; the graph is not changed.
+        uninitialized: variables without a value.
+        values: a session, a mapping of variable name to array, or a function that returns a session; the function is
+            called only if values are needed.
         request: the request.
 
     Raises:
-        SelectionError: a tensor is not there.
+        SelectionError: a tensor does not exist.
         PlanError: see `Editor.save`.
     """
     kind, path = request.kind, os.fspath(request.path)
@@ -188,7 +188,7 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, request: Reque
 
 
 def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """Returns the inputs of a signature, where a model is cut off before them: not all are fed, and all are needed."""
+    """Returns the inputs of a signature if they cut off a model: not all are placeholders, and all are needed."""
     ends, starts = [base.tensor(name) for name in outputs], [base.tensor(name) for name in inputs]
     if all(base.types[op] in FEED_TYPES for op, _ in starts):
         return []
@@ -199,17 +199,17 @@ def _cut_before(base: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> l
 
 @dataclass(frozen=True)
 class _Job:
-    """A request that is worked out: what the function of a format writes.
+    """A prepared request, for the function of a format.
 
     Args:
         base: snapshot of the graph that is saved.
         made: the part of it that goes into the file.
         request: the request.
-        path: where the file goes.
-        values: as in `save`; where variables become constants, what they were taken from.
-        calls: what is run to prove the file: its signatures, where the format has some.
-        left: how many ops of the graph are not in it.
-        uninitialized: variables that nothing gives a value.
+        path: the path of the file.
+        values: as in `save`; if variables become constants, the source of their values.
+        calls: the calls that prove the file: its signatures, if the format has any.
+        left: the number of ops of the graph that are not in the file.
+        uninitialized: variables without a value.
     """
 
     base: Graph
@@ -228,53 +228,53 @@ class _Job:
 
     @cached_property
     def held(self) -> dict[str, VariableInfo]:
-        """The variables whose values go into the file, as they are in it; empty where they are constants."""
+        """The variables whose values go into the file, as in the file; empty if they are constants."""
         return {op: info for op, info in variable_infos(self.made.graph).items() if op not in self.uninitialized}
 
     @cached_property
     def infos(self) -> list[VariableInfo]:
-        """The same variables, as they are in the source."""
+        """The same variables, as in the source."""
         return [self.base.state.variables[op] for op in self.held]
 
     @cached_property
     def keys(self) -> dict[str, tuple[str, str]]:
-        """Variable -> the name and the slice of it in the checkpoint."""
+        """Variable -> its name and slice in the checkpoint."""
         parts = slices(self.made.graph)
         return {op: (parts[op].full_name, parts[op].spec) if op in parts else (op, "") for op in self.held}
 
     def saver(self) -> Any:
-        """Returns the SaverDef of the file; a saver is added where the graph has none that saves just this."""
+        """Returns the SaverDef of the file; adds a saver if the graph has none for exactly these variables."""
         return with_saver(self.made.graph, self.held, self.keys)
 
     def write_values(self, prefix: str) -> None:
-        """Writes the checkpoint of the file, where it has variables."""
+        """Writes the checkpoint of the file, if it has variables."""
         if self.held:
             values = read(self.base, self.values, self.infos, self.asked)
             write_checkpoint(prefix, values, self.keys, _total(self.infos), self.asked)
 
     def first(self, known: Sequence[str]) -> list[str]:
-        """Returns the init ops of the file that the graph is from, of those that are in this one; a note names them.
+        """Returns the init ops of the original file that are also in this one; adds a note with their names.
 
         Args:
-            known: ops that are known to be run first; these are not named again.
+            known: ops that are already known to run first; they are not returned.
         """
         first = [name for name in self.made.there(self.request.init_ops[0]) if name not in known]
         if first:
-            self.made.notes.append(f"to be run first: {few(first)}, as in the SavedModel that this graph is from")
+            self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
 
     def source(self, needed: bool) -> Source:
-        """Returns the graph that is saved, as what can be run; a session is asked for only where it is needed."""
+        """Returns the saved graph in a form that can be run; a session is opened only if needed."""
         values = _live(self.values) if needed or not callable(self.values) else None
         return Source(self.base, values, self.asked)
 
     def proof(self, loaders: Mapping[str, Any], source: Source, kept: Iterable[str] | None = None) -> Proof:
-        """Loads what was written and compares it with the source, unless that is not wanted.
+        """Loads the written file and compares it with the source, unless `verify` is off.
 
         Args:
             loaders: as in `prove`.
             source: the source.
-            kept: the variables whose values the file has; None: all that it needs.
+            kept: the variables whose values are in the file; None: all that it needs.
         """
         request, held = self.request, None if kept is None else frozenset(kept)
         if not request.verify:
@@ -300,10 +300,12 @@ def _written(base: Graph, uninitialized: frozenset[str], values: Any, request: R
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
         return _module(_Job(base, Exported(base.live, {}), request, path, values, called, 0, uninitialized))
     if signatures:
-        cut = _cut_before(base, starts, ends) if len(signatures) == 1 else []  # else, one may give another its input
+        cut = (
+            _cut_before(base, starts, ends) if len(signatures) == 1 else []
+        )  # with several, a signature may compute the input of another
         starts, ends = cut, ends if cut else [*ends, *starts]
     if starts and not ends:
-        raise PlanError(asked, "inputs= are given, but no outputs", "Name the outputs too: outputs=...")
+        raise PlanError(asked, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
     if kind in ("saved_model", "tflite") and not signatures:
         what = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
         raise PlanError(asked, what, "Name its tensors: inputs=..., outputs=...")
@@ -318,14 +320,14 @@ def _written(base: Graph, uninitialized: frozenset[str], values: Any, request: R
 
 
 def _reads_tables(base: Graph, ends: list[str]) -> bool:
-    """Whether tensors are computed from tables: what the file they come from runs once may fill these."""
+    """Whether tensors are computed from tables, which init ops of the original file may fill."""
     needed = backward(base, base.mask([base.tensor(name)[0] for name in ends]))
     nodes = [base.nodes[i] for i in np.flatnonzero(needed).tolist()]
     return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
 
 
 def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], request: Request) -> dict[str, str]:
-    """Which variables are frozen at initial values, and why; refuses it where nobody has asked for that."""
+    """The variables that are frozen at initial values, and why; refuses them if the user has not allowed this."""
     if not request.untrained:
         return {}
     inputs = list(dict.fromkeys(starts)) or None
@@ -338,7 +340,7 @@ def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], request: 
 
 
 def _calls(base: Graph, request: Request, signatures: Any) -> Any:
-    """What is run to prove a file: its signatures, or what was asked for, or the last of all that has no effects."""
+    """The calls that prove a file: its signatures, or the given outputs, or the last tensors that have no effects."""
     if signatures:
         return signatures
     outputs, inputs = named(request.outputs), named(request.inputs)
@@ -358,7 +360,7 @@ def _total(infos: Iterable[VariableInfo]) -> int:
 
 
 def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Iterator[Mapping[str, Any]]:
-    """Yields the values of variables, batch after batch, from a session, a mapping, or a call that gives a session."""
+    """Yields the values of variables in batches, from a session, a mapping, or a function that returns a session."""
     given = _live(values)
     if isinstance(given, Mapping):
         known = {info.op: info for info in infos}
@@ -366,7 +368,11 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
             yield fetch(given, [known[name] for name in names], base.live, asked)
         return
     if getattr(given, "graph", None) is not base.owner:
-        raise PlanError(asked, "values is not a session of this graph", "Give one, or {name: array}, or leave it out")
+        raise PlanError(
+            asked,
+            "values= is not a session of this graph",
+            "Give a session of this graph or {name: array}, or leave out values=",
+        )
     yield from stream(given, infos, asked)
 
 
@@ -375,7 +381,7 @@ def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Ite
 
 def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitialized: frozenset[str]) -> Saved:
     known = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
-    only_named = bool(request.names) and not request.scope  # the names of a source mean its copy
+    only_named = bool(request.names) and not request.scope  # the names refer to the copy of a source
     wanted = saved_names(base.live, known.values(), request.scope, request.names, request.asked, only_named)
     if not wanted:
         raise PlanError(
@@ -387,7 +393,9 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitial
     twice = next((key for key in whole if whole.count(key) > 1), None) if len(set(whole)) < len(whole) else None
     if twice is not None:
         clash = [op for op, (key, _) in keys.items() if key == twice]
-        raise PlanError(request.asked, f"{few(clash)} would all be called {twice!r}", "Give them other names=")
+        raise PlanError(
+            request.asked, f"{few(clash)} would all be called {twice!r}", "Give them different names in names="
+        )
     infos = [known[op] for op in wanted]
     prefix = path.removesuffix(".index")
     with beside(prefix, request.asked, _total(infos)) as folder:
@@ -408,17 +416,17 @@ def _graph_def(job: _Job) -> Saved:
     held = variable_infos(made.graph)
     if held:
         whose = f"the values of {counted(len(held), 'variables')}"
-        made.notes.append(f"{whose} are not in it: freeze=True keeps them as constants")
+        made.notes.append(f"{whose} are not included: freeze=True keeps them as constants")
     fills = filled_tables(made.graph)
     starts = [name for found in fills.values() for name in found]
     if fills:
-        made.notes.append(f"to be run first: {few(starts)}, to fill {few(list(fills))}")
+        made.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
     first = [*starts, *job.first(starts)]
     data = gzip.compress(data) if path.endswith(".gz") else data
     with beside(path, job.asked, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
-        # A GraphDef has no values: where none are given, both sides get the initial ones.
+        # A GraphDef has no values: without given ones, both sides get initial values.
         source = job.source(needed=False)
         file = graph_def_file(new, job.base, job.calls, made.name, first, made.assets, source if held else None)
         proof = job.proof({"tf.import_graph_def": file}, source)
@@ -435,8 +443,8 @@ def _tflite(job: _Job) -> Saved:
         done = converted(part, ask)
         if not done.model:
             found = blockers(job.base, done)
-            wrong = f"TensorFlow's converter refuses it: {few(map(str, found))}"
-            raise Unconvertible(asked, wrong, "ed.check('tflite', outputs=...) says what to do about each", done)
+            wrong = f"TensorFlow's converter refuses the graph: {few(map(str, found))}"
+            raise Unconvertible(asked, wrong, "ed.check('tflite', outputs=...) lists a fix for each", done)
         with beside(path, asked, len(done.model)) as folder:
             new = os.path.join(folder, os.path.basename(path))
             Path(new).write_bytes(done.model)
@@ -499,13 +507,13 @@ def _module(job: _Job) -> Saved:
 
 
 def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str) -> list[str]:
-    """Writes a module; returns what to know of it.
+    """Writes a module; returns remarks for the user.
 
     Raises:
-        PlanError: TensorFlow does not write it.
+        PlanError: TensorFlow cannot write it.
     """
     overridden = sorted({own_gradient(node) for node in base.nodes} - {""})
-    # TensorFlow prints the whole stack of what is caught here.
+    # TensorFlow prints the whole stack of the error that is caught here.
     try:
         with _saying(asked), redirect_stderr(io.StringIO()) if overridden else nullcontext():
             tf.saved_model.save(module, folder, signatures=served)
@@ -516,12 +524,12 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str
     with _saying(asked):
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(module, folder, signatures=served, options=options)
-    return [f"the gradient registered as {few(overridden)} is not in it, for TensorFlow cannot trace it: register it "
-            "again where the model is loaded, before it is differentiated"]  # fmt: skip
+    return [f"the gradient registered as {few(overridden)} is not included, because TensorFlow cannot trace it: "
+            "register it again in the program that loads the model, before you differentiate the model"]  # fmt: skip
 
 
 def _saying(asked: str) -> AbstractContextManager[None]:
     kinds = (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError)
     return errors_as(
-        PlanError, asked, "TensorFlow does not write it", "Save it as TF1 does: format='saved_model'", *kinds
+        PlanError, asked, "TensorFlow cannot write it", "Save it in the TF1 format: format='saved_model'", *kinds
     )

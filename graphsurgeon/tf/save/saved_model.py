@@ -1,4 +1,4 @@
-"""SavedModel: the folder that TF1 writes: one MetaGraph with signatures, assets, and the op that fills the tables."""
+"""SavedModel: writes the folder in TF1 format: a MetaGraph with signatures, assets, and the op that fills tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_saved_model(
     init_ops: list[str],
     asked: str,
 ) -> Any:
-    """Writes all of a SavedModel but the values of its variables; returns its MetaGraphDef.
+    """Writes all of a SavedModel except the values of its variables; returns its MetaGraphDef.
 
     Args:
         made: the graph that is saved.
@@ -61,7 +61,7 @@ def write_saved_model(
         meta.signature_def[_INIT].outputs[_INIT].name = init.name
     tables = mutable_tables(graph)
     if tables:
-        made.notes.append(f"what {tables} holds is not in it: such tables start empty")
+        made.notes.append(f"the content of {tables} is not included: such tables start empty")
     model = saved_model_pb2.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
     os.makedirs(folder, exist_ok=True)
     Path(folder, "saved_model.pb").write_bytes(encoded(model))
@@ -96,14 +96,14 @@ def _assets(paths: Mapping[str, str], folder: str) -> list[Any]:
 
 
 def _init_op(graph: TFGraph, known: Mapping[str, TFOp], init_ops: list[str]) -> TFOp | None:
-    """The op that a loader runs once: it fills tables and sets local variables; None where there is nothing to do."""
+    """The op that a loader runs once: it fills tables and sets local variables; None if there is nothing to do."""
     fills = [known[name] for name in init_ops]
     fills += [op for op in ready_fillers(graph) if op not in fills]
-    # A collection holds whatever was put there: a function that fills a table is given by what it returns.
+    # A collection may hold any object: a function that fills a table is in it by its return value.
     held = [getattr(item, "op", item) for item in graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)]
     fills += [item for item in held if isinstance(item, tf.Operation)]
     fills += [v.initializer for v in graph.get_collection("local_variables") if hasattr(v, "initializer")]
-    # The lists of another saver's file mean nothing here.
+    # The lists of the original file do not apply to this one.
     for key in ("saved_model_main_op", "legacy_init_op", "saved_model_assets"):
         graph.get_collection_ref(key).clear()
     others = met_from((waited for op in fills for waited in op.control_inputs), lambda op: op.control_inputs)

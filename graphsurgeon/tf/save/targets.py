@@ -1,4 +1,4 @@
-"""Targets: a frozen graph goes to the converter of a target, and what that says comes back."""
+"""Targets: runs the converter of a target on a frozen graph, and returns its messages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .tflite import Frozen, converted, lite
 
 
 def converter(target: str) -> str:
-    """Returns what the converter of a target is called, with its version."""
+    """Returns the name of a target's converter, with its version."""
     return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
 def convert(target: str, part: Frozen, timeout: float, prove: bool, asked: str) -> Converted:
-    """Returns what a converter makes of a graph.
+    """Returns the result of a converter for a graph.
 
     Args:
         target: ``tflite`` or ``tfjs``.
         part: the graph.
         timeout: seconds that its process may take.
-        prove: run the converter of TF.js too, where its list of ops has all that is there.
+        prove: run the converter of TF.js too, if its list of ops contains all ops of the graph.
         asked: the request, for messages.
 
     Raises:

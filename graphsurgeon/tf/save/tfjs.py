@@ -1,6 +1,6 @@
-"""TF.js: the list of ops of the installed converter, op by op, and the converter itself in a process of its own.
+"""TF.js: checks ops against the list of the installed converter, and runs the converter in a separate process.
 
-Its package is only looked at: importing it brings in libraries that have nothing to do with graphs.
+Its package is not imported: this would import libraries that have nothing to do with graphs.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from ..wire import encoded
 from .tflite import apart
 
 _PACKAGE = "tensorflowjs"
-#: The converter takes these out before it converts; they are not in its lists.
+#: The converter removes these before it converts, so they are not in its lists.
 _TAKEN_OUT = frozenset({"Assert", "CheckNumerics", "Print"})
 _BEGIN = f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
 
 
 def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, asked: str) -> Converted:
-    """Returns what the converter of TF.js says of a frozen graph.
+    """Returns the result of the TF.js converter for a frozen graph.
 
     Args:
         graph_def: the graph.
-        outputs: the tensors it is for.
+        outputs: its output tensors.
         timeout: seconds that the process may take.
-        prove: run the converter, where its list has all ops.
+        prove: run the converter, if its list contains all ops.
         asked: the request, for messages.
 
     Raises:
-        PlanError: it is not installed, or it is not as it is known to be.
+        PlanError: the converter is not installed, or its list of ops is not found.
     """
     known = _known(asked)
     errors = tuple(Said([name], kind, MISSING, "") for name, kind in _types(graph_def) if kind not in known)
     if errors or not prove:
-        return Converted(said="its list of ops lacks some" if errors else "", errors=errors)
+        return Converted(said="some ops are not in its list" if errors else "", errors=errors)
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as name:
         path, made = Path(name, "frozen.pb"), Path(name, "made")
         path.write_bytes(encoded(graph_def))
@@ -50,7 +50,7 @@ def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove
         how = apart(_BEGIN, arguments, timeout)
         files = sorted(made.iterdir()) if made.is_dir() else []
         if how or not any(file.suffix == ".json" for file in files):
-            return Converted(said=f"the converter {how or 'wrote no model'}, in a process of its own")
+            return Converted(said=f"the converter {how or 'wrote no model'}, in a separate process")
         return Converted(b"".join(file.read_bytes() for file in files))
 
 
@@ -60,7 +60,7 @@ def tfjs_version() -> str:
 
 
 def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
-    """Each op of a graph with its type, and with the types of what its functions hold."""
+    """Yields each op of a graph with its type, and with the types of the ops in its functions."""
     functions = {one.signature.name: one for one in graph_def.library.function}
     for node in graph_def.node:
         yield node.name, node.op
@@ -75,6 +75,6 @@ def _known(asked: str) -> frozenset[str]:
     files = sorted(file for place in places for file in place.glob("*.json"))
     names = frozenset(one["tfOpName"] for file in files for one in json.loads(file.read_text(encoding="utf-8")))
     if not names:
-        what = "is not installed" if found is None else "has no list of ops where it is known to have one"
+        what = "is not installed" if found is None else "has no list of ops in its folder op_list"
         raise PlanError(asked, f"the converter of TF.js, {_PACKAGE}, {what}", f"Type pip install {_PACKAGE}")
     return names | _TAKEN_OUT

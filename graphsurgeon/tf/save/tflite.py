@@ -1,8 +1,7 @@
-"""TFLite: a frozen graph is converted, and its model run, by what TensorFlow brings for it, in a process of its own.
+"""TFLite: converts a frozen graph, and runs its model, with TensorFlow's own tools in a separate process.
 
-The converter and the interpreter are native code that may end the process they run in: here that is a sentence. What
-the converter says of each op it cannot take is read from the errors that it lists, with the names of the ops; no list
-of ops is kept here.
+The converter and the interpreter are native code that may crash the process; this becomes an error message. The ops
+that the converter refuses are read from its errors, which contain their names; graphsurgeon has no list of ops.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ tf1 = tf.compat.v1
 _GRAPH, _MODEL, _FEEDS, _RESULTS = "graph.pb", "model.tflite", "feeds.npz", "results.npz"
 _BEGIN = f"from {__name__} import main; main()"
 TIMEOUT = 600.0
-"""So many seconds the converter or the interpreter may take."""
-#: Has something done in the other process: a request -> what it ``said`` there, and more; or ``how`` the process ended.
+"""Seconds that the converter or the interpreter may take."""
+#: Sends a request to the other process: a request -> its message ``said`` and more; or ``how`` the process ended.
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -50,7 +49,7 @@ class Frozen:
 
     Args:
         graph_def: the graph, without variables.
-        outputs: names of the tensors that it gives, in order.
+        outputs: names of its output tensors, in order.
     """
 
     graph_def: TFGraphDef
@@ -69,7 +68,8 @@ class Frozen:
 
 @contextmanager
 def lite(timeout: float) -> Iterator[Ask]:
-    """Gives the process of the converter and the interpreter: one for both, as TensorFlow takes seconds to load.
+    """Starts the process of the converter and the interpreter: one for both, because TensorFlow takes seconds to
+    import.
 
     Args:
         timeout: seconds that it may take for each request.
@@ -88,7 +88,7 @@ def lite(timeout: float) -> Iterator[Ask]:
             clock = threading.Timer(timeout, end)
             clock.start()
             try:
-                with suppress(OSError):  # it may be at its end
+                with suppress(OSError):  # the process may have ended
                     process.stdin.write(json.dumps(request).encode() + b"\n")
                 said = process.stdout.readline()
             finally:
@@ -102,7 +102,7 @@ def lite(timeout: float) -> Iterator[Ask]:
 
 
 def converted(part: Frozen, ask: Ask) -> Converted:
-    """Returns what TensorFlow's converter makes of a frozen graph, for the ops that TFLite itself has.
+    """Returns the result of TensorFlow's converter for a frozen graph, with only the built-in ops of TFLite.
 
     Args:
         part: the graph.
@@ -112,14 +112,14 @@ def converted(part: Frozen, ask: Ask) -> Converted:
         Path(folder, _GRAPH).write_bytes(encoded(part.graph_def))
         answer = ask({"folder": folder, "outputs": list(part.outputs)})
         if "how" in answer:
-            return Converted(said=f"the converter {answer['how']}, in a process of its own")
+            return Converted(said=f"the converter {answer['how']}, in a separate process")
         model = Path(folder, _MODEL).read_bytes() if not answer["said"] else b""
     errors = tuple(Said(one["names"], one["type"], one["code"], one["text"]) for one in answer["errors"])
     return Converted(model, answer["said"], errors)
 
 
 def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[Any]:
-    """Returns what TFLite's interpreter gives, in the order of the outputs.
+    """Returns the results of TFLite's interpreter, in the order of the outputs.
 
     Args:
         model: the file.
@@ -128,7 +128,7 @@ def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[
         asked: the request, for messages.
 
     Raises:
-        PlanError: it does not run; the message says in its words why.
+        PlanError: the model cannot be run; the message contains the interpreter's error.
     """
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
         given = packed({str(i): one for i, one in enumerate(feeds)}, "feed")
@@ -136,7 +136,7 @@ def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[
         answer = ask({"folder": folder, "model": model})
         said = answer.get("how") or answer["said"]
         if said:
-            wrong = f"TFLite's interpreter does not run it: {said}"
+            wrong = f"TFLite's interpreter cannot run the model: {said}"
             raise PlanError(asked, wrong, "Give real values, feeds={...}; or verify=False")
         with np.load(Path(folder, _RESULTS), allow_pickle=False) as held:
             got = unpacked(dict(held), "result")
@@ -152,8 +152,8 @@ def tflite_file(
     Args:
         path: the file.
         part: the graph that was converted.
-        calls: what will be run, by the names of the source.
-        moved: tensor of the source -> what it is called in the graph that was converted.
+        calls: the calls that will be run, by the names of the source.
+        moved: tensor of the source -> its name in the graph that was converted.
         ask: from `lite`.
         asked: the request, for messages.
     """
@@ -168,9 +168,9 @@ def tflite_file(
 
 
 def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
-    """Runs some Python in a process of its own; returns how it ended, with the error it gave, where that was not well.
+    """Runs Python code in a separate process; returns how it failed, with its error, or empty text if it succeeded.
 
-    It ends with this one, and after the time that it may take.
+    The process ends with this one, or after the timeout.
     """
     with tempfile.TemporaryFile() as errors, _begun(code, arguments, subprocess.DEVNULL, errors) as process:
         try:
@@ -185,7 +185,7 @@ def apart(code: str, arguments: Sequence[str], timeout: float) -> str:
 
 
 def _error(text: str) -> str:
-    """The error that a traceback ends with, in one line: what stands below the last line of code."""
+    """The error at the end of a traceback, in one line: the text after the last line of code."""
     lines: list[str] = []
     for line in text.splitlines():
         lines = [] if line.startswith("  ") else [*lines, line.strip()]
@@ -197,7 +197,7 @@ def _error(text: str) -> str:
 def _begun(
     code: str, arguments: Sequence[str], stdout: int, stderr: int | IO[bytes] = subprocess.DEVNULL
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Begins a process that runs some Python; it ends with the block, however that ends."""
+    """Starts a process that runs Python code; the process ends with the block."""
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3",
         "CUDA_VISIBLE_DEVICES": "-1",
@@ -215,13 +215,13 @@ def _late(timeout: float) -> str:
     return f"did not end within timeout={timeout:g} s"
 
 
-# -- in the process of its own ----------------------------------------------------------------------
+# -- in the separate process --------------------------------------------------------------------------
 
 
 def main() -> None:
-    """Does what each line asks for, and answers in a line."""
+    """Processes a request per line, and answers each with a line."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # ops that print do it there
+    os.dup2(2, 1)  # ops print to standard error
     requests: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=[requests], daemon=True).start()
     while True:
@@ -237,7 +237,7 @@ def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
         ends = [[whole.graph.get_tensor_by_name(name) for name in names] for names in (part.inputs, outputs)]
         converter = tf.lite.TFLiteConverter.from_concrete_functions([whole.prune(*ends)])
         Path(folder, _MODEL).write_bytes(converter.convert())
-    except Exception as error:  # whatever it is, it is what the converter says
+    except Exception as error:  # any error is the converter's message
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         answer["said"] = lines[0].strip()
         answer["errors"] = [_error_row(one) for one in getattr(error, "errors", ())]
@@ -245,7 +245,7 @@ def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:
 
 
 def _error_row(error: Any) -> dict[str, Any]:
-    """One of the errors that the converter lists: which op it is about, inside of which others, and what it says."""
+    """One of the errors that the converter lists: its op, the calls around the op, and the message."""
     return {
         "names": [call.name.partition("@")[0] for call in error.location.call if call.name],
         "type": error.operator.name.removeprefix("tf."),
@@ -268,14 +268,14 @@ def _interpret(folder: str, model: str) -> dict[str, Any]:
             interpreter.set_tensor(one["index"], fed[str(at)])
         interpreter.invoke()
         got = {str(i): interpreter.get_tensor(one["index"]) for i, one in enumerate(interpreter.get_output_details())}
-    except Exception as error:  # whatever it is, it is what the interpreter says
+    except Exception as error:  # any error is the interpreter's message
         return {"said": str(error).strip().partition("\n")[0] or type(error).__name__}
     np.savez(Path(folder, _RESULTS), **packed(got, "result"))  # type: ignore[arg-type]
     return {"said": ""}
 
 
 def _listen(requests: SimpleQueue[bytes]) -> None:
-    """Takes what is asked for; ends with the process that started this one."""
+    """Reads requests; ends with the process that started this one."""
     with os.fdopen(0, "rb") as lines:
         for line in lines:
             requests.put(line)

@@ -1,4 +1,4 @@
-"""Write: checkpoints, batch after batch, and files that are there whole or not at all."""
+"""Write: writes checkpoints in batches, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ..run.progress import Progress
 
 @contextmanager
 def beside(path: str, asked: str, needed: int = 0) -> Iterator[str]:
-    """Gives a new folder beside where a file is to come; it is gone afterwards, whatever happens.
+    """Gives a new folder next to a future file; the folder is always removed afterwards.
 
     Args:
-        path: where the file is to come.
+        path: the path of the future file.
         asked: the request, for messages.
         needed: how many bytes at least will be written.
 
@@ -45,18 +45,18 @@ def beside(path: str, asked: str, needed: int = 0) -> Iterator[str]:
         if not inside:
             wrong, how = f"nothing can be written in {parent!r}: {why(error, parent)}", "Choose another path"
             raise PlanError(asked, wrong, how) from error
-        wrong, how = f"{path!r} cannot be written: {why(error, parent, needed)}", "What was there is as it was"
+        wrong, how = f"{path!r} cannot be written: {why(error, parent, needed)}", "The old file is unchanged"
         raise PlanError(asked, wrong, f"{how}; make room, or choose another path") from error
 
 
 def put_file(new: str, path: str) -> None:
-    """Puts a new file where a path says, once it is on the disk; raises OSError, and then all is as it was."""
+    """Moves a new file to a path, once it is on the disk; raises OSError, and then nothing has changed."""
     flush(new)
     os.replace(new, path)
 
 
 def put_folder(new: str, path: str, asked: str) -> None:
-    """Puts a new folder where a path says; only a SavedModel or an empty folder gives way to it.
+    """Moves a new folder to a path; it may only replace a SavedModel or an empty folder.
 
     Raises:
         PlanError: there is something else.
@@ -67,16 +67,16 @@ def put_folder(new: str, path: str, asked: str) -> None:
 
 
 def refuse_taken(path: str, kind: str, overwrite: bool, asked: str) -> None:
-    """Refuses a path before anything is written there, where something is there that nobody has asked to replace.
+    """Refuses a path before anything is written, if it exists and the user has not allowed to replace it.
 
     Args:
-        path: where to, as in `Editor.save`.
+        path: the path, as in `Editor.save`.
         kind: the format.
-        overwrite: it was asked to replace it.
+        overwrite: whether it may be replaced.
         asked: the request, for messages.
 
     Raises:
-        PlanError: there is something.
+        PlanError: the path exists.
     """
     put_back(os.path.dirname(os.path.abspath(path)))
     if kind.startswith("saved_model"):
@@ -86,10 +86,10 @@ def refuse_taken(path: str, kind: str, overwrite: bool, asked: str) -> None:
 
 
 def claim_saved(path: str, kind: str) -> None:
-    """Notes that this process has written what is there: it may write it again.
+    """Notes that this process has written these files, so that it may replace them.
 
     Args:
-        path: where to, as in `Editor.save`.
+        path: the path, as in `Editor.save`.
         kind: the format.
     """
     for file in _looked_for(path, kind):
@@ -97,7 +97,7 @@ def claim_saved(path: str, kind: str) -> None:
 
 
 def _looked_for(path: str, kind: str) -> list[str]:
-    """The files by which others find what is saved."""
+    """The files by which a saved graph is found."""
     if kind.startswith("saved_model"):
         return glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*"))
     if kind in ("graph_def", "tflite"):
@@ -113,18 +113,18 @@ _MODEL = "saved_model.pb"
 def _refuse_other(path: str, asked: str) -> None:
     there = os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path))
     if there and not glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*")):
-        raise PlanError(asked, f"{path!r} is there and is not a SavedModel", "Choose a new folder")
+        raise PlanError(asked, f"{path!r} exists and is not a SavedModel", "Choose a new folder")
 
 
 def write_checkpoint(
     prefix: str, values: Iterable[Mapping[str, Any]], keys: Mapping[str, tuple[str, str]], total: int, asked: str
 ) -> None:
-    """Writes a checkpoint that `tf.train.Saver` restores: one shard for each batch, no more than one in memory.
+    """Writes a checkpoint that `tf.train.Saver` restores: one shard for each batch, only one of them in memory.
 
     Args:
-        prefix: its path without suffix; a checkpoint there gives way once the new one is whole.
+        prefix: its path without suffix; an existing checkpoint is replaced once the new one is complete.
         values: batches of variable op name -> array.
-        keys: variable op name -> (its name in the checkpoint, and which slice of that it is, or nothing).
+        keys: variable op name -> (its name in the checkpoint, and its slice, or nothing).
         total: bytes of all values, for the bar.
         asked: the request, for messages.
 
@@ -151,13 +151,13 @@ def write_checkpoint(
 
 
 def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
-    """Reads the values of a checkpoint, one by one, as TensorFlow does: it knows their checksums.
+    """Reads the values of a checkpoint, one by one, with TensorFlow, which verifies their checksums.
 
     Raises:
-        PlanError: one is not there, or damaged.
+        PlanError: a value is missing or damaged.
     """
     kinds = (tf.errors.OpError, ValueError, RuntimeError, IndexError)
-    wrong, instead = "TensorFlow does not read what was written", "Write it again, where there is room for it"
+    wrong, instead = "TensorFlow cannot read the written checkpoint", "Write it again, to a disk with enough room"
     with errors_as(PlanError, asked, wrong, instead, *kinds):
         reader = tf.train.load_checkpoint(prefix)
         for key in dict.fromkeys(keys):
@@ -173,14 +173,14 @@ def _saying(asked: str, folder: str, needed: int) -> AbstractContextManager[None
 
 
 def put_checkpoint(new: str, prefix: str, *more: tuple[str, str]) -> None:
-    """Moves the files of a checkpoint to their place, the index last, all of them or none; older shards go.
+    """Moves all files of a checkpoint to their places, the index last, or none; removes older shards.
 
     Args:
-        new, prefix: paths without suffix: where it is, and where it is to be.
-        more: (where it is, where it is to be) of what belongs to it, as its MetaGraph.
+        new, prefix: the current and the final path, without suffix.
+        more: (current path, final path) of additional files, such as its MetaGraph.
 
     Raises:
-        OSError: they cannot be moved; what was there is as it was.
+        OSError: they cannot be moved; then nothing has changed.
     """
     shards = sorted(glob.glob(glob.escape(new) + ".data-*"))
     moves = [*more, *((path, prefix + path.removeprefix(new)) for path in [*shards, new + ".index"])]

@@ -341,7 +341,7 @@ def test_in_a_keras_model_that_does_not_see_it():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         outer(FEEDS["conv"])
-    said = r"inner\(...\) in the Keras model 'outer': Keras does not see its 4 variables, for example '.*', and fit does not"
+    said = r"inner\(...\) in the Keras model 'outer': Keras does not see its 4 variables, for example '.*', and fit"
     with pytest.warns(UserWarning, match=said):
         outer.fit(FEEDS["conv"], np.ones((2, 2)), verbose=0)
     assert all((a == b.numpy()).all() for a, b in zip(before, f.variables, strict=True))

@@ -140,7 +140,7 @@ def test_a_table_that_changes():
 def test_what_no_graph_can_hold():
     data = iter(tf.data.Dataset.range(3))
     with refuses(OpenError, "open(function): it captures ", "which is not a variable, constant or table",
-                 "IteratorGetNext", "Give what it stands for as an argument of the function"):  # fmt: skip
+                 "IteratorGetNext", "Make it an argument of the function"):  # fmt: skip
         gs.open(tf.function(lambda: next(data), autograph=False), signature=[])
 
 

@@ -36,13 +36,13 @@ def test_a_function_with_one_trace_or_a_signature():
 
 
 def test_a_signature_that_does_not_fit():
-    with refuses(OpenError, "open(function): tracing it fails with TypeError", "Give arguments that it takes"):
+    with refuses(OpenError, "open(function): tracing fails with TypeError", "Give arguments that the function takes"):
         gs.open(tf.function(scale), signature=[X, X])
 
     def broken(x):
         raise ValueError("first\nthe reason")
 
-    with refuses(OpenError, "tracing it fails with ValueError: ", "the reason"):
+    with refuses(OpenError, "tracing fails with ValueError: ", "the reason"):
         gs.open(tf.function(broken, autograph=False), signature=[X])
 
 
@@ -83,7 +83,7 @@ def test_options_that_mean_nothing():
     for options in ({"signature": "serving_default"}, {"training": True}):
         name = next(iter(options))
         with refuses(OpenError, f"{name}= is not possible for an object of type Graph",
-                     "Leave it out"):  # fmt: skip
+                     f"Leave out {name}="):  # fmt: skip
             gs.open(tiny(), **options)
 
 
@@ -95,7 +95,7 @@ def test_keras_models_without_inputs():
             return x + 1.0
 
     raw = Raw(name="raw")
-    with refuses(OpenError, "open(Raw 'raw'): it does not say what inputs it takes",
+    with refuses(OpenError, "open(Raw 'raw'): its inputs are not known",
                  "signature=tf.TensorSpec([None, 8], tf.float32)"):  # fmt: skip
         gs.open(raw)
     assert gs.open(raw, signature=X).inputs == {"x": "x:0"}
@@ -119,7 +119,7 @@ def test_a_variable_without_a_value():
         return v + 1.0
 
     concrete = f.get_concrete_function()
-    with refuses(OpenError, "open(f): variable 'v' has no value yet", "Give it one first"):
+    with refuses(OpenError, "open(f): variable 'v' has no value yet", "Assign a value first"):
         gs.open(concrete)
 
 

@@ -83,7 +83,7 @@ def test_a_function_that_is_not_there(folder):
         tf1.placeholder(tf.float32, name="x")
     with refuses(OpenError, "open(graph, function='f'): it has no function 'f'", "It has none at all"):
         gs.open(graph, function="f")
-    with refuses(OpenError, "training= is not possible for an object of type", "Leave it out"):
+    with refuses(OpenError, "training= is not possible for an object of type", "Leave out training="):
         gs.open(graph, training=True)
 
 

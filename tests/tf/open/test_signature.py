@@ -369,7 +369,7 @@ def test_what_has_no_signature(tmp_path):
     with graph.as_default():
         tf1.placeholder(tf.float32, name="x")
     (tmp_path / "g.pb").write_bytes(graph.as_graph_def().SerializeToString())
-    with refuses(OpenError, "signature= chooses a signature of a SavedModel", "Leave it out"):
+    with refuses(OpenError, "signature= chooses a signature of a SavedModel", "Leave out signature="):
         gs.open(tmp_path / "g.pb", signature="a")
 
 

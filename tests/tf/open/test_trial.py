@@ -52,12 +52,12 @@ def test_a_file_that_would_end_the_process_is_looked_at_and_its_op_is_named(unkn
     ed = gs.open(unknown_danger)
     assert ed.snapshot.names == ["x", "sizes", "axis", "y"]
     ed.screen.infer()  # as a person looks at it
-    assert "to look at only: in a process of its own" in ed.screen.state.status.text
+    assert "to look at only: in a separate process" in ed.screen.state.status.text
     for _ in range(2):  # it is tried once, and remembered
         with refuses(OpenError, "in a separate process, TensorFlow died (SIGABRT) on op 'y' (SplitV)",
                      "gs.open(..., trust=True) imports it anyway"):  # fmt: skip
             ed.session()
-    assert "to look at only: in a process of its own" in str(ed)
+    assert "to look at only: in a separate process" in str(ed)
     assert "SplitV" in str(ed.to_svg())
 
 

@@ -172,5 +172,5 @@ def test_a_file_that_no_table_reads_is_named_in_the_report(tmp_path):
         made.add_to_collection("asset_filepaths", path)
         tf.identity(tf.io.read_file(path), name="y")
     saved = gs.open(made).save(tmp_path / "net.pb", outputs="y:0")
-    assert "the file 'letter.txt' is not in it: feed its path to 'path:0'" in str(saved)
+    assert "the file 'letter.txt' is not included: feed its path to 'path:0'" in str(saved)
     assert str(tmp_path).encode() not in (tmp_path / "net.pb").read_bytes()

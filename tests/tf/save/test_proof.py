@@ -52,7 +52,7 @@ def test_a_file_that_gives_other_numbers_is_refused_and_the_old_one_stays(path, 
 
     for name in ("graph_def_file", "meta_graph_file", "saved_model_file", "served_file"):
         monkeypatch.setattr(saving, name, spoilt(getattr(saving, name)))
-    with refuses(PlanError, "'net/y:0' of what was written differs from the source by 0.01, of ", "verify=False"):
+    with refuses(PlanError, "'net/y:0' of the written file differs from the source by 0.01, of ", "verify=False"):
         ed.save(tmp_path / path, **ENDS, **options)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     report = ed.save(tmp_path / path, **ENDS, **options, verify=False)
@@ -74,7 +74,7 @@ def test_a_saved_model_is_loaded_as_tf1_and_as_tf2_do(tmp_path, monkeypatch):
         yield
 
     for other, words in (
-        (spoilt, "'net/y:0' of what was written differs from the source by"),
+        (spoilt, "'net/y:0' of the written file differs from the source by"),
         (failing, "no such loader"),
     ):
         monkeypatch.setattr(saving, "served_file", other)
@@ -99,7 +99,7 @@ def test_the_names_of_a_signature_are_what_is_proved(tmp_path, monkeypatch):
         x = tf1.placeholder(tf.float32, [None], name="x")
         tf.add(x, 1.0, name="a"), tf.multiply(x, 3.0, name="b")
     monkeypatch.setattr(saving, "write_saved_model", swapped)
-    with refuses(PlanError, "'a:0' of what was written differs from the source"):
+    with refuses(PlanError, "'a:0' of the written file differs from the source"):
         gs.open(graph).save(tmp_path / "m", inputs={"x": "x:0"}, outputs={"a": "a:0", "b": "b:0"})
 
 
@@ -124,7 +124,7 @@ def test_a_file_that_tensorflow_does_not_run_is_refused(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(saving, "nodes_of", broken)
-    with refuses(PlanError, "TensorFlow does not ", " what was written: ", "keep the variables", "verify=False"):
+    with refuses(PlanError, "TensorFlow cannot ", " the written file: ", "keep the variables", "verify=False"):
         trained().save(tmp_path / "m.pb", outputs="net/y:0", freeze=True)
     assert list(tmp_path.iterdir()) == []
 
@@ -141,7 +141,7 @@ def test_a_checkpoint_is_read_again(tmp_path, monkeypatch):
         data.write_bytes(bytes(len(data.read_bytes())))
 
     monkeypatch.setattr(saving, "write_checkpoint", torn)
-    with refuses(PlanError, "TensorFlow does not read what was written: ", "Write it again"):
+    with refuses(PlanError, "TensorFlow cannot read the written checkpoint: ", "Write it again"):
         ed.save(tmp_path / "m.ckpt")
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
@@ -159,14 +159,14 @@ def graph(build):
 def test_feeds_are_taken_and_named_ones_must_be_there(tmp_path):
     ed = graph(lambda: tf.gather([1.0, 2.0], tf1.placeholder(tf.int32, [None], name="i") - 40))
     report = ed.save(tmp_path / "m.pb", outputs="y:0")
-    assert "not run: y:0 cannot be run in the source" in report.notes[-1]
-    assert report.notes[-1].endswith("give it real values: feeds={'i:0': ...}")
+    assert "not run: y:0 cannot be run in the source graph" in report.notes[-1]
+    assert report.notes[-1].endswith("give real values: feeds={'i:0': ...}")
     assert report.proof == "opened again by TensorFlow"
     report = ed.save(tmp_path / "m.pb", outputs="y:0", feeds={"i": [41, 40]})
     assert report.proof == "opened again by TensorFlow: 1 output as before"
     with refuses(SelectionError, "nosuch"):
         ed.save(tmp_path / "m.pb", outputs="y:0", feeds={"nosuch:0": 1})
-    with refuses(PlanError, "feeds= does not go with verify=False", "Leave feeds= out"):
+    with refuses(PlanError, "feeds= cannot be combined with verify=False", "Leave out feeds="):
         ed.save(tmp_path / "m.pb", outputs="y:0", feeds={"i:0": [40]}, verify=False)
 
 
@@ -181,14 +181,14 @@ def test_a_size_that_fits_is_found(tmp_path):
     ("build", "words"),
     [
         (lambda: tf.io.decode_jpeg(tf1.placeholder(tf.string, [], name="bytes")),
-         ["cannot be run in the source", "feeds={'bytes:0': ...}"]),
+         ["cannot be run in the source graph", "feeds={'bytes:0': ...}"]),
         (lambda: tf1.placeholder(tf.float32, name="x") * 2.0,
          ["needs a value for 'x:0' (float32, shape <unknown>): give feeds={'x:0': ...}"]),
         (lambda: tf.numpy_function(lambda: np.float32(1), [], tf.float32), ["(PyFunc)", "has effects"]),
         (lambda: tf1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next(),
-         ["needs 'OneShotIterator' (OneShotIterator), which has effects, or a state of its own"]),
+         ["needs 'OneShotIterator' (OneShotIterator), which has effects, or state"]),
         (lambda: tf.queue.FIFOQueue(2, tf.float32).dequeue(), ["Queue", "needs"]),
-        (lambda: tf1.assign_add(tf1.get_variable("v", initializer=1.0), 1.0), ["has effects, or a state of its own"]),
+        (lambda: tf1.assign_add(tf1.get_variable("v", initializer=1.0), 1.0), ["has effects, or state"]),
     ],
     ids=["bytes", "rank", "python", "iterator", "queue", "assignment"],
 )  # fmt: skip
@@ -212,7 +212,7 @@ def test_an_assignment_in_the_source_is_not_made_for_a_proof(tmp_path):
 
 def test_random_numbers_are_run_and_not_compared(tmp_path):
     report = graph(lambda: tf1.random_normal([3])).save(tmp_path / "m.pb", outputs="y:0")
-    assert report.notes == ["run, but not compared, for its random numbers: y:0"]
+    assert report.notes == ["run, but not compared, because it uses random numbers: y:0"]
 
 
 def test_effects_inside_functions_are_seen(tmp_path):
@@ -224,7 +224,7 @@ def test_effects_inside_functions_are_seen(tmp_path):
 
     ed = gs.open(outer)
     report = ed.save(tmp_path / "m.meta", outputs=ed.outputs)
-    assert "which has effects, or a state of its own" in report.notes[-1]
+    assert "which has effects, or state" in report.notes[-1]
 
 
 def test_a_whole_training_graph_is_run_up_to_what_writes(tmp_path):
@@ -324,8 +324,8 @@ def test_an_opened_meta_graph_fills_its_tables(kind, tmp_path):
 def test_a_frozen_file_says_what_must_run_first(kind, tmp_path):
     ed = with_table(kind, tmp_path)
     report = ed.save(tmp_path / "m.pb", outputs="y:0", freeze=True, values="initial")
-    (note,) = [note for note in report.notes if note.startswith("to be run first: ")]
-    first = note.removeprefix("to be run first: ").partition(", to fill ")[0]
+    (note,) = [note for note in report.notes if note.startswith("run first: ")]
+    first = note.removeprefix("run first: ").partition(", to fill ")[0]
     assert "1 output as before" in report.proof
     with tf.Graph().as_default(), tf1.Session() as session:
         tf1.import_graph_def(tf1.GraphDef.FromString((tmp_path / "m.pb").read_bytes()), name="")
@@ -363,8 +363,8 @@ def test_overridden_gradients_do_not_stop_a_saved_model(tmp_path, capfd):
         tf.nn.max_pool2d(tf.nn.relu(x), 2, 2, "VALID", name="y")
     report = gs.open(made).save(tmp_path / "f", inputs="x:0", outputs="y:0", format="saved_model_tf2")
     assert report.notes == [
-        "the gradient registered as GuidedReluOfTheTest is not in it, for TensorFlow cannot trace it: register it "
-        "again where the model is loaded, before it is differentiated"
+        "the gradient registered as GuidedReluOfTheTest is not included, because TensorFlow cannot trace it: register it "
+        "again in the program that loads the model, before you differentiate the model"
     ]
     assert "1 output as before" in report.proof
     assert "Traceback" not in capfd.readouterr().err

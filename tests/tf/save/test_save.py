@@ -85,7 +85,7 @@ def test_a_frozen_graph_def(trained, tmp_path):
 def test_a_graph_def_pruned_to_outputs_says_that_values_are_not_in_it(trained, tmp_path):
     _, ed, _ = trained
     report = ed.save(tmp_path / "y.pbtxt.gz", outputs=["net/y:0"])
-    assert "the values of 2 variables are not in it: freeze=True" in repr(report)
+    assert "the values of 2 variables are not included: freeze=True" in repr(report)
     back = gs.open(tmp_path / "y.pbtxt.gz")
     assert set(back.snapshot.state.variables) == {"net/w", "net/b"}
     assert report.left == ed.snapshot.size - back.snapshot.size
@@ -266,7 +266,7 @@ def test_a_folder_with_other_files_is_not_touched(tmp_path):
     m = model("resource", optimizer=None)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
-    with refuses(PlanError, "is there and is not a SavedModel", "Choose a new folder"):
+    with refuses(PlanError, "exists and is not a SavedModel", "Choose a new folder"):
         gs.open(m.session).save(tmp_path / "mine", inputs="x:0", outputs="net/y:0")
     assert [p.name for p in tmp_path.rglob("*")] == ["mine", "notes.txt"]
     ed = gs.open(m.session)
@@ -285,20 +285,20 @@ def test_nothing_is_written_where_a_variable_has_no_value(tmp_path):
 @pytest.mark.parametrize(
     ("path", "options", "words"),
     [
-        ("m.h5", {}, ["the suffix '.h5' says no format", ".pbtxt"]),
+        ("m.h5", {}, ["the suffix '.h5' is not that of a format", ".pbtxt"]),
         ("m.pb", {"format": "onnx"}, ["format='onnx' is not known", "'checkpoint', 'graph_def'"]),
-        ("m.ckpt", {"freeze": True}, ["freeze= does not go with the format 'checkpoint'"]),
-        ("m.pb", {"scope": "net"}, ["scope= does not go with the format 'graph_def'"]),
-        ("m.pb", {"timeout": 5.0}, ["timeout= does not go with the format 'graph_def'"]),
-        ("m", {"signatures": {}, "outputs": "net/y:0"}, ["outputs= does not go with signatures"]),
+        ("m.ckpt", {"freeze": True}, ["freeze= cannot be combined with the format 'checkpoint'"]),
+        ("m.pb", {"scope": "net"}, ["scope= cannot be combined with the format 'graph_def'"]),
+        ("m.pb", {"timeout": 5.0}, ["timeout= cannot be combined with the format 'graph_def'"]),
+        ("m", {"signatures": {}, "outputs": "net/y:0"}, ["outputs= cannot be combined with signatures"]),
         ("m", {}, ["a SavedModel needs a signature"]),
         ("m", {"format": "saved_model_tf2"}, ["a SavedModel needs a signature"]),
-        ("m.pb", {"inputs": "x:0"}, ["inputs= are given, but no outputs"]),
-        ("m.pb", {"outputs": []}, ["outputs=[] names no tensor", "leave outputs= out to save the whole graph"]),
-        ("m.meta", {"outputs": ()}, ["outputs=() names no tensor", "leave outputs= out"]),
+        ("m.pb", {"inputs": "x:0"}, ["inputs= is given without outputs="]),
+        ("m.pb", {"outputs": []}, ["outputs=[] names no tensor", "leave out outputs= to save the whole graph"]),
+        ("m.meta", {"outputs": ()}, ["outputs=() names no tensor", "leave out outputs="]),
         ("m", {"outputs": {}}, ["outputs={} names no tensor", "Name the tensors to save"]),
         ("m", {"signatures": {"s": ("x:0", [])}}, ["signature 's' has no outputs", "(inputs, outputs)"]),
-        ("m.meta", {"values": 3}, ["values is not a session of this graph"]),
+        ("m.meta", {"values": 3}, ["values= is not a session of this graph"]),
     ],
 )
 def test_requests_that_make_no_sense(path, options, words, tmp_path):
@@ -369,7 +369,7 @@ def test_a_loop_that_writes_to_a_variable_is_not_frozen(tmp_path):
 
 def test_a_graph_too_large_for_one_file_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("graphsurgeon.tf.save.export.LIMIT", 100)
-    with refuses(PlanError, "a file of nodes can have 2 GB"):
+    with refuses(PlanError, "a file can hold only 2 GB"):
         gs.open(model("ref").session).save(tmp_path / "m.pb")
     assert list(tmp_path.iterdir()) == []
 

@@ -60,8 +60,8 @@ def test_what_cannot_be_a_model_leaves_no_file(net, tmp_path):
         x = tf1.placeholder(tf.float32, [4], name="x")
         tf.raw_ops.Betainc(a=x, b=x, x=x, name="beta")
     path = tmp_path / "model.tflite"
-    with refuses(Unconvertible, "save(", "TensorFlow's converter refuses it: 'beta' (Betainc): TFLite has no op for it",
-                 "ed.check('tflite', outputs=...) says what to do about each"):  # fmt: skip
+    with refuses(Unconvertible, "save(", "TensorFlow's converter refuses the graph: 'beta' (Betainc): TFLite has no op for it",
+                 "ed.check('tflite', outputs=...) lists a fix for each"):  # fmt: skip
         gs.open(graph).save(path, outputs="beta:0")
     with refuses(gs.PlanError, "save(", "a TFLite model needs outputs", "Name its tensors: inputs=..., outputs=..."):
         gs.open(graph).save(path)
@@ -99,8 +99,8 @@ def test_a_converter_and_an_interpreter_end_in_words(code, timeout, how, monkeyp
     monkeypatch.setattr(tflite, "_BEGIN", code)
     with lite(timeout) as ask:
         made = converted(Frozen(tf1.GraphDef(), []), ask)
-    assert made.said == f"the converter {how}, in a process of its own"
+    assert made.said == f"the converter {how}, in a separate process"
     with lite(timeout) as ask, refuses(
-        gs.PlanError, "save('a')", f"TFLite's interpreter does not run it: {how}", "verify=False"
+        gs.PlanError, "save('a')", f"TFLite's interpreter cannot run the model: {how}", "verify=False"
     ):  # fmt: skip
         interpreted("a", [], ask, "save('a')")

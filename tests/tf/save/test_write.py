@@ -201,7 +201,7 @@ def test_nothing_is_left_where_there_was_nothing(kind, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", full)
-        with refuses(PlanError, "cannot be written: No space left on device", " free", "What was there is as it was"):
+        with refuses(PlanError, "cannot be written: No space left on device", " free", "The old file is unchanged"):
             save(1.0, kind, tmp_path)
     assert state(tmp_path) == {}
 
@@ -238,6 +238,6 @@ def test_a_file_of_somebody_else_is_replaced_only_when_asked(kind, tmp_path):
 def test_what_is_no_saved_model_is_not_replaced(tmp_path):
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "letter.txt").write_text("x")
-    with refuses(PlanError, "is there and is not a SavedModel"):
+    with refuses(PlanError, "exists and is not a SavedModel"):
         save(1.0, "saved_model", tmp_path)
     assert state(tmp_path) == {"m/letter.txt": b"x"}

@@ -90,5 +90,5 @@ def test_a_file_of_somebody_does_not_get_into_a_model_because_a_strangers_graph_
     saved = gs.open(tmp_path / "m.meta").save(
         tmp_path / "n", format="saved_model", inputs="x:0", outputs="y:0", verify=False
     )
-    assert "the file that path:0 names is not in it: no trusted op reads files" in str(saved)
+    assert "the file that path:0 names is not included: no trusted op reads files" in str(saved)
     assert not (tmp_path / "n" / "assets").exists()
