@@ -210,8 +210,8 @@ def test_the_converter_of_tfjs_is_run_as_the_proof(tfjs):
     (tfjs / "op_list" / "more.json").write_text('[{"tfOpName": "Igamma"}]')
     found = gs.open(net()).check("tfjs", "last:0", "h1:0", prove=True)
     assert [str(one) for one in found] == [
-        "the converter died (code 1): ValueError: Unsupported Ops in the model after optimization Igamma, in a separate "
-        "process"
+        "the converter died (code 1): ValueError: Unsupported Ops in the model after optimization Igamma, in a "
+        "separate process"
     ]
 
 

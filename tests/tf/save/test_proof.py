@@ -363,8 +363,8 @@ def test_overridden_gradients_do_not_stop_a_saved_model(tmp_path, capfd):
         tf.nn.max_pool2d(tf.nn.relu(x), 2, 2, "VALID", name="y")
     report = gs.open(made).save(tmp_path / "f", inputs="x:0", outputs="y:0", format="saved_model_tf2")
     assert report.notes == [
-        "the gradient registered as GuidedReluOfTheTest is not included, because TensorFlow cannot trace it: register it "
-        "again in the program that loads the model, before you differentiate the model"
+        "the gradient registered as GuidedReluOfTheTest is not included, because TensorFlow cannot trace it: "
+        "register it again in the program that loads the model, before you differentiate the model"
     ]
     assert "1 output as before" in report.proof
     assert "Traceback" not in capfd.readouterr().err

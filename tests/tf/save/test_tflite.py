@@ -60,7 +60,8 @@ def test_what_cannot_be_a_model_leaves_no_file(net, tmp_path):
         x = tf1.placeholder(tf.float32, [4], name="x")
         tf.raw_ops.Betainc(a=x, b=x, x=x, name="beta")
     path = tmp_path / "model.tflite"
-    with refuses(Unconvertible, "save(", "TensorFlow's converter refuses the graph: 'beta' (Betainc): TFLite has no op for it",
+    with refuses(Unconvertible, "save(", "TensorFlow's converter refuses the graph: 'beta' (Betainc): TFLite has no "
+                 "op for it",
                  "ed.check('tflite', outputs=...) lists a fix for each"):  # fmt: skip
         gs.open(graph).save(path, outputs="beta:0")
     with refuses(gs.PlanError, "save(", "a TFLite model needs outputs", "Name its tensors: inputs=..., outputs=..."):
