@@ -269,7 +269,7 @@ class Assembly:
         new = Candidate(open(editor.graph, title="candidate"), self._like.inputs, output, born=born)
         old, now = (str(c.editor.snapshot.info(*c.editor.snapshot.tensor(c.output))) for c in (self._like, new))
         if old != now:
-            raise PlanError("made(...)", f"the output would be {now}, not {old}", "Cut at another point")
+            raise PlanError("made(...)", f"the output would be {now}, not {old}", "Cut the graph at another tensor")
         return new
 
 
@@ -302,7 +302,7 @@ def candidate(thing: Any, output: Any = None, inputs: Iterable[str] | None = Non
         ends = [graph.names[i] for i in outputs_of(graph) if graph.names[i] not in editor.orphans]
         if len(ends) != 1:
             shown = few([repr(f"{n}:0") for n in ends], 5)
-            how = f"Choose one: output= one of {shown}" if ends else "Name the tensor that is wanted: output='y:0'"
-            raise PlanError("candidate(graph)", f"it has {counted(len(ends), 'outputs')}", how)
+            how = f"Choose one in output=: {shown}" if ends else "Name the output: output='y:0'"
+            raise PlanError("candidate(graph)", f"the graph has {counted(len(ends), 'outputs')}", how)
         output = f"{ends[0]}:0"
     return Candidate(editor, tuple(known), editor.tensor(str(getattr(output, "name", output))).name)

@@ -151,8 +151,8 @@ def evolve(
     if inputs is None and begun:
         inputs = specs_of(begun[0].graph, begun[0].inputs)
     if not inputs or (not functions and not begun):
-        how = "Give inputs= and functions=, or graphs: initial=[...]"
-        raise PlanError("evolve(...)", "there is nothing to begin with", how)
+        how = "Give inputs= and functions=, or give graphs in initial=[...]"
+        raise PlanError("evolve(...)", "no functions and no graphs to start from are given", how)
     specs = refuse_mixed(inputs) if functions or rules else dict(inputs)
     _refuse_strangers(begun, list(specs))
     for function in functions:
@@ -267,21 +267,21 @@ def _number(score: float | None) -> float:
 def _refuse_odd(**numbers: tuple[Any, int]) -> None:
     for name, (value, least) in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            wrong = f"{name} is a whole number, at least {least}"
-            raise PlanError(f"evolve({name}={value!r})", wrong, f"Type {name}={least}, or more")
+            wrong = f"{name} must be a whole number, at least {least}"
+            raise PlanError(f"evolve({name}={value!r})", wrong, f"Give {name}={least}, or more")
 
 
 def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
     if not callable(score):
         how = "Give a function of `run`: lambda run: np.mean((run({'x': x}) - y) ** 2)"
-        raise PlanError(f"evolve({score!r})", "score cannot be called", how)
+        raise PlanError(f"evolve({score!r})", "score is not a function", how)
     try:
         low, high = map(float, constants)
         fits = low <= high
     except (TypeError, ValueError):
         fits = False
     if not fits:
-        wrong = "constants are the least and the greatest, two numbers"
+        wrong = "constants must be two numbers: the smallest and the largest constant"
         raise PlanError(f"evolve(constants={constants!r})", wrong, "Try constants=(-2.0, 2.0)")
     for rule in rules:
         if not (isinstance(rule, (tuple, list)) and len(rule) == 2 and all(map(callable, rule))):
@@ -294,6 +294,6 @@ def _refuse_strangers(begun: list[Candidate], inputs: list[str]) -> None:
         if sorted(one.inputs) != sorted(inputs):
             raise PlanError(
                 "evolve(initial=...)",
-                f"a graph has the inputs {sorted(one.inputs)}, not {sorted(inputs)}",
+                f"a graph has the inputs {sorted(one.inputs)} instead of {sorted(inputs)}",
                 "Give graphs whose placeholders have the same names",
             )

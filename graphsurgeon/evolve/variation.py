@@ -141,8 +141,8 @@ class Rule:
         if unknown:
             raise PlanError(
                 "evolve(rules=...)",
-                f"the replacement has an argument {unknown[0]!r} that the pattern has not",
-                f"Use those of the pattern: {', '.join(self.arguments)}",
+                f"the replacement has an argument {unknown[0]!r} that the pattern does not have",
+                f"Use the arguments of the pattern: {', '.join(self.arguments)}",
             )
         self.kind = spec.dtype
         self.replacement = candidate(graph, output, arguments)

@@ -116,8 +116,8 @@ class LocalCluster:
                 address = self.spec[self.job][task]
                 raise PlanError(
                     "local_cluster(...)",
-                    f"the server of task {task} at {address} does not start within {self._seconds:g} s",
-                    "Give it longer: gs.local_cluster(tasks, seconds=120)",
+                    f"the server of task {task} at {address} did not start within {self._seconds:g} s",
+                    "Wait longer: gs.local_cluster(tasks, seconds=120)",
                 )
 
 
@@ -145,7 +145,9 @@ def local_cluster(tasks: int = 2, *, job: str = "worker", seconds: float = 60.0)
         21
     """
     if not isinstance(tasks, int) or not 1 <= tasks <= 64:
-        raise PlanError(f"local_cluster({tasks!r})", "tasks is a number of servers, 1 to 64", "Try local_cluster(2)")
+        raise PlanError(
+            f"local_cluster({tasks!r})", "tasks must be a number of servers, from 1 to 64", "Try local_cluster(2)"
+        )
     return LocalCluster(tasks, job, seconds)
 
 
@@ -168,8 +170,8 @@ def free_ports(count: int) -> list[int]:
     if len(found) < count:
         raise PlanError(
             f"local_cluster({count})",
-            f"of 1,000 ports from 20000 to 32000 that were tried, {len(found)} are free",
-            "End what holds the others, or ask for fewer tasks",
+            f"only {len(found)} of 1,000 ports between 20000 and 32000 are free",
+            "End programs that use these ports, or start fewer tasks",
         )
     return found
 

@@ -151,9 +151,9 @@ def _refuse_shared(block: Selection, inputs: Mapping[Any, Any] | None, variables
             if graph.types[number] in VARIABLE_TYPES and not any(fnmatchcase(name, rule) for rule in explicit):
                 raise PlanError(
                     "duplicate(...)",
-                    f"the part reads variable {name!r}, which is not in it, so it has no variable that could follow",
-                    "Select it too, as ed.select(inputs=..., outputs=...) does; or give inputs={name: tensor}, "
-                    "or variables='share'",
+                    f"the selection reads variable {name!r}, but lacks it, so its duplicate could not be updated",
+                    "Select the variable too, for example by ed.select(inputs=..., outputs=...); or give "
+                    "inputs={name: tensor}, or variables='share'",
                 )
 
 
@@ -177,7 +177,7 @@ def _beside(editor: Editor | None, block: Selection, session: TFSession | None, 
         raise PlanError(
             f"duplicate(graph=..., {what})",
             "a duplicate in the graph of its original runs in the session of the original",
-            "Leave graph= out, or give values=session",
+            "Leave out graph=, or give values=session",
         )
     editor = editor or open(block.graph.owner, title=block.graph.title)
     if session is not None:
@@ -200,8 +200,8 @@ def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, h
     if graph is not None and asked.target:
         raise PlanError(
             f"duplicate(graph=..., target={asked.target!r})",
-            "a graph that is there already has its session",
-            "Leave graph= out, or give graph=tf.compat.v1.Session(target, graph=...)",
+            "target= is for a new session, but an existing graph keeps its session",
+            "Leave out graph=, or give graph=tf.compat.v1.Session(target, graph=...)",
         )
     there = graph if isinstance(graph, Editor) else open(graph or Graph(), title="duplicate")
     if graph is None:

@@ -153,7 +153,9 @@ class Replica:
             if self._closed:
                 raise PlanError("run(...)", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
             if self.session is None:
-                raise PlanError("run(...)", "the duplicate has no session yet", "Give it one: replica.attach(session)")
+                raise PlanError(
+                    "run(...)", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
+                )
             self._state.refuse()
             self._tell_lack()
             yield self.session
@@ -163,9 +165,9 @@ class Replica:
         if self._warned or not self._lacking:
             return
         self._warned = True
-        (wrong,) = untrained_text(dict.fromkeys(self._lacking, "as nothing has given it values yet"))
+        (wrong,) = untrained_text(dict.fromkeys(self._lacking, "because the duplicate has not received values yet"))
         how = (
-            "Give it what the original holds: replica.attach(session), replica.follow(folder) or "
+            "Give it the values of the original: replica.attach(session), replica.follow(folder) or "
             "gs.duplicate(..., values=session); or ask for initial values: gs.duplicate(..., variables='initial')"
         )
         warn(str(PlanError("run(...)", wrong, how)))
@@ -205,7 +207,7 @@ class Replica:
                 return session.run(fetched(fetches, "train({})", *about), fed(feeds, "train({})", *about))
             if not callable(fetches) or feeds is not None:
                 how = "Give a function without arguments: replica.train(lambda: model.train_on_batch(x, y))"
-                raise PlanError("train(...)", "the original has no session: it is an object of Python", how)
+                raise PlanError("train(...)", "the original has no session: it is a Python object", how)
             return fetches()
 
     @contextmanager
@@ -267,8 +269,8 @@ class Replica:
         if self._closed:
             raise PlanError("update()", "the duplicate is closed", "Make a new one with gs.duplicate(...)")
         if self._source is None and self._grouped is None:
-            how = "Give it a session, or a folder: replica.follow(...)"
-            raise PlanError("update()", "it has nothing to follow", how)
+            how = "Attach a session, replica.attach(session), or follow a folder, replica.follow(folder)"
+            raise PlanError("update()", "the duplicate has no session or folder to follow", how)
         self._door.refuse_reader()
         with self._one, Phases("updating the duplicate", 3):
             start = time.perf_counter()
@@ -299,8 +301,8 @@ class Replica:
         except BusyError as error:
             raise PlanError(
                 "update()",
-                f"for {timeout:g} s there was no moment without a step of the original or a reader of the duplicate",
-                "End or pause them, or wait longer: replica.update(timeout=600)",
+                f"steps of the original or reads of the duplicate were running for {timeout:g} s without a pause",
+                "Pause the steps and reads, or wait longer: replica.update(timeout=600)",
             ) from error
 
     def _between_steps(self, timeout: float) -> Callable[[Sequence[Any]], AbstractContextManager[None]]:
@@ -341,12 +343,14 @@ class Replica:
         from ..tf.values.variables import errors_if_empty
 
         if self.session is None:
-            raise PlanError("update()", "the duplicate has no session yet", "Give it one: replica.attach(session)")
+            raise PlanError(
+                "update()", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
+            )
         if tau != 1.0 and self._grouped.soft is None:
             raise PlanError(
                 f"update(tau={tau:g})",
-                "the ops of a soft update were not made",
-                "Say so when it is made: gs.duplicate(..., tau=...)",
+                "the duplicate was made without ops for soft updates",
+                "Make a new one with them: gs.duplicate(..., tau=...)",
             )
         hard = tau == 1.0
         op, feeds = (self._grouped.copy, {}) if hard else (self._grouped.soft, {self._grouped.tau: tau})
@@ -369,7 +373,9 @@ class Replica:
 
         phase("comparing values")
         if self.session is None:
-            raise PlanError("update()", "the duplicate has no session yet", "Give it one: replica.attach(session)")
+            raise PlanError(
+                "update()", "the duplicate has no session yet", "Give it a session: replica.attach(session)"
+            )
         pairs = {name: self._pairs[name] for name in values}
         if tau == 1.0 or self._fresh:
             now = digests(values)
@@ -502,16 +508,20 @@ class Replica:
         asked = f"follow({str(folder)!r})"
         if not isinstance(folder, (str, os.PathLike)):
             wrong = f"an object of type {type(folder).__name__} is not a folder"
-            raise PlanError(asked, wrong, "Give the path of one; a session is followed by replica.attach(session)")
+            raise PlanError(asked, wrong, "Give the path of a folder; to follow a session, use replica.attach(session)")
         if seconds is not None:
             pause(seconds)
         if values not in (None, "initial"):
-            raise PlanError(f"follow(values={values!r})", "the folder gives the values", "Choose 'initial', or None")
+            raise PlanError(
+                f"follow(values={values!r})",
+                "values= can only be 'initial' or None here",
+                "Use values='initial', or leave out values=",
+            )
         if self._grouped is not None:
             raise PlanError(
                 asked,
-                "the duplicate is in one graph with its original",
-                "Leave graph= out, so that it has its own session",
+                "the duplicate and its original are in the same graph, and share a session",
+                "Make the duplicate without graph=, so that it has its own session",
             )
         source = FolderSource(CheckpointFolder(os.fspath(folder)))
         source.folder.refuse_missing()
@@ -570,11 +580,11 @@ class _State:
     def refuse(self) -> None:
         """Raises a PlanError where they cannot be read."""
         if self.torn:
-            raise PlanError("run(...)", "the last update failed half-way", "Call replica.update() again")
+            raise PlanError("run(...)", "the last update was not completed", "Call replica.update() again")
         if self.waiting:
             raise PlanError(
                 "run(...)",
-                f"there was no checkpoint in {self.waiting!r} yet, and nothing else has given it values",
+                f"the duplicate has no values: there was no checkpoint in {self.waiting!r} yet",
                 "Call replica.update(wait=60), or allow earlier answers: replica.follow(folder, values='initial')",
             )
 
@@ -593,7 +603,9 @@ class _State:
 def refuse_foreign(session: Any, graph: Any, asked: str) -> None:
     """Raises a PlanError where something is not a session of the graph of the original."""
     if getattr(session, "graph", None) is not graph:
-        raise PlanError(asked, "this is not a session of the original's graph", "Give one of that graph")
+        raise PlanError(
+            asked, "this is not a session of the original's graph", "Give a session of the original's graph"
+        )
 
 
 def _release(observed: list[Any]) -> None:

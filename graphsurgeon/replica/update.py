@@ -58,7 +58,7 @@ def part(tau: Any, verb: str) -> float:
         PlanError: if it is not such a number.
     """
     if isinstance(tau, bool) or not isinstance(tau, Real) or not 0 < float(tau) <= 1:
-        raise PlanError(f"{verb}(tau={tau!r})", "tau is the part of the way to go: above 0, at most 1", "Try tau=0.005")
+        raise PlanError(f"{verb}(tau={tau!r})", "tau must be a number above 0 and at most 1", "Try tau=0.005")
     return float(tau)
 
 
@@ -69,7 +69,7 @@ def times(every: Any, verb: str) -> int:
         PlanError: if it is not such a number.
     """
     if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
-        raise PlanError(f"{verb}(every={every!r})", "every is a number of steps, at least 1", "Try every=100")
+        raise PlanError(f"{verb}(every={every!r})", "every must be a number of steps, at least 1", "Try every=100")
     return int(every)
 
 
@@ -80,5 +80,5 @@ def pause(seconds: Any) -> float:
         PlanError: if it is not such a time.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not 0 < float(seconds) < TIMEOUT_MAX:
-        raise PlanError(f"follow(seconds={seconds!r})", "seconds is a time, above 0", "Try seconds=5")
+        raise PlanError(f"follow(seconds={seconds!r})", "seconds must be a number above 0", "Try seconds=5")
     return float(seconds)

@@ -174,7 +174,7 @@ def test_sessions_made_after_it_have_as_many_threads_as_without_it():
 
 
 def test_refusals():
-    with refuses(PlanError, "evolve(...)", "nothing to begin with", "inputs= and functions="):
+    with refuses(PlanError, "evolve(...)", "no functions and no graphs to start from", "inputs= and functions="):
         gs.evolve(cubic)
     with refuses(PlanError, "evolve(population_size=1)", "at least 2"):
         gs.evolve(cubic, SPEC, FUNCTIONS, population_size=1)
@@ -188,11 +188,11 @@ def test_refusals():
         gs.evolve(cubic, SPEC, [tf.argmax])
     with refuses(PlanError, "functions=[logical_not]", "it does not accept tensors like the inputs"):
         gs.evolve(cubic, SPEC, [tf.logical_not])
-    with refuses(PlanError, "evolve(initial=...)", "has the inputs ['y'], not ['x']"):
+    with refuses(PlanError, "evolve(initial=...)", "has the inputs ['y'] instead of ['x']"):
         gs.evolve(cubic, SPEC, FUNCTIONS, initial=[made(tf.sin, y=SPEC["x"])])
-    with refuses(PlanError, "evolve(rules=...)", "an argument 'c' that the pattern has not", "a, b"):
+    with refuses(PlanError, "evolve(rules=...)", "an argument 'c' that the pattern does not have", "a, b"):
         Rule(lambda a, b: a + b, lambda c: tf.sin(c), SPEC["x"])
-    with refuses(PlanError, "candidate(graph)", "it has 2 outputs", "output= one of"):
+    with refuses(PlanError, "candidate(graph)", "the graph has 2 outputs", "Choose one in output="):
         with tf.Graph().as_default() as graph:
             x = tf1.placeholder(tf.float32, [None], name="x")
             tf.sin(x, name="a"), tf.cos(x, name="b")
@@ -226,7 +226,7 @@ def test_one_function_needs_no_list_and_numbers_of_numpy_are_numbers():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"score": None}, ("evolve(None)", "score cannot be called", "lambda run")),
+        ({"score": None}, ("evolve(None)", "score is not a function", "lambda run")),
         (
             {"score": lambda run: "much"},
             ("evolve(score)", "score returned 'much', which is not a number", "lower the better"),
@@ -242,7 +242,7 @@ def test_one_function_needs_no_list_and_numbers_of_numpy_are_numbers():
             ("'x' is string: there are no random constants of this dtype", "initial=[graph, ...]"),
         ),
         ({"constants": (3, "a")}, ("evolve(constants=(3, 'a'))", "two numbers")),
-        ({"constants": (3, 1)}, ("the least and the greatest",)),
+        ({"constants": (3, 1)}, ("the smallest and the largest constant",)),
         ({"seed": "s"}, ("evolve(seed='s')", "a whole number, at least 0")),
         ({"rules": [tf.add]}, ("evolve(rules=...)", "is not a pair of functions", "(pattern, replacement)")),
         ({"population_size": True}, ("evolve(population_size=True)", "a whole number, at least 2")),

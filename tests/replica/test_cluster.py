@@ -272,7 +272,7 @@ def test_ports_that_nobody_uses_and_that_no_system_hands_out(monkeypatch):
         raise OSError(98, "Address already in use")
 
     monkeypatch.setattr(socket.socket, "bind", taken)
-    with refuses(PlanError, "local_cluster(2)", "that were tried, 0 are free", "End what holds the others"):
+    with refuses(PlanError, "local_cluster(2)", "only 0 of 1,000 ports", "End programs that use these ports"):
         free_ports(2)
 
 

@@ -218,7 +218,7 @@ def test_an_update_that_gets_no_moment_says_so():
     thread = threading.Thread(target=train)
     thread.start()
     assert inside.wait(30)
-    with refuses(PlanError, "update()", "for 0.01 s there was no moment without a step", "replica.update(timeout=600)"):
+    with refuses(PlanError, "update()", "were running for 0.01 s without a pause", "replica.update(timeout=600)"):
         replica.update(timeout=0.01)
     out.set()
     thread.join(30)
@@ -248,7 +248,7 @@ def test_a_keras_model_that_another_thread_trains():
     source = replica._source
     assert replica.train(lambda: net.variables[0].assign([[1.0, 1.0], [1.0, 1.0]])) is not None
     assert len(replica.update().changed) == 1
-    with refuses(PlanError, "train(...)", "an object of Python", "replica.train(lambda: model.train_on_batch(x, y))"):
+    with refuses(PlanError, "train(...)", "a Python object", "replica.train(lambda: model.train_on_batch(x, y))"):
         replica.train(net.variables[0])
     read, count = source._value, []
 

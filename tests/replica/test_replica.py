@@ -229,9 +229,9 @@ def test_an_update_that_fails_half_way_keeps_readers_out_until_the_next(monkeypa
         patch.setattr(replica_values, "feed", breaks)
         with pytest.raises(RuntimeError, match="the line is cut"):
             replica.update()
-    with refuses(PlanError, "run(...)", "failed half-way", "replica.update()"):
+    with refuses(PlanError, "run(...)", "was not completed", "replica.update()"):
         replica.run(replica["net/b"])
-    with refuses(PlanError, "run(...)", "failed half-way", "replica.update()"):
+    with refuses(PlanError, "run(...)", "was not completed", "replica.update()"):
         replica.session.run(replica["net/b"])
     put(m.w, 0.0, m.session)  # as it was when it was last taken over, but the duplicate has 5 by now
     replica.update()
@@ -354,13 +354,18 @@ def test_soft_placement_leaves_the_choice_to_tensorflow():
 def test_numbers_that_make_no_sense():
     m = model()
     for tau in (0, 1.5, "much"):
-        with refuses(PlanError, f"duplicate(tau={tau!r})", "above 0, at most 1"):
+        with refuses(PlanError, f"duplicate(tau={tau!r})", "above 0 and at most 1"):
             gs.duplicate(net(m), tau=tau)
     for every in (0, 2.5):
         with refuses(PlanError, f"duplicate(every={every!r})", "at least 1"):
             gs.duplicate(net(m), every=every)
     replica = gs.duplicate(net(m), graph=m.session)
-    with refuses(PlanError, "update(tau=0.5)", "the ops of a soft update were not made", "gs.duplicate(..., tau=...)"):
+    with refuses(
+        PlanError,
+        "update(tau=0.5)",
+        "the duplicate was made without ops for soft updates",
+        "gs.duplicate(..., tau=...)",
+    ):
         replica.update(tau=0.5)
 
 
@@ -368,7 +373,7 @@ def test_a_replica_without_anything_to_follow():
     m = model()
     block = gs.open(m.graph).select(inputs=[m.x], outputs=[m.y])
     apart, beside = gs.duplicate(block), gs.duplicate(block, graph=m.graph)
-    with refuses(PlanError, "update()", "it has nothing to follow"):
+    with refuses(PlanError, "update()", "the duplicate has no session or folder to follow"):
         apart.update()
     with refuses(PlanError, "update()", "has no session yet", "replica.attach(session)"):
         beside.update()
@@ -395,10 +400,10 @@ def test_what_does_not_go_together():
         gs.duplicate(net(m), graph=m.session, target="grpc://127.0.0.1:1")
     with refuses(PlanError, "values={...}", "runs in the session of the original"):
         gs.duplicate(net(m), graph=m.session, values={"net/w": 1})
-    with refuses(PlanError, "target='grpc://127.0.0.1:1'", "has its session"):
+    with refuses(PlanError, "target='grpc://127.0.0.1:1'", "keeps its session"):
         gs.duplicate(net(m), graph=tf.Graph(), target="grpc://127.0.0.1:1")
     replica = gs.duplicate(net(m), graph=m.session)
-    with refuses(PlanError, "follow('.')", "in one graph with its original"):
+    with refuses(PlanError, "follow('.')", "and its original are in the same graph"):
         replica.follow(".")
     with refuses(PlanError, "'replica'"):
         gs.duplicate(net(m), graph=m.session, to="replica")
@@ -412,7 +417,7 @@ def test_a_part_without_its_variables(kind):
     ed = gs.open(m.session)
     block = ed.select(scope="net").where(lambda op: not op.name.startswith("net/w"))
     for graph in (None, m.session):
-        with refuses(PlanError, "reads variable 'net/w'", "it has no variable that could follow", "variables='share'"):
+        with refuses(PlanError, "reads variable 'net/w'", "its duplicate could not be updated", "variables='share'"):
             gs.duplicate(block, graph=graph, values=m.session, inputs={m.x: m.x} if graph else None)
     replica = gs.duplicate(block, graph=m.session, variables="share")
     assert replica.variables == []
@@ -485,14 +490,14 @@ def test_numbers_of_numpy_are_numbers():
     m = model("ref")
     replica = gs.duplicate(net(m), values=m.session, tau=np.float32(0.5), every=np.int64(3))
     assert (replica.tau, replica.every) == (0.5, 3)
-    with refuses(PlanError, "duplicate(tau=True)", "above 0, at most 1"):
+    with refuses(PlanError, "duplicate(tau=True)", "above 0 and at most 1"):
         gs.duplicate(net(m), tau=True)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, "soon", True, float("nan")])
 def test_a_time_to_wait_that_is_none(tmp_path, seconds):
     replica = gs.duplicate(net(model()))
-    with refuses(PlanError, f"follow(seconds={seconds!r})", "a time, above 0", "seconds=5"):
+    with refuses(PlanError, f"follow(seconds={seconds!r})", "a number above 0", "seconds=5"):
         replica.follow(tmp_path, seconds=seconds)
 
 
@@ -672,7 +677,10 @@ def test_answers_from_values_that_nobody_gave_are_told_once(kind):
     ) as reported:
         _ = replica.run(m.w), replica.run(m.b)
     assert [one.filename for one in reported] == [__file__]
-    with pytest.warns(UserWarning, match="as nothing has given it values yet"), other.reading() as session:
+    with (
+        pytest.warns(UserWarning, match="because the duplicate has not received values yet"),
+        other.reading() as session,
+    ):
         session.run(other[m.b])
     for words in ("replica.attach(session)", "replica.follow(folder)", "values=session", "variables='initial'"):
         assert words in str(reported[0].message)
