@@ -1179,7 +1179,7 @@ class Editor:
             >>> [type(layer).__name__ for layer in new.layers]
             ['InputLayer', 'Dense', 'ReLU', 'GraphLayer', 'Dense']
             >>> print(new.surgery)
-            4 layers are those of the model: x, body, relu, head
+            4 layers are kept from the model: x, body, relu, head
             'rebuilt' computes the rest
         """
         return model_of(self, values, inputs, outputs, training, name)

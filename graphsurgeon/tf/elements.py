@@ -77,7 +77,7 @@ def placeholder(graph: TFGraph | None, dtype: Any, shape: Any = None, name: str 
     dtype = tf.as_dtype(dtype).base_dtype
     if graph is None:
         return tf1.placeholder(dtype, shape, name)
-    # A name with a slash at its end is absolute, and takes the scope as it is.
+    # A name with a slash at its end is absolute.
     with graph.as_default(), tf1.name_scope(None), tf1.control_dependencies(None):
         return tf1.placeholder(dtype, shape, name)
 
@@ -183,7 +183,7 @@ def is_held(tensor: TFTensor) -> bool:
     return tensor.dtype != tensor.dtype.base_dtype or tensor.dtype in (tf.resource, tf.variant)
 
 
-#: What an op must not have to be copied without a look at the rest of the graph.
+#: An op with one of these attributes depends on other parts of its graph.
 _BONDS = ("shared_name", "container", "_class", "_gradient_op_type", "frame_name", "token")
 
 
@@ -328,7 +328,7 @@ def same_shapes(some: Iterable[TFTensor], others: Iterable[TFTensor]) -> bool:
 
 
 def as_tensor(thing: Any, graph: TFGraph, dtype: Any) -> TFTensor:
-    """Returns a value, array or variable as a tensor of a graph, of the dtype of another; a tensor as it is."""
+    """Returns a value, array or variable as a tensor of a graph, with a given dtype; a tensor is returned unchanged."""
     if isinstance(thing, tf.Tensor) and hasattr(thing, "graph"):
         return bare(thing)
     with graph.as_default(), tf1.control_dependencies(None):

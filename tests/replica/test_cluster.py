@@ -243,7 +243,7 @@ def test_a_cluster_with_a_task_missing_is_an_error(cluster):
 
 
 def test_a_server_that_does_not_start():
-    with refuses(PlanError, "local_cluster(...)", "the server of task 0", "does not start within 0.01 s"):
+    with refuses(PlanError, "local_cluster(...)", "the server of task 0", "did not start within 0.01 s"):
         gs.local_cluster(1, seconds=0.01)
     with refuses(PlanError, "local_cluster(0)", "1 to 64"):
         gs.local_cluster(0)

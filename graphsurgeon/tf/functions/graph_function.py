@@ -348,7 +348,7 @@ def _refuse_live(
     if feeds:
         have = [*inputs.values(), *feeds[:4]]
         region(base, sorted(cuts), ends, asked)  # an input that leads to no output is refused, and named
-        raise PlanError(asked, f"it needs {few(map(repr, feeds), 4)}, which no input gives", f"Type inputs={have!r}")
+        raise PlanError(asked, f"it needs {few(map(repr, feeds), 4)}, which is not an input", f"Type inputs={have!r}")
     if live:
         name, kind = base.names[live[0]], base.types[live[0]]
         raise PlanError(

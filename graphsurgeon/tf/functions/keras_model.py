@@ -38,7 +38,7 @@ class Surgery:
 
     Example:
         >>> print(Surgery(("x", "body"), {"head": "'head/MatMul' is gone"}, "rebuilt"))
-        2 layers are those of the model: x, body
+        2 layers are kept from the model: x, body
         'rebuilt' computes the rest
           head  'head/MatMul' is gone
     """
@@ -49,9 +49,11 @@ class Surgery:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        verb = "is that" if len(self.kept) == 1 else "are those"
-        lines = [f"{counted(len(self.kept), 'layers')} {verb} of the model: {few(self.kept, 12)}"] if self.kept else []
-        lines += [f"{self.layer!r} computes {'the rest' if self.kept else 'it all'}"] if self.layer else []
+        verb = "is kept" if len(self.kept) == 1 else "are kept"
+        lines = (
+            [f"{counted(len(self.kept), 'layers')} {verb} from the model: {few(self.kept, 12)}"] if self.kept else []
+        )
+        lines += [f"{self.layer!r} computes {'the rest' if self.kept else 'everything'}"] if self.layer else []
         return "\n".join([*lines, *(f"  {name}  {why}" for name, why in self.rebuilt.items()), *self.notes])
 
 
@@ -68,7 +70,7 @@ def keras_model(
     training: Any,
     asked: str,
 ) -> Any:
-    """Returns a Keras model that computes what a graph does, with the layers that no plan has changed.
+    """Returns a Keras model with the computation of a graph, and with the layers that no plan has changed.
 
     Args:
         graph: the snapshot.

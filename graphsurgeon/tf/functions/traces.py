@@ -292,7 +292,7 @@ def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:
         inputs = inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs
     if inputs is not None and not (isinstance(inputs, list) and not inputs):
         return (tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape, t.dtype, name=t.name), inputs),)
-    saved = model.save_spec() if hasattr(model, "save_spec") else None  # Keras 2 keeps what a model was called with
+    saved = model.save_spec() if hasattr(model, "save_spec") else None  # Keras 2 keeps the arguments of the first call
     if saved is not None:
         return tuple(saved[0])
     # A subclassed model keeps the shapes it was built with; the first axis is that of the batch.

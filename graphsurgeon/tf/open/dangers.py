@@ -32,7 +32,7 @@ _MOST_INPUTS = 500_000
 _MOST_LETTERS, _MOST_LEVELS = 2_000, 100
 #: Shape inference enters called functions: 3 µs for each op. It also uses the C++ stack, which ends at 4,000 calls.
 _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
-#: What is wrong, and what to do.
+#: A problem and a suggestion.
 _Fault = tuple[str, str]
 
 

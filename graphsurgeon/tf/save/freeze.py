@@ -49,7 +49,7 @@ class Unfreezable(ValueError):
 
     def __init__(self, ops: Iterable[Said]) -> None:
         self.ops = tuple(dict.fromkeys(ops))
-        need = f"need{'s' * (len(self.ops) == 1)} a variable, but freezing makes it a constant"
+        need = f"need{'s' * (len(self.ops) == 1)} a variable, and freezing makes that a constant"
         super().__init__(f"{few([op.text for op in self.ops], 2)} {need}")
 
 
@@ -265,7 +265,7 @@ class _Functions:
         if node.op in self._known:
             node.op = made[node.op].name
             return True
-        # The condition of a loop is the last of its functions: what it returns is not a variable.
+        # The condition of a loop is the last of its functions; its result is not a variable.
         out = made[calls[0][0]].out
         if any(made[name].out != out for name, _ in calls[: None if node.op not in _LOOPS else 1]):
             return False

@@ -153,7 +153,7 @@ def _compare(part: Part, want: Mapping[str, Any], got: Mapping[str, Any], asked:
 
 @contextmanager
 def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
-    """Notes the error of a file in one loader, whatever it is, if the file is right in another loader."""
+    """Notes any error of a file in one loader, if the file is right in another loader."""
     try:
         yield
     except Exception as error:
@@ -527,7 +527,7 @@ def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]
                 lacking = unfed(error)
                 if not lacking:
                     raise
-                wrong = f"signature {key!r} needs {lacking!r}, which no input gives"
+                wrong = f"signature {key!r} needs {lacking!r}, which is not an input"
                 raise PlanError(asked, wrong, f"Type inputs={[*ins.values(), lacking]!r}") from error
 
         yield run

@@ -441,7 +441,7 @@ def test_what_is_refused():
     ed = gs.open(tiny())
     with refuses(SelectionError, "function(outputs='q:0')", "there is no tensor 'q:0'"):
         ed.function("x:0", "q:0")
-    with refuses(PlanError, "function(outputs='z:0'): it needs 'x:0', which no input gives",
+    with refuses(PlanError, "function(outputs='z:0'): it needs 'x:0', which is not an input",
                  "Type inputs=['x:0']"):  # fmt: skip
         ed.function([], "z:0")
     with refuses(SelectionError, "function(outputs='z:0')", "'k:0' does not lead to 'z:0'"):
@@ -461,7 +461,7 @@ def test_what_is_refused():
     with refuses(PlanError, f"function(outputs='{size.name}'): it needs 'queue' of type FIFOQueueV2, whose state "
                  "exists only in a session", "Make the tensors that are read from it inputs instead"):  # fmt: skip
         gs.open(graph).function((), size)
-    with refuses(PlanError, "it needs 'IteratorGetNext:0', which no input gives"):
+    with refuses(PlanError, "it needs 'IteratorGetNext:0', which is not an input"):
         gs.open(graph).function((), "next:0")
 
 

@@ -340,7 +340,7 @@ def test_updates_that_need_more_than_the_inputs_give_are_named():
         y = tf.square(x, name="y")
         tf1.assign_add(seen, tf.reduce_sum(y) * weight)
     ed = gs.open(graph)
-    with pytest.warns(UserWarning, match=r"'AssignAddVariableOp' .*needs 'weight:0', which no input gives"):
+    with pytest.warns(UserWarning, match=r"'AssignAddVariableOp' .*needs 'weight:0', which is not an input"):
         layer = ed.keras_layer("x:0", "y:0")
     assert not layer.weights
     with warnings.catch_warnings():
@@ -378,7 +378,7 @@ def test_a_table_that_a_file_has_made_up_is_refused():
     proto.tensor_shape.dim[0].size = -1
     texts = [base64.b64encode(one.SerializeToString()).decode() for one in (tf.make_tensor_proto([1, 2]), proto)]
     with refuses(
-        PlanError, "build()", "a table of the layer is damaged, or too large to be unpacked", "Save the model again"
+        PlanError, "build()", "a table of the layer is damaged, or too large to unpack", "Save the model again"
     ):
         _filled(*texts)
 
@@ -432,7 +432,7 @@ def test_what_is_refused(monkeypatch):
     ed = gs.open(tiny())
     with refuses(SelectionError, "keras_layer(outputs='q:0')", "no op has that name"):
         ed.keras_layer("x:0", "q:0")
-    with refuses(PlanError, "keras_layer(outputs='z:0'): it needs 'x:0', which no input gives", "Type inputs="):
+    with refuses(PlanError, "keras_layer(outputs='z:0'): it needs 'x:0', which is not an input", "Type inputs="):
         ed.keras_layer([], "z:0")
     with refuses(PlanError, "keras_layer(): no outputs are given", "outputs='softmax:0'"):
         ed.keras_layer("x:0")

@@ -297,7 +297,7 @@ def test_a_signature_that_names_no_tensor(folders, tmp_path):
         meta.signature_def["serving_default"].outputs["y"].name = "nowhere:0"
 
     folder = changed(folders, tmp_path, lost)
-    with refuses(OpenError, "signature 'serving_default' names tensors that are not in the graph: 'y' is tensor "
+    with refuses(OpenError, "signature 'serving_default' has tensors that are not in the graph: 'y' is tensor "
                  "'nowhere:0'", "Open another signature, or the graph as stored: raw=True"):  # fmt: skip
         gs.open(folder, signature="serving_default")
     assert gs.open(folder, signature="counted").outputs

@@ -109,7 +109,7 @@ def test_a_signature_that_lacks_an_input_is_refused_and_works_as_the_message_sug
         x, rate = tf1.placeholder(tf.float32, [None], name="x"), tf1.placeholder(tf.float32, [], name="rate")
         tf.multiply(x, rate, name="y")
     ed = gs.open(graph)
-    with refuses(PlanError, "needs 'rate:0', which no input gives", "Type inputs=['x:0', 'rate:0']"):
+    with refuses(PlanError, "needs 'rate:0', which is not an input", "Type inputs=['x:0', 'rate:0']"):
         ed.save(tmp_path / "m", format=format, inputs=["x:0"], outputs=["y:0"])
     ed.save(tmp_path / "m", format=format, inputs=["x:0", "rate:0"], outputs=["y:0"])
 
