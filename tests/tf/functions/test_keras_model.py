@@ -278,8 +278,8 @@ def test_where_nothing_says_how_layers_are_connected_one_layer_computes_it_all()
     model(ROWS[0])
     new = gs.open(model).keras_model()
     assert str(new.surgery) == (
-        "'rebuilt' computes everything\nno layers are kept: it is not known how the layers of 'written' are connected: it "
-        "is written as a class, or not built"
+        "'rebuilt' computes everything\nno layers are kept: it is not known how the layers of 'written' are connected: "
+        "it is written as a class, or not built"
     )
     np.testing.assert_array_equal(new(ROWS[0]), model(ROWS[0]))
     assert [w.name for w in new.weights] == [w.path.replace("/", ".") for w in model.weights]
