@@ -110,9 +110,7 @@ def filtered() -> Iterator[None]:
 
 
 def _begun() -> tuple[subprocess.Popen[bytes], int] | None:
-    """Starts the filter in place of standard error; returns the filter and the old standard error, or None if it
-    cannot.
-    """
+    """Starts the filter instead of standard error; returns it and the old standard error, or None on failure."""
     try:
         saved = os.dup(2)
     except OSError:  # it is closed

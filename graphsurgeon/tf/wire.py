@@ -54,9 +54,7 @@ def decoded(kind: Any, data: bytes) -> Any:
 
 
 def _has_room(size: int) -> bool:
-    """Whether there is memory for this number of bytes. Needed because older protobufs do not give the reason of an
-    error.
-    """
+    """Whether there is memory for this number of bytes; older protobufs do not give the reason of an error."""
     try:
         np.empty(size, np.uint8)
     except MemoryError:

@@ -164,8 +164,7 @@ def flat_end(text: str, outputs: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def all_flat_outputs(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Returns `flat_outputs` of each op, by name; computed once for a type whose ops all have the same number of
-    tensors.
+    """Returns `flat_outputs` of each op, by name; computed once per op type if all its ops have equally many tensors.
 
     Args:
         nodes: their NodeDefs.

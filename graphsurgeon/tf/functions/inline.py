@@ -200,9 +200,7 @@ class Inlining:
         return Inlined(graph, {name: self.places.end(name) for name in self.places.moved})
 
     def _body(self, call: Any, around: tuple[str, ...]) -> list[Any]:
-        """The nodes of a called function, named and connected to the call's inputs; `around` are the functions around
-        the call.
-        """
+        """The nodes of a called function, with the inputs of the call; `around` are the functions around the call."""
         name = self.calls.called(call)
         if name in around:
             raise PlanError(

@@ -332,9 +332,7 @@ def _weights(
 
 
 def _fitting(thing: Any, spec: Any, asked: str) -> Any:
-    """An argument with the dtype and shape that the graph takes. A sparse tensor, which `x * 2` may make, becomes
-    dense.
-    """
+    """An argument with the dtype and shape that the graph takes; a sparse tensor, which `x * 2` may be, becomes dense."""
     if isinstance(thing, tf.SparseTensor):
         thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
     tensor = tf.convert_to_tensor(thing)
@@ -434,9 +432,7 @@ def _sizes(tensor: Any) -> list[int | None] | None:
 
 
 def _say_handles(graph: TFGraph, held: Mapping[str, Any]) -> None:
-    """Sets the dtypes and shapes of the variables of a graph's resources, which no file keeps, as far as gradients need
-    them.
-    """
+    """Sets dtypes and shapes of the variables that resources refer to: no file keeps them, but gradients need them."""
     for name, variable in held.items():
         copy_handle_data(variable.handle, graph.get_tensor_by_name(f"{name}:0"))
     for op in graph.get_operations():

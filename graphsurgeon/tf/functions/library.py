@@ -147,9 +147,7 @@ def _slope(function: Any, made: Mapping[str, Any]) -> Any:
 
 
 def _clashing(called: Iterable[str], known: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
-    """Returns the functions that cannot be shared, callees first: they differ from one of the same name, or call such
-    one.
-    """
+    """Returns the functions that cannot be shared, callees first: the name is taken, or they call such functions."""
     order = reachable(called, known)
     clash: list[str] = []
     for name in order if any(name in there for name in order) else ():
@@ -375,8 +373,9 @@ def gradients_in(library: Any) -> dict[str, str]:
 
 
 def gradients_of(graph: TFGraph) -> dict[str, str]:
-    """Returns the same for a live graph. TensorFlow drops those by `tf.custom_gradient`, so an attribute of the graph
-    has them.
+    """Returns the same for a live graph.
+
+    TensorFlow drops gradients by `tf.custom_gradient`, so an attribute of the graph keeps them.
     """
     found = {name: getattr(function, "grad_func_name", None) for name, function in functions_of(graph).items()}
     return {name: gradient for name, gradient in found.items() if gradient} | getattr(graph, _GRADIENTS, {})

@@ -1,6 +1,4 @@
-"""Facts: what the screen needs from TensorFlow in addition to a snapshot; this module is the `Facts` of
-screen/facts.py.
-"""
+"""Facts: data from TensorFlow that a snapshot lacks; this module is the `Facts` of screen/facts.py."""
 
 from __future__ import annotations
 

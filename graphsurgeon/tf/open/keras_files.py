@@ -118,8 +118,7 @@ def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def code_in(path: Path, asked: str) -> list[tuple[str, str]]:
-    """Returns the layers of a `.keras` file that contain Python code, each with the class of the object that holds the
-    code.
+    """Returns the layers of a `.keras` file with Python code, each with the class of the object that holds the code.
 
     Args:
         path: the file.
@@ -228,9 +227,7 @@ def described(path: Path, asked: str) -> tuple[Graph, Layers] | None:
 
 
 def _read(node: Any) -> Iterator[tuple[str, int, int]]:
-    """Yields the inputs of a call of a layer, written by Keras 3 or 2: (layer, number of its call, number of the
-    output).
-    """
+    """Yields the inputs of a call of a layer: (layer, number of its call, number of the output), from Keras 3 or 2."""
     todo = [node]
     while todo:
         item = todo.pop()

@@ -58,9 +58,7 @@ def stamps_of(raws: list[bytes]) -> list[bytes]:
 
 
 def append(graph_def: TFGraphDef, raws: Sequence[bytes]) -> None:
-    """Adds the nodes that these bytes hold to a GraphDef. TensorFlow wrote them, so a failure means that memory ran
-    out.
-    """
+    """Adds the nodes that these bytes hold to a GraphDef; TensorFlow wrote them, so only a lack of memory can fail."""
     try:
         if sum(map(len, raws)) < _MOST:
             graph_def.MergeFromString(_wire(raws))

@@ -25,8 +25,7 @@ def documentation(kind: str) -> str:
 
 
 def op_types(query: str = "", like: str = "", inputs: int | None = None, most: int = 40) -> list[tuple[str, str]]:
-    """Returns op types that match a text, with their documentation. Matches in a name come first, the best match at the
-    top.
+    """Returns op types that match a text, with their documentation; matches in a name come first, the best at the top.
 
     Args:
         query: the text to look for; empty: names similar to `like`, or all.

@@ -54,9 +54,7 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
 
 
 def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:
-    """The layers by the owners of the variables: modules in the object graph, or otherwise the scopes in variable
-    names.
-    """
+    """The layers by the owners of variables: modules in the object graph, or otherwise the scopes in variable names."""
     ops = {number: op for op, number in held.items()}
     modules = _Modules(objects, ops)
     owners = modules.owners()

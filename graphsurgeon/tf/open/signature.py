@@ -412,9 +412,7 @@ class _Work:
         return {name: function for name, function in found.items() if function in self.functions}
 
     def _read_beside(self) -> None:
-        """Notes on each op with a custom gradient the tensors of its function that the gradient reads, by the object
-        graph.
-        """
+        """Notes on each op with a custom gradient which tensors of its function the gradient reads."""
         objects = self.meta.object_graph_def
         for function in self.functions.values() if self._named_gradients else ():
             for node in function.node_def:

@@ -48,9 +48,7 @@ def shape(node: TFNodeDef | None) -> list[int] | None:
 
 
 def slow_sizes(walks: Walks) -> tuple[str, str] | None:
-    """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without such an
-    op.
-    """
+    """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without one."""
     counts = Counter(walks.kinds)
     asking = sum(count for kind, count in counts.items() if _asked(kind))
     if not asking:
@@ -157,9 +155,7 @@ class Walks:
         return None
 
     def maze(self) -> tuple[str, str] | None:
-        """Finds sizes that are cast, sliced and joined so often that the recursion over them would crash or take too
-        long.
-        """
+        """Finds sizes that are cast, sliced and joined so often that following them would crash or take too long."""
         for start in dict.fromkeys(self.starts):
             steps, _, depth = self._walk(start)
             if depth > _MOST_DEEP or steps > _MOST_STEPS:

@@ -72,8 +72,7 @@ class Trial:
         self._process: subprocess.Popen[bytes] | None = None
 
     def verdict(self) -> OpenError | None:
-        """Imports the graph; returns the error if TensorFlow crashes or hangs; None otherwise, or if the trial is
-        stopped.
+        """Imports the graph; returns the error if TensorFlow crashes or hangs, otherwise, or if stopped, None.
 
         A call during an import waits for its end.
         """

@@ -74,8 +74,7 @@ class Exported:
         return [name for name in ops if name in known]
 
     def left(self, base: Graph) -> int:
-        """Returns the number of ops of the old graph that are not in the new graph; placeholders that stay count as in
-        it.
+        """Returns the number of ops of the old graph that are missing in the new graph, or became placeholders.
 
         Args:
             base: snapshot of the old graph.

@@ -374,9 +374,7 @@ def fill(session: TFSession, init_ops: Sequence[str], paths: Mapping[str, str] |
 
 
 def config(base: Graph) -> Any:
-    """Returns the configuration of a session that runs a graph once: on any device, without optimizers that would
-    crash.
-    """
+    """Returns the configuration of a session for one run: on any device, without optimizers that would crash."""
     made = tf1.ConfigProto(allow_soft_placement=True)
     made.graph_options.rewrite_options.disable_meta_optimizer = bool(hazards(base))
     return made

@@ -68,8 +68,7 @@ class Frozen:
 
 @contextmanager
 def lite(timeout: float) -> Iterator[Ask]:
-    """Starts the process of the converter and the interpreter: one for both, because TensorFlow takes seconds to
-    import.
+    """Starts a process for both the converter and the interpreter, because TensorFlow takes seconds to import.
 
     Args:
         timeout: seconds that it may take for each request.
