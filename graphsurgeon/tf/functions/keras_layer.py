@@ -332,7 +332,7 @@ def _weights(
 
 
 def _fitting(thing: Any, spec: Any, asked: str) -> Any:
-    """An argument with the dtype and shape that the graph takes; a sparse tensor, which `x * 2` may be, becomes dense."""
+    """An argument with the dtype and shape that the graph takes; a sparse tensor, as of `x * 2`, becomes dense."""
     if isinstance(thing, tf.SparseTensor):
         thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
     tensor = tf.convert_to_tensor(thing)
