@@ -378,7 +378,7 @@ def _shape(node: TFNodeDef, dtype: int, inside: bool) -> list[TFNodeDef]:
 
 
 def _become(node: TFNodeDef, kind: str, **types: int) -> None:
-    """Changes a node to another type; only attributes of the new type, and internal ones, stay."""
+    """Changes a node to another type, with these dtypes as attributes; of the old attributes, internal ones stay."""
     node.op = kind
     for name in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
         del node.attr[name]
