@@ -294,7 +294,7 @@ def rewriter(copied: Copied, gradients: Mapping[int, str]) -> Rewrite | None:
 
 
 def turn(copied: Copied, number: int, node: TFNodeDef) -> None:
-    """Makes an op that reads a resource variable read a tensor instead, or takes an op out of a loop that is gone."""
+    """Makes an op that reads a resource variable read a tensor, or an Enter an Identity if its loop is not copied."""
     kind = copied.turned.get(number)
     if kind is None:
         return

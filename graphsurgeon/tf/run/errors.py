@@ -126,7 +126,7 @@ def remedy(error: BaseException) -> tuple[str, str] | None:
             f"Run it in your own session with a value for {tensor!r}, and give that session",
         )
     before, gone, _ = said.partition("; No such file or directory")
-    path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no regex for the path: names may be as long as a file
+    path = re.split(r"[\s;:(]", before.removesuffix(" "))[-1]  # no search for the path: names may be as long as a file
     if gone and path:
         return f"the file {path!r} is not there", "Put the file there, or make the op read another file"
     return None
