@@ -191,7 +191,7 @@ class _Bench:
             if len(flat) != len(site.outputs):
                 raise PlanError(
                     self.asked,
-                    f"the function returns {counted(len(flat), 'tensors')}, but {len(site.outputs)} are to be replaced",
+                    f"the function returns {counted(len(flat), 'tensors')} instead of {len(site.outputs)}",
                     f"Return them in this order: {', '.join(site.outputs)}",
                 )
             pairs = dict(zip(site.outputs, flat, strict=True))

@@ -41,7 +41,7 @@ def test_what_tensorflow_refuses_is_said():
     graph, _x, y, z, _, _ = chain()
     with graph.as_default():
         odd = tf1.placeholder(tf.float32, [3, 3])
-    with refuses(PlanError, "asked", "does not fit", "divisible by 4", "Nothing was changed"):
+    with refuses(PlanError, "asked", "do not fit", "divisible by 4", "Nothing was changed"):
         inferred([y.op, z.op], {(id(y.op), 0): odd}, "asked")
 
 

@@ -155,7 +155,7 @@ def test_outputs_by_dict_in_order_and_what_does_not_fit():
     def fault(by, **more):
         return ed.plan().replace(pair, by, **more).check()[0]
 
-    reads(fault(lambda x: x), "returns 1 tensor, but 2 are to be replaced", "in this order: top, low")
+    reads(fault(lambda x: x), "returns 1 tensor instead of 2", "in this order: top, low")
     reads(fault(lambda x: {"top": x}), "the function returns 'top'", "Return a dict of 'top', 'low'")
     reads(fault(lambda x: [tf.cast(x, tf.int32), x]), "is int32 (2,), but 'Neg:0' is float32 (2,): the dtypes differ")
     reads(fault(lambda x: [x[:1], x]), "axis 0 is 1 against 2", "would fit")
@@ -449,7 +449,7 @@ def test_insert_a_function():
     assert [n for n in done.ops if n.startswith("quantise/")] != []
     got = number(ed)
     np.testing.assert_allclose(got, np.round(-X / (1 + np.exp(X)) * 4) / 4, rtol=1e-6)
-    reads(ed.plan().insert(lambda x: [x, x], on="x", name="q").check()[0], "returns 2 tensors, and 1 are")
+    reads(ed.plan().insert(lambda x: [x, x], on="x", name="q").check()[0], "returns 2 tensors instead of 1")
     with refuses(PlanError, "a function has no attribute 'alpha'", "Give what it needs inside"):
         ed.plan().insert(lambda x: x, on="x", name="q", alpha=1)
 
