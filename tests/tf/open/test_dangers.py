@@ -264,7 +264,7 @@ def test_sizes_that_shape_inference_cannot_follow():
         add(graph_def, f"size{i}", "Cast", f"size{i - 1}", SrcT=tf.int32, DstT=tf.int32)
     constant(graph_def, "one", 1.0, FLOAT)
     add(graph_def, "y", "Fill", "size1999", "one", T=FLOAT, index_type=tf.int32)
-    with refuses(gs.OpenError, "the size 'size1999' is made by Cast", "2,000 deep", "Simplify that computation"):
+    with refuses(gs.OpenError, "the size 'size1999' is computed by Cast", "2,000 deep", "Simplify that computation"):
         gs.open(graph_def).graph  # noqa: B018
 
 

@@ -208,7 +208,7 @@ def test_a_description_that_keras_refuses(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in parts.items():
             archive.writestr(name, data)
-    refused(path, f"Keras {keras.__version__} cannot build", "Keras 3.0.0 wrote it", "pip install keras==3.0.0")
+    refused(path, f"Keras {keras.__version__} cannot build", "Keras 3.0.0 wrote the file", "pip install keras==3.0.0")
 
 
 def test_a_file_of_a_keras_that_is_not_installed(tmp_path, monkeypatch):
