@@ -113,7 +113,7 @@ def test_a_call_of_a_function_that_is_not_there_can_be_looked_at_and_is_told_in_
     plan = dst.plan().copy(ed.select(), to="copy")
     assert "without 1 function that the source does not hold: gone; their calls cannot run" in str(plan)
     dst.apply(plan)
-    with pytest.raises(gs.PlanError, match=r'TensorFlow does not run .* Failed to find function "gone"'):
+    with pytest.raises(gs.PlanError, match=r'TensorFlow cannot run .* Failed to find function "gone"'):
         dst.session().run("copy/y:0", {"copy/x:0": 1.0})
 
 
