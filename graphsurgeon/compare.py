@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .applied import Applied
-from .errors import PlanError, SelectionError, SurgeryError
+from .errors import Kind, PlanError, SelectionError, SurgeryError
 from .feeds import asked_by_default, given, made_up, placeholders
 from .graph.draws import unseeded
 from .graph.first_difference import FirstDifference
@@ -330,8 +330,7 @@ def _cuts(copy: Applied | _Named, names: list[str]) -> list[str]:
                 select(graph, inputs=cuts, outputs=names)
                 return cuts
             except SelectionError as error:
-                bad = [c for c in cuts if repr(c) in error.wrong.partition(" does not lead")[0]]
-                cuts = [c for c in cuts if c not in bad] if bad else []
+                cuts = [c for c in cuts if c not in error.names] if error.kind is Kind.UNCONNECTED else []
     return []
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .editor import Editor
-from .errors import PlanError, SelectionError, warn
+from .errors import Kind, PlanError, SelectionError, warn
 from .graph.graph import Graph
 from .graph.input_pipeline import unneeded
 from .graph.layers import ends as layer_ends
@@ -223,8 +222,7 @@ def _end(thing: Any, models: dict[str, _Model], asked: str, side: str = "inputs"
                 tensor = _named(thing[len(name) + 1 :], editor, side, asked)
                 editor.snapshot.tensor(tensor, asked)
             except SelectionError as error:
-                how = error.instead.replace("ed.find(", f"gs.open(graphs[{name!r}]).find(")
-                how = _under(name, {*editor.snapshot.index, *(layer.name for layer in editor.layers)}, how)
+                how = _proposal(name, error)
                 served = editor.opened.serving.opened
                 if served:
                     how = f"{how.rstrip('.')}. These are the names of signature {served!r}; with raw=True it has others"
@@ -255,9 +253,13 @@ def _named(word: str, editor: Editor, side: str, asked: str) -> str:
     return tensor_name(found[0])
 
 
-def _under(name: str, known: Collection[str], text: str) -> str:
-    """A text in which each quoted name of a graph is as it is in the supergraph."""
-    return re.sub(r"'([^']+)'", lambda m: repr(under(name, m[1])) if m[1].partition(":")[0] in known else m[0], text)
+def _proposal(name: str, error: SelectionError) -> str:
+    """The suggestion of an error of a graph; the names that it proposes are those of the supergraph."""
+    if error.kind is Kind.UNKNOWN_NAME and not error.names:
+        return (
+            f"Nothing there has a similar name; gs.open(graphs[{name!r}]).find('part of the name') lists what there is"
+        )
+    return error.proposing(lambda one: under(name, one))
 
 
 def _refuse_unread(target: _Model, into: str, asked: str) -> None:

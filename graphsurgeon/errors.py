@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import Enum
+
+
+class Kind(Enum):
+    """The subject of an error, a fault or a warning. Code branches on the kind, never on a message."""
+
+    OTHER = "other"
+    #: A name does not exist; `names` are the similar names.
+    UNKNOWN_NAME = "unknown name"
+    #: The boundary does not connect; `names` are its inputs that lead to no output.
+    UNCONNECTED = "unconnected boundary"
+    #: An op needs a variable, and the plan would give it a tensor.
+    NEEDS_VARIABLE = "op needs a variable"
+    #: A variable has no value in a session.
+    NO_VALUE = "variable without a value"
+    CLOSED_SESSION = "closed session"
+    #: TensorFlow refuses an op; `names` has the op.
+    REFUSED_OP = "refused op"
+    #: The plan as a whole cannot be applied.
+    PLAN = "plan"
+    FOREIGN_PLAN = "plan of another graph"
+    #: A recipe does not apply, or its verification found a difference.
+    RECIPE = "recipe"
+    #: A placeholder in a copy that is not a marked input.
+    LEAK = "leak"
+    DROPPED_CONTROL = "dropped control inputs"
+    CUSTOM_GRADIENT = "custom gradient"
+    SEED = "seed"
 
 
 class SurgeryError(Exception):
@@ -17,6 +46,8 @@ class SurgeryError(Exception):
         wrong: what is wrong with it.
         instead: what to type or do instead.
         argument: the name of the argument that is wrong, so that a form can go to its field; empty: none, or several.
+        kind: the subject of the error.
+        names: the ops and tensors of the error; those that `instead` proposes are in quotes there.
 
     A whole text alone makes an error too: what copies errors, as pickle and Keras do, makes them of their text.
 
@@ -25,9 +56,28 @@ class SurgeryError(Exception):
         "open('a.txt'): the file is empty.\nGive a GraphDef."
     """
 
-    def __init__(self, asked: str, wrong: str = "", instead: str = "", argument: str = "") -> None:
+    def __init__(
+        self,
+        asked: str,
+        wrong: str = "",
+        instead: str = "",
+        argument: str = "",
+        *,
+        kind: Kind = Kind.OTHER,
+        names: Iterable[str] = (),
+    ) -> None:
         self.asked, self.wrong, self.instead, self.argument = asked, wrong, instead, argument
+        self.kind, self.names = kind, tuple(names)
         super().__init__(f"{asked}: {_sentence(wrong)}\n{_sentence(instead)}" if wrong else asked)
+
+    def proposing(self, renamed: Callable[[str], str]) -> str:
+        """Returns the suggestion with other names for the ops and tensors that it proposes.
+
+        Args:
+            renamed: name -> the name to propose.
+        """
+        new = {repr(name): repr(renamed(name)) for name in self.names}
+        return re.sub("|".join(map(re.escape, new)), lambda old: new[old[0]], self.instead) if new else self.instead
 
 
 def _sentence(text: str) -> str:
@@ -84,10 +134,6 @@ def about(argument: str) -> Iterator[None]:
         raise
 
 
-#: The text of a MemoryError if memory has run out.
-_NO_MEMORY = "there is not enough memory"
-
-
 def is_memory_error(error: BaseException) -> bool:
     """Returns whether an error is Python's own for memory that has run out."""
     return isinstance(error, MemoryError)
@@ -114,11 +160,13 @@ def naming_memory(asked: str, lacks: Callable[[BaseException], bool] = is_memory
     try:
         yield
     except Exception as error:
-        if not lacks(error) or _NO_MEMORY in str(error):
+        if not lacks(error) or hasattr(error, "asked"):
             raise
         said = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
         how = "Close unused programs, or use a machine with more memory"
-        raise MemoryError(f"{asked}: {_NO_MEMORY}{said}. {how}.") from error
+        named = MemoryError(f"{asked}: there is not enough memory{said}. {how}.")
+        named.asked = asked  # type: ignore[attr-defined]
+        raise named from error
 
 
 #: What to say of the names of a graph where none is near.
@@ -161,8 +209,18 @@ def one_of(word: str, choices: Iterable[str]) -> str:
 
 def did_you_mean(word: str, choices: Iterable[str], otherwise: str = NOTHING_NEAR) -> str:
     """Returns a sentence that proposes the nearest names, or another: of a graph, how to list them all."""
-    close = nearest(word, choices)
-    return "Did you mean " + " or ".join(map(repr, close)) + "?" if close else otherwise
+    return _proposed(nearest(word, choices), otherwise)
+
+
+def _proposed(names: Iterable[str], otherwise: str) -> str:
+    text = " or ".join(map(repr, names))
+    return f"Did you mean {text}?" if text else otherwise
+
+
+def unknown_name(asked: str, wrong: str, name: str, choices: Iterable[str]) -> SelectionError:
+    """Returns the error that a name does not exist, with the similar names."""
+    similar = nearest(name, choices)
+    return SelectionError(asked, wrong, _proposed(similar, NOTHING_NEAR), kind=Kind.UNKNOWN_NAME, names=similar)
 
 
 def warn(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import NOTHING_NEAR, PlanError, SelectionError, about
+from .errors import Kind, PlanError, SelectionError, about
 from .graph.arrays import can_be_made_up, loaded
 from .graph.frames import in_the_open
 from .graph.functions import BRANCHING, CALLS, called_by, reachable
@@ -56,7 +56,7 @@ def given(editor: Subject, feeds: Any, asked: str) -> dict[str, Any]:
         try:
             graph.tensor(name, f"{asked}({name!r})")
         except SelectionError as error:
-            if error.instead != NOTHING_NEAR or not ends:
+            if error.kind is not Kind.UNKNOWN_NAME or error.names or not ends:
                 raise
             raise SelectionError(error.asked, error.wrong, f"What it can be fed: {few(map(repr, ends))}") from None
         with about(name):

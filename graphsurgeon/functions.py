@@ -32,7 +32,8 @@ def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: s
 
     asked, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
     packed = opened.packed if outputs is None else None
-    takes, gives = _boundary(graph, opened, layers, inputs, opened.outputs if outputs is None else outputs, asked)
+    ends = opened.outputs if outputs is None else outputs
+    takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", asked)
     _refuse_no_outputs(opened, gives, asked)
     _refuse_unconnected(graph, layers, inputs, takes, gives, also, asked)
     made = graph_function(graph, takes, gives, _given(editor, values), name, packed=packed, also=also)
@@ -63,12 +64,13 @@ def layer_of(
 
     graph, opened, layers = editor.snapshot, editor.opened, editor.layers
     asked = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
-    takes, gives = _boundary(graph, opened, layers, inputs, outputs, asked)
+    takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", asked)
     _refuse_no_outputs(opened, gives, asked)
     run_too = () if inputs is None else updates_left_out(graph, takes, gives)
     _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, asked)
     if hasattr(training, "opened"):
-        there = _boundary(training.snapshot, training.opened, training.layers, inputs, outputs, asked)
+        about = (training.snapshot, training.opened, training.layers)
+        there = _boundary(*about, inputs, outputs, "keras_layer", asked)
         training = (training.snapshot, *there, _given(training, None))
     return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, asked)
 
@@ -89,7 +91,7 @@ def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: 
     graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
     asked = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
     now = replace(opened, **opened.ends_as(renamed))
-    takes, gives = _boundary(graph, now, editor.layers, inputs, outputs, asked)
+    takes, gives = _boundary(graph, now, editor.layers, inputs, outputs, "keras_model", asked)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
@@ -109,10 +111,13 @@ def _refuse_no_outputs(opened: Opened, gives: Any, asked: str) -> None:
         raise PlanError(asked, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
 
 
-def _boundary(graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, asked: str) -> tuple[Any, Any]:
+def _boundary(
+    graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, verb: str, asked: str
+) -> tuple[Any, Any]:
     """The tensors that a layer takes and gives; by default those of the function that was opened."""
-    call = f"{asked.partition('(')[0]}(inputs={inputs!r})"
-    takes = opened.inputs if inputs is None else _tensors(graph, layers, inputs, call, named=True)
+    takes = (
+        opened.inputs if inputs is None else _tensors(graph, layers, inputs, f"{verb}(inputs={inputs!r})", named=True)
+    )
     return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, asked)
 
 

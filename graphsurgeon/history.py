@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from .applied import Applied
-from .errors import PlanError, StalePlanError, SurgeryError
+from .errors import Kind, PlanError, StalePlanError, SurgeryError
 from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.graph import Graph
@@ -426,7 +426,8 @@ class Timeline:
         self._refuse_foreign(plan)
         plan = plan.awake()
         if not plan.steps:
-            raise PlanError("apply(plan)", "the plan is empty", "Give it a step: ed.plan().copy(...)")
+            how = "Give it a step: ed.plan().copy(...)"
+            raise PlanError("apply(plan)", "the plan is empty", how, kind=Kind.PLAN)
         bar = Phases("applying", 5)
         faults = plan.check()
         if faults:
@@ -441,7 +442,7 @@ class Timeline:
                 wrong = self._read_back(plan, result)
                 if wrong:
                     what = f"the result is not what was previewed: {wrong[0]}"
-                    raise PlanError("apply(plan)", what, "Report this, with plan.to_code()")
+                    raise PlanError("apply(plan)", what, "Report this, with plan.to_code()", kind=Kind.PLAN)
                 applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
                 kept = noted(effect, before, result.graph, number) if record else b""
                 about: dict[str, Any] = {"record": kept}
@@ -537,11 +538,13 @@ class Timeline:
         if plan.base.owner is not self._graph:
             if any(event.before is plan.base.owner for event in self.events if event.before is not None):
                 wrong = f"the plan was made for {plan.base.title} as it was before a step that has built it anew"
-                raise StalePlanError("apply(plan)", wrong, "Make the plan again: run the cell that makes it")
+                how = "Make the plan again: run the cell that makes it"
+                raise StalePlanError("apply(plan)", wrong, how, kind=Kind.PLAN)
             raise PlanError(
                 "apply(plan)",
                 f"the plan was made for {plan.base.title}, not for this graph",
                 "Apply it to its own editor",
+                kind=Kind.FOREIGN_PLAN,
             )
         if plan.base.size != self.snapshot.size:
             grown = self.snapshot.size - plan.base.size
@@ -549,6 +552,7 @@ class Timeline:
                 "apply(plan)",
                 f"the graph has {counted(grown, 'ops')} more than when the plan was made",
                 "Make the plan again: run the cell that makes it",
+                kind=Kind.PLAN,
             )
 
 
@@ -562,9 +566,9 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> Pl
         plan: the plan.
         orphans: names of the ops that stay.
     """
-    asked, wrong, instead = "apply(plan)", f"{type(error).__name__}: {error}", ""
+    asked, wrong, instead, kind = "apply(plan)", f"{type(error).__name__}: {error}", "", Kind.PLAN
     if isinstance(error, SurgeryError):
-        asked, wrong, instead = error.asked, error.wrong, f"{error.instead}. "
+        asked, wrong, instead, kind = error.asked, error.wrong, f"{error.instead}. ", error.kind
     count, one = counted(len(orphans), "ops"), len(orphans) == 1
     stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {plan.base.title} as {'an orphan' if one else 'orphans'}"
     wishes = [step.to for step in plan.steps if isinstance(step, CopyStep) and step.to]
@@ -576,4 +580,5 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> Pl
         f"{wrong.rstrip('.')}; TensorFlow cannot give back the nodes it had taken by then: {stay}, "
         "and all else is as it was",
         f"{instead}{again}",
+        kind=kind,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import PlanError, SelectionError
+from .errors import Kind, PlanError, SelectionError
 from .feeds import (
     asked_by_default,
     given,
@@ -145,9 +145,9 @@ def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
     try:
         tried.apply(plan.anew() if plan.steps else plan)
     except PlanError as error:
-        if error.asked != "apply(plan)":
+        if error.kind not in (Kind.PLAN, Kind.FOREIGN_PLAN):
             raise
-        instead = error.instead.replace("Apply it to", "Trace it with")
+        instead = "Trace it with its own editor" if error.kind is Kind.FOREIGN_PLAN else error.instead
         raise type(error)("trace(plan=...)", error.wrong, instead) from None
     tried.session(session if session is not None else editor.values.reader())
     return tried
@@ -381,6 +381,7 @@ def _scratch(
         session: whose values are taken; None for those of the editor.
     """
     from .tf.fresh import fresh
+    from .tf.values.variables import INITIALIZE
 
     outputs = {name: name for name in wanted if ":" in name}
     make: Any = type(editor)
@@ -398,11 +399,10 @@ def _scratch(
     try:
         scratch.apply(plan)
     except PlanError as error:  # the message is about a copy, which the user did not request
-        if not error.asked.startswith("copy("):
-            raise
-        instead = error.instead.partition(", or choose variables=")[0]
-        more = "; or feed what reads it: feeds={...}" if instead != error.instead else ""
-        raise type(error)("trace()", error.wrong, instead + more) from None
+        instead = error.instead
+        if error.kind is Kind.NO_VALUE:
+            instead = f"{INITIALIZE}; or feed what reads it: feeds={{...}}"
+        raise type(error)("trace()", error.wrong, instead) from None
     closed: set[str] = set()
     while True:
         plain, flow = _calls(scratch.snapshot, closed, [scratch.outputs.get(name, name) for name in wanted])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SelectionError, did_you_mean
+from ..errors import Kind, SelectionError, did_you_mean
 from ..words import few
 from .graph import Graph, Mask
 from .traversal import backward, forward, kept_edges
@@ -220,4 +220,6 @@ def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tenso
         asked,
         f"the boundary does not connect: {' and '.join(repr(u) for u in unused)} {do} not lead to {ends}",
         f"Leave {it} out, or name a tensor that {ends} is computed from. {hint}",
+        kind=Kind.UNCONNECTED,
+        names=unused,
     )

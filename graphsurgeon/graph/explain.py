@@ -55,13 +55,18 @@ class Path:
         op: the op that was asked about.
         end: the op at the other end, for which it is needed (or from which it is computed).
         links: the steps, beginning at the op; in graph direction where it was pulled in by what needs it.
-        reason: the same in one sentence.
+        cause: the same in a clause.
     """
 
     op: str
     end: str
     links: tuple[Link, ...]
-    reason: str
+    cause: str
+
+    @property
+    def reason(self) -> str:
+        """The same in one sentence."""
+        return f"{self.op!r} is in the selection because {self.cause}"
 
     def __len__(self) -> int:
         return len(self.links)
@@ -91,16 +96,21 @@ class WhyNot:
             ``control`` (only control edges lead there, and the selection follows data only), ``below`` (it is computed
             from the targets), ``above`` (the starts are computed from it), ``apart`` (no path at all), ``removed``
             (taken out again), ``unlisted`` (it does not fit the query).
-        text: the same in one sentence.
+        cause: the same in a clause.
         tensors: the boundary inputs at which it is cut.
         links: the path that is cut, followed or not, beginning at the op; empty where there is none.
     """
 
     op: str
     reason: str
-    text: str
+    cause: str
     tensors: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The same in one sentence."""
+        return f"{self.op!r} is not in the selection because {self.cause}"
 
     def __str__(self) -> str:
         return "\n".join([self.text, *_shortened(self.links)])
@@ -141,14 +151,12 @@ def _why(graph: Graph, number: int, chosen: Selection) -> Path:
     found = [(cause, _way(graph, cause, number)) for cause in causes(chosen, number)]
     ways = [(cause, way) for cause, way in found if way]
     if not ways:
-        text = f"{name!r} is in the selection because it was selected itself"
-        return Path(name, name, (), text)
+        return Path(name, name, (), "it was selected itself")
     cause, way = min(ways, key=lambda pair: len(pair[1]))
     end, links = graph.names[way[-1]], _links(graph, way, cause)
     if not links:
-        return Path(name, name, (), f"{name!r} is in the selection because {cause.said}")
-    because = f"{end!r} needs it" if cause.up else f"it needs {end!r}"
-    way_text = f"{name!r} is in the selection because {because}"
+        return Path(name, name, (), cause.said)
+    way_text = f"{end!r} needs it" if cause.up else f"it needs {end!r}"
     controls = sum(link.control for link in links)
     if controls:
         way_text += f", through {counted(controls, 'control edges')}"
@@ -158,13 +166,12 @@ def _why(graph: Graph, number: int, chosen: Selection) -> Path:
 def _why_not(graph: Graph, number: int, chosen: Selection) -> WhyNot:
     name = graph.names[number]
     cause = lacking(chosen, number)
-    said = f"{name!r} is not in the selection because "
     if cause.ends is None:
-        return WhyNot(name, cause.kind, said + cause.said)
-    return _beyond(graph, number, cause, said)
+        return WhyNot(name, cause.kind, cause.said)
+    return _beyond(graph, number, cause)
 
 
-def _beyond(graph: Graph, number: int, cause: Cause, said: str) -> WhyNot:
+def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
     """Why a walk did not reach an op."""
     assert cause.ends is not None
     name = graph.names[number]
@@ -176,29 +183,29 @@ def _beyond(graph: Graph, number: int, cause: Cause, said: str) -> WhyNot:
         if way and crossed and not _way(graph, replace(cause, within=None), number):
             shown = few(map(repr, crossed))
             is_are = "which is a boundary input" if len(crossed) == 1 else "which are boundary inputs"
-            text = f"{said}it is needed only through {shown}, {is_are}"
+            text = f"it is needed only through {shown}, {is_are}"
             return WhyNot(name, "cut", text, tuple(crossed), _links(graph, way, free))
         if way:
             above = np.flatnonzero(backward(graph, graph.mask([number])) & graph.typed(FEED_TYPES)).tolist()
             feed = graph.names[above[0]] if above else name
-            text = f"{said}it hangs on {feed!r}, which is not a boundary input; such tensors are leaks of the boundary"
+            text = f"it hangs on {feed!r}, which is not a boundary input; such tensors are leaks of the boundary"
             return WhyNot(name, "feed", text, (), _links(graph, way, free))
     way = [] if cause.control else _way(graph, free, number)
     if way:
         links = _links(graph, way, free)
         hops = sum(link.control for link in links)
-        text = f"{said}only control edges lead there ({hops} on the shortest path), and it follows data only"
+        text = f"only control edges lead there ({hops} on the shortest path), and it follows data only"
         return WhyNot(name, "control", text, (), links)
     other = replace(free, up=not cause.up)
     way = _way(graph, other, number)
     if way:
         links, end = _links(graph, way, other), graph.names[way[-1]]
         if cause.up:
-            return WhyNot(name, "below", f"{said}it lies below: it is computed from {end!r}", (), links)
-        return WhyNot(name, "above", f"{said}it lies above: {end!r} is computed from it", (), links)
+            return WhyNot(name, "below", f"it lies below: it is computed from {end!r}", (), links)
+        return WhyNot(name, "above", f"it lies above: {end!r} is computed from it", (), links)
     names = [graph.names[i] for i in np.flatnonzero(cause.ends)[:3].tolist()]
     ends = ", ".join(map(repr, names)) + (", …" if int(cause.ends.sum()) > 3 else "")
-    return WhyNot(name, "apart", f"{said}no path, of data or control, joins it with {ends}")
+    return WhyNot(name, "apart", f"no path, of data or control, joins it with {ends}")
 
 
 def _selection(graph: Graph, given: Any, asked: str) -> Selection:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PlanError, SelectionError, did_you_mean
+from ..errors import PlanError, SelectionError, unknown_name
 from ..words import counted
 from .edges import Edges as Edges
 from .edges import Ints as Ints
@@ -250,16 +250,20 @@ class Graph:
                     name, _, output = text.rpartition(":")
                     number[at], port[at] = index[name], int(output)
             except (KeyError, IndexError, ValueError):
+                op = names[bisect_right(ends, at) - 1]
                 raise SelectionError(
-                    f"reading op {names[bisect_right(ends, at) - 1]!r}",
+                    f"reading op {op!r}",
                     f"its input {text!r} names no op of this graph",
                     "Give the whole graph, or cut it so that every input is there",
+                    names=[op],
                 ) from None
             except OverflowError:
+                op = names[bisect_right(ends, at) - 1]
                 raise SelectionError(
-                    f"reading op {names[bisect_right(ends, at) - 1]!r}",
+                    f"reading op {op!r}",
                     f"its input {text[-80:]!r} has a number that no output has",
                     "Write the graph out again where it was made",
+                    names=[op],
                 ) from None
         rows = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(ends))
         read, of, ports = ~waits, np.asarray(number), np.asarray(port)
@@ -420,7 +424,7 @@ class Graph:
         if i is None:
             more, instead = self._inside(name)
             wrong = f"no op is called {name!r} in {self.title}{more}"
-            raise SelectionError(asked, wrong, instead or did_you_mean(name, self.index))
+            raise SelectionError(asked, wrong, instead) if instead else unknown_name(asked, wrong, name, self.index)
         return i
 
     def call_around(self, name: str) -> str:
@@ -472,17 +476,19 @@ class Graph:
             op_name, port_text = name, "0"
         if not port_text.isdigit():
             wrong = f"{name!r} is not a tensor name"
-            raise SelectionError(asked, wrong, f"Type it as op:output, like '{op_name or name}:0'")
+            output = f"{op_name or name}:0"
+            raise SelectionError(asked, wrong, f"Type it as op:output, like {output!r}", names=[output])
         if op_name not in self.index:
             more, instead = self._inside(op_name)
             wrong = f"there is no tensor {name!r} in {self.title}" + (more or ": no op has that name")
-            raise SelectionError(asked, wrong, instead or did_you_mean(op_name, self.index))
+            raise SelectionError(asked, wrong, instead) if instead else unknown_name(asked, wrong, op_name, self.index)
         i, port = self.index[op_name], int(port_text)
         outputs = self.stated(i)
         if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown:
-            have = ", ".join(f"'{op_name}:{k}'" for k in range(min(len(outputs), 8))) or "no outputs at all"
+            there = [f"{op_name}:{k}" for k in range(min(len(outputs), 8))]
+            have = ", ".join(map(repr, there)) or "no outputs at all"
             wrong = f"op {op_name!r} ({self.types[i]}) has {counted(len(outputs), 'outputs')}"
-            raise SelectionError(asked, wrong, f"It has {have}")
+            raise SelectionError(asked, wrong, f"It has {have}", names=there)
         return i, port
 
     @property

@@ -213,7 +213,7 @@ class Layers(Sequence[Layer]):
             paths = list(dict.fromkeys(one.path for one in found))
             if len(paths) < len(found):
                 raise SelectionError(asked, wrong, "Take one of them by its place: ed.layers[0]")
-            raise SelectionError(asked, wrong, f"Type its path: {' or '.join(map(repr, paths))}")
+            raise SelectionError(asked, wrong, f"Type its path: {' or '.join(map(repr, paths))}", names=paths)
         if text in self.gone:
             raise SelectionError(asked, f"the layer {text!r} is gone: {self.gone[text]}", "ed.undo() brings it back")
         raise self._missing(asked, f"there is no layer {text!r}", text)
@@ -249,8 +249,10 @@ class Layers(Sequence[Layer]):
         if not self.items:
             return self.none(asked)
         close = self.close(word)
-        near = "Did you mean " + " or ".join(map(repr, close)) + "?" if close else "print(ed.layers)"
-        return SelectionError(asked, wrong, near if close else f"It has {few(repr(one.path) for one in self)}: {near}")
+        if close:
+            return SelectionError(asked, wrong, f"Did you mean {' or '.join(map(repr, close))}?", names=close)
+        paths = [one.path for one in self]
+        return SelectionError(asked, wrong, f"It has {few(map(repr, paths))}: print(ed.layers)", names=paths)
 
 
 NO_LAYERS = Layers()

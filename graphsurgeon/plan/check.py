@@ -104,9 +104,10 @@ def unmapped_fault(step: CopyStep, same: bool, tensors: Sequence[str]) -> Fault:
 def unused_fault(step: CopyStep, tensor: str) -> Fault:
     """The fault of a tensor that is mapped and does not enter the selection."""
     entering = list(step.selection.boundary.inputs)
-    hint = did_you_mean(tensor, entering) if entering else "No tensor enters this selection"
-    if entering and not hint.startswith("Did"):
-        hint = f"The entering tensors are {few(map(repr, entering), 6)}"
+    listed = (
+        f"The entering tensors are {few(map(repr, entering), 6)}" if entering else "No tensor enters this selection"
+    )
+    hint = did_you_mean(tensor, entering, listed)
     return Fault(asked(step), f"inputs names {tensor!r}, which does not enter the selection", hint)
 
 

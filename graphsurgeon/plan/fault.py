@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import PlanError, SurgeryError
+from ..errors import Kind, PlanError, SurgeryError
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,8 @@ class Fault:
         asked, wrong, instead: the three parts of its text.
         cures: its fixes, the most sensible first.
         step: the number of the step of the plan that has it, from 0; None if the fault belongs to all steps.
+        kind: its subject.
+        names: its ops and tensors.
     """
 
     asked: str
@@ -43,6 +45,8 @@ class Fault:
     instead: str
     cures: tuple[Cure, ...] = field(default=(), compare=False)
     step: int | None = field(default=None, compare=False, repr=False)
+    kind: Kind = field(default=Kind.OTHER, compare=False, repr=False)
+    names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def of(cls, error: SurgeryError) -> Fault:
@@ -51,7 +55,7 @@ class Fault:
         Args:
             error: the error.
         """
-        return cls(error.asked, error.wrong, error.instead)
+        return cls(error.asked, error.wrong, error.instead, kind=error.kind, names=error.names)
 
     def error(self, more: int = 0) -> PlanError:
         """Returns the error to raise for this fault; `more` other faults are mentioned.
@@ -62,7 +66,29 @@ class Fault:
         others = f" (and {more} more: see plan.check())" if more else ""
         first = next(iter(self.cures), None)
         adapt = f". Or adapt it: {first.code}{first.then}" if first else ""
-        return PlanError(self.asked, self.wrong + others, self.instead + adapt)
+        return PlanError(self.asked, self.wrong + others, self.instead + adapt, kind=self.kind, names=self.names)
 
     def __str__(self) -> str:
         return str(self.error())
+
+
+class Warned(str):
+    """The text of a warning, with its kind.
+
+    Example:
+        >>> Warned("leak: x:0 became a placeholder", Kind.LEAK).kind
+        <Kind.LEAK: 'leak'>
+    """
+
+    __slots__ = ("kind",)
+    kind: Kind
+
+    def __new__(cls, text: str, kind: Kind) -> Warned:
+        made = super().__new__(cls, text)
+        made.kind = kind
+        return made
+
+
+def kind_of(warning: str) -> Kind:
+    """Returns the kind of a warning of a plan."""
+    return warning.kind if isinstance(warning, Warned) else Kind.OTHER

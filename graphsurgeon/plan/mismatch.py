@@ -25,7 +25,9 @@ _SERVES = re.compile(r"(?:^|/)(?:gradients?|save|train_op|report_uninitialized_v
 _SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 
 
-def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = ()) -> Fault | None:
+def mismatch(
+    bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
+) -> Fault | None:
     """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
 
     Args:
@@ -33,6 +35,7 @@ def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Se
         asked: the request, for messages.
         old, new: the tensors.
         readers: the ops that are to read the new one.
+        reroute: whether the request has no choice of another tensor, so that a reroute is the way to set one.
     """
     a, b = bench.info(*old), bench.info(*new)
     if a is None or b is None:
@@ -45,8 +48,9 @@ def mismatch(bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Se
         return None
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     there, given = bench.name(old), bench.name(new)
-    instead = both_ways(bench.frozen(), a, new, b, list(dict.fromkeys(readers)), old)
-    if asked.startswith(("bypass(", "remove(")) and instead.startswith("These"):
+    graph, readers = bench.frozen(), list(dict.fromkeys(readers))
+    instead = both_ways(graph, a, new, b, readers, old)
+    if reroute and _fitting_tensors(graph, a, readers, old):
         instead = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {instead}"
     return Fault(asked, f"{given!r} is {b}, but {there!r} is {a}: {why}", instead)
 
@@ -60,17 +64,20 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
         readers: ops that would read it: what is computed from them, or is in another loop, is not a proposal.
         exclude: what they read now, which is not a proposal either.
     """
-    readers = list(readers)
+    found = _fitting_tensors(graph, info, list(readers), exclude)
+    if not found:
+        other = "other " if exclude else ""
+        return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
+    return "These would fit: " + ", ".join(map(repr, found))
+
+
+def _fitting_tensors(graph: Graph, info: TensorInfo, readers: Sequence[int], exclude: Tensor | None) -> list[str]:
     below = forward(graph, graph.mask(readers))
     loop = loops_of(graph)
     frames = {int(loop[op]) for op in readers}
     data = not any(serves(graph, op) for op in readers)
     tensors = (t for t in _alike(graph, info, data) if not below[t[0]] and (not frames or int(loop[t[0]]) in frames))
-    found = [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
-    if not found:
-        other = "other " if exclude else ""
-        return f"No {other}tensor of {graph.title} is {bare(info.dtype)} {shape_text(info.shape)}; convert one first"
-    return "These would fit: " + ", ".join(map(repr, found))
+    return [graph.name(tensor) for tensor in islice((t for t in tensors if t != exclude), _SHOWN)]
 
 
 def accepting(graph: Graph, tensor: Tensor, info: TensorInfo) -> str:

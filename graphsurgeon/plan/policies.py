@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SelectionError, one_of
+from ..errors import Kind, SelectionError, one_of
 from ..graph.graph import Graph, Mask, value_info
 from ..graph.variables import ASKING_TYPES, VariableInfo
 from ..words import few
@@ -179,6 +179,8 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
                     asked,
                     f"{few(map(repr, sub.writers), 1)} needs a variable there, not a tensor",
                     "Leave it out of the selection, or choose 'copy' or 'initial' for this variable",
+                    kind=Kind.NEEDS_VARIABLE,
+                    names=tuple(sub.writers),
                 )
             )
         elif not sub.tensor and step.values is None:

@@ -369,7 +369,7 @@ def _incompatibility(found: Subject, wishes: list[_Wish], fault: Any) -> PlanErr
         if wish.reshaped and wish.old.shape is not None and wish.shape is not None:
             sizes |= {a for a, b in zip(wish.old.shape, wish.shape, strict=True) if a != b and a is not None}
     below = forward(graph, graph.mask([graph.index[wish.op] for wish in wishes]), control=False)
-    named = [name for name in graph.index if f"'{name}'" in fault.wrong and below[graph.index[name]]]
+    named = any(name in graph.index and below[graph.index[name]] for name in fault.names)
     hints = []
     for op in found.typed(*MADE):
         numbers = constant(found, found.reads(op)[MADE[graph.types[op]]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -384,18 +384,19 @@ def _without_identities(found: Subject) -> Plan:
 # -- dropout --------------------------------------------------------------------------------------
 
 
-def _without_dropout(found: Subject, left: Iterable[str] = ()) -> Plan:
+def _without_dropout(found: Subject, left: Collection[str] | None = None) -> Plan:
+    """Removes dropouts; `left` are those to keep, None if the recipe has no such choice."""
     graph, plan = found.graph, found.plan
     pairs: dict[int, tuple[int, int]] = {}
     masks: dict[tuple[int, int], int] = {}
     others: list[tuple[int, tuple[int, int], PlanError]] = []
     for random in found.typed(*_RANDOM):
         for masked, at in _masked(found, random):
-            if graph.names[masked] in left:
+            if graph.names[masked] in (left or ()):
                 continue
             mask = found.reads(masked)[at]
             try:
-                source = _source(found, masked, at)
+                source = _source(found, masked, at, excludes=left is not None)
             except PlanError as error:
                 others.append((masked, mask, error))
                 continue
@@ -447,7 +448,7 @@ def _masked(found: Subject, random: int) -> list[tuple[int, int]]:
     return out
 
 
-def _source(found: Subject, masked: int, mask: int) -> tuple[int, int] | None:
+def _source(found: Subject, masked: int, mask: int, excludes: bool) -> tuple[int, int] | None:
     """The tensor that a dropout drops from; None if the op is not a dropout."""
     graph, reads = found.graph, found.reads(masked)
     if graph.types[masked] == "Mul":
@@ -465,7 +466,7 @@ def _source(found: Subject, masked: int, mask: int) -> tuple[int, int] | None:
     wrong = (
         f"{name!r} masks {graph.name(scaled)!r} with random numbers, and no scale compensates for the dropped elements"
     )
-    keeps = f", or exclude={name!r}" if found.asked == "strip_dropout()" else ""
+    keeps = f", or exclude={name!r}" if excludes else ""
     way = f"ed.plan().reroute({f'{name}:0'!r}, to={graph.name(scaled)!r})"
     raise found.refused(wrong, f"Remove the mask, {way}{keeps}")
 

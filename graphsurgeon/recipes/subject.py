@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..editor import Editor
-from ..errors import PlanError, TrustError
+from ..errors import Kind, PlanError, TrustError
 from ..graph.functions import types_inside
 from ..graph.graph import Graph
 from ..graph.names import free_name, renamed_end, tensor_name
@@ -74,7 +74,7 @@ class Subject:
 
     def refused(self, wrong: str, instead: str) -> PlanError:
         """Returns the error for a precondition that does not hold."""
-        return PlanError(self.asked, wrong, instead)
+        return PlanError(self.asked, wrong, instead, kind=Kind.RECIPE)
 
     def after(self, plan: Plan) -> Subject:
         """Returns a copy of this subject with more steps."""
@@ -111,7 +111,7 @@ def proving(found: Subject) -> Iterator[None]:
     except TrustError:
         raise
     except PlanError as error:
-        if error.asked == found.asked:
+        if error.kind is Kind.RECIPE:
             raise
         raise found.refused(
             f"the verification cannot run: {error.wrong}",

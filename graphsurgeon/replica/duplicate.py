@@ -240,8 +240,6 @@ def _copied(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[App
             refuse_empty(own, starts, "duplicate(...)")
         applied = editor.apply(plan)
     except PlanError as error:
-        if not error.asked.startswith("copy("):
-            raise
         raise type(error)("duplicate(...)", error.wrong, error.instead) from error
     pairs = pairs_of(applied.copies, applied.graph)
     refuse_folded(pairs)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..applied import Applied
 from ..doors import BusyError, Door, entered
-from ..errors import PlanError, SelectionError, warn
+from ..errors import Kind, PlanError, SelectionError, warn
 from ..graph.live import TFSession
 from ..graph.reports import untrained_text
 from ..words import counted
@@ -272,7 +272,7 @@ class Replica:
             how = "Attach a session, replica.attach(session), or follow a folder, replica.follow(folder)"
             raise PlanError("update()", "the duplicate has no session or folder to follow", how)
         self._door.refuse_reader()
-        with self._one, Phases("updating the duplicate", 3):
+        with self._one, Phases("updating the duplicate", 3), _proposing_attach():
             start = time.perf_counter()
             if self._grouped is not None:
                 return self._update_grouped(tau, start, timeout)
@@ -606,6 +606,17 @@ def refuse_foreign(session: Any, graph: Any, asked: str) -> None:
         raise PlanError(
             asked, "this is not a session of the original's graph", "Give a session of the original's graph"
         )
+
+
+@contextmanager
+def _proposing_attach() -> Iterator[None]:
+    """Proposes another session in the error that a session is closed."""
+    try:
+        yield
+    except PlanError as error:
+        if error.kind is not Kind.CLOSED_SESSION:
+            raise
+        raise PlanError(error.asked, error.wrong, "Give another: replica.attach(session)", kind=error.kind) from error
 
 
 def _release(observed: list[Any]) -> None:

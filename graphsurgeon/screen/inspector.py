@@ -178,9 +178,9 @@ def reasons(editor: Subject, name: str, region: Selection | None) -> list[list[s
     if region is not None and name in region:
         path = editor.explain(name, region)
         way = " → ".join(path.names) if len(path.names) <= 5 else f"{counted(len(path), 'steps')} to {path.end}"
-        rows.append(["in the region", path.reason.partition(" because ")[2] + (f": {way}" if len(path) else "")])
+        rows.append(["in the region", path.cause + (f": {way}" if len(path) else "")])
     elif region is not None:
-        rows.append(["not in the region", editor.explain(name, region).text.partition(" because ")[2]])
+        rows.append(["not in the region", editor.explain(name, region).cause])
     held = editor.removal_blockers(name)
     words = {"data": "consumers", "control": "waiting ops", "colocated": "colocated ops", "init_ops": "tables"}
     counts = [counted(n, words.get(kind, kind)) for kind, n in held.counts.items() if n]

@@ -207,8 +207,7 @@ def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
         "new": new[:_MOST],
         "variables": variables[:_MOST],
         "connections": [
-            {"from": c.tensor, "to": c.to, "text": f"{c.tensor} → {c.to} input {c.input}", "was": c.was or ""}
-            for c in effect.connections[:_MOST]
+            {"from": c.tensor, "to": c.to, "input": c.input, "was": c.was or ""} for c in effect.connections[:_MOST]
         ],
         "code": plan.to_code() if plan.steps else "",
         "ready": bool(plan.awake().steps) and not faults,

@@ -64,7 +64,7 @@ def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
         raise PlanError(request, wrong, "Choose another input=")
     new = graph.row(op)[at]
     edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
-    return rewire(so_far, request, edges, [(old, new)], step=step)
+    return rewire(so_far, request, edges, [(old, new)], step=step, removes=True)
 
 
 def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
@@ -85,7 +85,7 @@ def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
     if new is None:
         new = _chosen(step, graph, mask, enters, leaves)
     edges = [(i, at, new) for t in leaves for i, at in readers[t]]
-    return rewire(so_far, asked(step), edges, [(t, new) for t in leaves])
+    return rewire(so_far, asked(step), edges, [(t, new) for t in leaves], removes=True)
 
 
 def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, there: list[Tensor]) -> Tensor | None:

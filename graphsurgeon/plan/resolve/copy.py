@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...errors import Kind
 from ...graph.boundary import Tensor, control_entering, entering
 from ...graph.contexts import constant_entry, entries_alone, loops_of
 from ...graph.graph import Graph, Ints, Mask, TensorInfo, value_info
@@ -37,7 +38,7 @@ from ..copied import (
     renamed,
 )
 from ..delta import Delta
-from ..fault import Fault
+from ..fault import Fault, Warned
 from ..policies import policies, reference_faults, rule_faults, substitute_faults
 from ..preflight import custom_gradients, far_places, preflight_faults, seeded
 from ..step_code import asked
@@ -365,12 +366,14 @@ def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
                    + few([f"{a} with {b}" for a, b in far]))  # fmt: skip
     custom = len(custom_gradients(graph, mask))
     if custom:
-        out.append(f"{counted(custom, 'ops')} with a tf.custom_gradient: the copy's refuses where it uses "
-                   "what is not copied")  # fmt: skip
+        text = (
+            f"{counted(custom, 'ops')} with a tf.custom_gradient: the copy's refuses where it uses what is not copied"
+        )
+        out.append(Warned(text, Kind.CUSTOM_GRADIENT))
     random = seeded(graph, mask) if copied.step.seeds == "keep" else []
     if random:
-        out.append(f"{few(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
-                   "(seeds='new' gives it others)")  # fmt: skip
+        text = f"{few(random)} keep{'s' * (len(random) == 1)} the seed: the copy draws the same numbers "
+        out.append(Warned(text + "(seeds='new' gives it others)", Kind.SEED))
     return out
 
 
@@ -380,11 +383,11 @@ def _warnings(copied: Copied, mask: Mask) -> list[str]:
     leaked = [p.was for p in copied.placeholders if listed and p.was not in listed]
     if leaked:
         became, them = ("a placeholder", "it") if len(leaked) == 1 else ("placeholders", "them")
-        out.append(f"leak: {few(leaked)} became {became} without being marked as input: "
-                   f"name {them} in inputs= too, or feed {them}")  # fmt: skip
+        text = f"leak: {few(leaked)} became {became} without being marked as input: "
+        out.append(Warned(text + f"name {them} in inputs= too, or feed {them}", Kind.LEAK))
     if copied.dropped:
-        out.append(f"{counted(len(copied.dropped), 'control inputs')} from outside dropped: "
-                   + few([f"{a} after {b}" for a, b in copied.dropped]))  # fmt: skip
+        text = f"{counted(len(copied.dropped), 'control inputs')} from outside dropped: "
+        out.append(Warned(text + few([f"{a} after {b}" for a, b in copied.dropped]), Kind.DROPPED_CONTROL))
     empty = [v.name for v in copied.variables if not v.made.initializer]
     if empty:
         has = "has" if len(empty) == 1 else "have"

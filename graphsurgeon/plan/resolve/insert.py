@@ -30,7 +30,7 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
         for name, tensor, readers in zip(names, tensors, edges, strict=True):
             new = graph.size, 0
             yield Delta(nodes=[NewNode(name, step.op, (tensor,), dict(step.attributes), None, so_far.info(tensor))])
-            yield rewire(so_far, request, [(op, at, new) for op, at in readers])
+            yield rewire(so_far, request, [(op, at, new) for op, at in readers], excludes=True)
         return
     sites = [Site(name, {"x": tensor}, ("output",)) for name, tensor in zip(names, tensors, strict=True)]
     made = grafted(so_far, so_far.backend.built(step.op, sites, so_far.after, request), sites)
@@ -39,7 +39,8 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
         yield Delta(quiet=waits_in_loop(so_far.after, request, sites, made))
     for tensor, readers, ends in zip(tensors, edges, made.outputs, strict=True) if not so_far.faults else ():
         new = ends["output"]
-        yield rewire(so_far, request, [(op, at, new) for op, at in readers], [(tensor, new)])
+        edges_to_new = [(op, at, new) for op, at in readers]
+        yield rewire(so_far, request, edges_to_new, [(tensor, new)], excludes=True)
 
 
 def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> dict[int, list[int]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import PlanError
+from ...errors import Kind, PlanError
 from ...graph.boundary import Tensor
 from ...graph.downstream import Downstream, downstream, writers_of
 from ...graph.edges import Edges, stacked
@@ -21,6 +21,7 @@ from ...words import counted, few
 from ..copied import Connection, Copied, now_read
 from ..delta import Delta
 from ..effect import Effect, Slice
+from ..fault import kind_of
 from ..step_code import asked
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from ..tally import Tally
@@ -147,7 +148,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
         copies.append(copied)
         slices.append(Slice(copied, touched, step.until, tuple(found.along)))
         # What is shared, and keeps its seed or gradient, is said for copies that are asked for.
-        said += [w for w in delta.warnings if "tf.custom_gradient" in w or "seed" in w]
+        said += [w for w in delta.warnings if kind_of(w) in (Kind.CUSTOM_GRADIENT, Kind.SEED)]
     else:
         after = _redirected(after, edited, place, size)
     shifted = np.flatnonzero(place != np.arange(len(place))).tolist()

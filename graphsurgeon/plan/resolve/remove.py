@@ -69,7 +69,7 @@ def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, T
         if new is not None:  # else it is said as a consumer left dangling
             pairs[gap, 0] = new
             edges += [(op, at, new) for op, at in readers]
-    return rewire(so_far, request, edges, list(pairs.items()))
+    return rewire(so_far, request, edges, list(pairs.items()), removes=True)
 
 
 def _above(graph: Workbench, tensor: Tensor, gone: set[int]) -> Tensor | None:

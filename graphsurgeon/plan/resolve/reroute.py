@@ -19,4 +19,4 @@ def reroute(step: RerouteStep, so_far: Tally) -> Iterator[Delta]:
     edges: list[Edge] = []
     for old, new in pairs:
         edges += [(op, at, new) for op, at in consumers_of(so_far.bench, old, step.only, step.exclude)]
-    yield rewire(so_far, request, edges, pairs, step=step)
+    yield rewire(so_far, request, edges, pairs, step=step, excludes=True)

@@ -67,6 +67,9 @@ def rewire(
     pairs: Sequence[tuple[Tensor, Tensor]] = (),
     checked: bool = False,
     step: Step | None = None,
+    *,
+    removes: bool = False,
+    excludes: bool = False,
 ) -> Delta:
     """Returns the delta that sets inputs of ops; its fault where dtypes, shapes or frames of loops are against it.
 
@@ -77,23 +80,25 @@ def rewire(
         pairs: tensors of which the second takes the place of the first.
         checked: it is known that no cycle is closed.
         step: what an adapter may take the place of; None: nothing.
+        removes: whether the request takes ops out of their place.
+        excludes: whether the request can leave consumers out, by exclude=.
     """
     bench, fault = so_far.bench, None
     for old, new in pairs:
         readers = [op for op, _, source in edges if source == new]
-        fault = mismatch(bench, asked, old, new, readers)
+        fault = mismatch(bench, asked, old, new, readers, reroute=removes)
         if fault is not None:
             fault = fault if step is None else cured(bench, fault, step, old, new, readers)
             break
     if fault is None and pairs and not edges:
         fault = Fault(asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
-    fault = fault or next(filter(None, (reference_fault(bench, edge, asked) for edge in edges)), None)
+    fault = fault or next(filter(None, (reference_fault(bench, edge, asked, excludes) for edge in edges)), None)
     fault = fault or next(filter(None, (_flow_fault(bench, edge, asked) for edge in edges)), None)
     fault = fault or frame_fault(bench, edges, asked)
     return Delta(faults=(fault,)) if fault else Delta(edges=edges, checked=checked)
 
 
-def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
+def reference_fault(graph: Workbench, edge: Edge, asked: str, excludes: bool = False) -> Fault | None:
     """Returns the fault of an op that changes a variable and would read a tensor that is none."""
     op, at, new = edge
     old = graph.row(op)[at]
@@ -105,13 +110,12 @@ def reference_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
         return None
     if not writes(graph.types[op]):
         return None
-    name, several = graph.names[op], asked.startswith(("reroute(", "insert("))
+    name = graph.names[op]
     return Fault(
         asked,
         f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is not a variable",
         "Set another input of it, or the input of what reads the variable"
-        # Other requests cannot leave a consumer out.
-        + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if several else ""),
+        + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if excludes else ""),
     )
 
 

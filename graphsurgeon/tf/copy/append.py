@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...errors import PlanError
+from ...errors import Kind, PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
@@ -58,9 +58,10 @@ def carry_out(effect: Effect, graph: TFGraph) -> Made:
     """
     unknown = unknown_fault(effect, "apply(plan)")
     if unknown is not None:
-        raise unknown.error()
+        raise replace(unknown, kind=Kind.PLAN).error()
     if graph.finalized:
-        raise PlanError("apply(plan)", "the graph is finalized", "Unfinalize it, or copy into another graph")
+        how = "Unfinalize it, or copy into another graph"
+        raise PlanError("apply(plan)", "the graph is finalized", how, kind=Kind.PLAN)
     with gc_paused(), outside_contexts(graph):
         return _carry_out(effect, graph)
 
@@ -159,7 +160,7 @@ def read_values(copied: Copied, made: Made) -> None:
             wanted = [v for v in wanted if v.was in stored]
             asks = [_held(copied, v.was) for v in wanted] + [info for _, info in cold]
     later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
-    values = fetch(source, asks, copied.source.folded.live, asked, later) if asks else {}
+    values = fetch(source, asks, copied.source.folded.live, asked, later, initial=True) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
     init_ops, feeds = ([], {}) if giver is None else giver.init_ops
     for name in init_ops:
@@ -189,7 +190,7 @@ def value_faults(effect: Effect) -> list[Fault]:
                 untrained = giver.untrained(names={info.op for info in infos})
                 infos = [info for info in infos if untrained.get(info.op) == UNHELD]
                 values = giver.reader() if infos else {}
-            refuse_unfit(values, infos, graph, asked)
+            refuse_unfit(values, infos, graph, asked, initial=True)
         except PlanError as error:
             found.append(replace(Fault.of(error), step=effect.number(copied.step)))
     return found

@@ -33,6 +33,10 @@ _INTEGERS = ("int32", "int64")
 class Refused(Exception):
     """TensorFlow's message about nodes that it refuses, with the original names of the inputs that were replaced."""
 
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.said = said
+
 
 class Ops(Protocol[Op]):
     """The ops that are built, and the ops that they read."""

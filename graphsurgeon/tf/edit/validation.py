@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 
-from ...errors import OpenError, PlanError
+from ...errors import Kind, OpenError, PlanError
 from ...graph.collector import gc_paused
 from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.live import TFGraph, TFNodeDef, TFOp, TFTensor
@@ -221,16 +221,16 @@ class _Judge:
         while region and len(self._faults) < _MOST:
             try:
                 return self._built(region)
-            except (Refused, OpenError) as error:
+            except Refused as error:
+                name, fault = _refused_name(error.said, self._after), (error.said, False)
+            except OpenError as error:
                 # TensorFlow never gets nodes that could end the process, so it does not refuse them itself.
-                known = isinstance(error, OpenError)
-                said = error.wrong if isinstance(error, OpenError) else str(error)
-                name = _refused_name(said, self._after)
-                self._faults.append(self._fault(name, said, known))
-                if not name:
-                    return {}
-                self._lost.append(self._after.index[name])
-                region = self._without_lost(region)
+                name, fault = next((one for one in error.names if one in self._after.index), ""), (error.wrong, True)
+            self._faults.append(self._fault(name, *fault))
+            if not name:
+                return {}
+            self._lost.append(self._after.index[name])
+            region = self._without_lost(region)
         return {}
 
     def _without_lost(self, region: set[int]) -> set[int]:
@@ -295,7 +295,10 @@ class _Judge:
             way = "Choose another value, or leave it as it is"
         through = f", which depends on {first!r}" if first not in ("", name) else ""
         wrong = f"{what} is not valid{through}: {said}" if known else f"TensorFlow refuses {what}{through}: {said}"
-        return Fault(self._asked(first, ""), wrong, way, step=effect.blame.get(first))
+        names = (name,) if name else ()
+        return Fault(
+            self._asked(first, ""), wrong, way, step=effect.blame.get(first), kind=Kind.REFUSED_OP, names=names
+        )
 
     def _step(self, name: str) -> tuple[Any, str]:
         """The step that has changed an op, or the nearest op upstream; and the op that the step has changed."""
@@ -333,6 +336,8 @@ class _Judge:
                 f"{name!r} is {b}, but {old!r} is {a}: {axis_text(b.shape, a.shape)}. TensorFlow refuses it: {said}",
                 mapping_proposals(copied.step, after, (old, a), (name, b)),
                 step=self._effect.number(copied.step),
+                kind=Kind.REFUSED_OP,
+                names=(name,),
             )
             return cured_mapping(Workbench(after), fault, copied.step, old, name)
         return None
@@ -353,6 +358,9 @@ def _apart(stated: TensorInfo, inferred: TensorInfo) -> bool:
 
 
 def _refused_name(said: str, after: Graph) -> str:
-    """The op of the graph that a message of TensorFlow names; empty if it names none."""
+    """The op of the graph that a message of TensorFlow names; empty if it names none.
+
+    An error of TensorFlow's importer has the op in its text only.
+    """
     found = (match[1] for pattern in _NAMED for match in pattern.finditer(said))
     return next((name for name in found if name in after.index), "")

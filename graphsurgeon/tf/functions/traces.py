@@ -209,11 +209,11 @@ def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
             raise OpenError(asked, f"it has {counted(len(known), 'functions')}", _choices("function", known))
         function = next(iter(known))
     if function not in known:
-        near = did_you_mean(function, known)
+        near = did_you_mean(function, known, "")
         raise OpenError(
             asked,
             f"it has no tf.function {function!r}",
-            (near + " " if near.startswith("Did") else "") + _choices("function", known),
+            f"{near} {_choices('function', known)}".lstrip(),
         )
     found, held = known[function], [*_within(module, "", {})]
     if isinstance(found, _Concrete):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from string import ascii_letters, digits
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import OpenError
 from ...graph.collector import gc_paused
@@ -32,8 +32,18 @@ _MOST_INPUTS = 500_000
 _MOST_LETTERS, _MOST_LEVELS = 2_000, 100
 #: Shape inference enters called functions: 3 µs for each op. It also uses the C++ stack, which ends at 4,000 calls.
 _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
-#: A problem and a suggestion.
-_Fault = tuple[str, str]
+
+
+class _Fault(NamedTuple):
+    """A reason not to import a GraphDef: the problem, the suggestion, and the op that has it, if it has a name."""
+
+    wrong: str
+    instead: str
+    op: str = ""
+
+    def error(self, asked: str) -> OpenError:
+        """Returns the error to raise."""
+        return OpenError(asked, self.wrong, self.instead, names=[self.op] if self.op else [])
 
 
 def refuse_deadly(graph_def: TFGraphDef, asked: str) -> None:
@@ -58,7 +68,7 @@ def deadly(graph_def: TFGraphDef, asked: str) -> OpenError | None:
     """Returns why the importer would not survive a GraphDef; None if no reason is known."""
     with gc_paused():
         found = next(_faults(graph_def), None)
-    return None if found is None else OpenError(asked, *found)
+    return None if found is None else found.error(asked)
 
 
 def refuse_names(names: Sequence[str], asked: str) -> None:
@@ -73,7 +83,7 @@ def refuse_names(names: Sequence[str], asked: str) -> None:
                 "Rename the op in the code that made the graph: names start with a letter, digit or dot",
             )
     for found in (one for name in names if len(name) > _MOST_LEVELS for one in _of_name(name, "")):
-        raise OpenError(asked, *found)
+        raise found.error(asked)
 
 
 def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
@@ -95,7 +105,7 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
             yield from _of_name(name, place)
         for text in inputs:
             if ":" in text and len(text.rpartition(":")[2]) > 9:
-                yield from _of_inputs(f"op {name!r}", [text], place)
+                yield from _of_inputs(f"op {name!r}", [text], place, name)
         if len(inputs) > _MOST_INPUTS:
             yield from _of_many(node, place)
         listed = lists.get(kind)
@@ -107,16 +117,19 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
             value, said = node.attr["value"].tensor.dtype, node.attr["dtype"].type
             if value != said and value:
                 dtypes = [DTYPES.get(number, f"number {number}") for number in (said, value)]
-                yield f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}", _DAMAGED
+                wrong = f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}"
+                yield _Fault(wrong, _DAMAGED, name)
     if not set(TURNING).isdisjoint(walks.kinds):
         yield from _of_loops(walks, place)
     for number in [i for i, kind in enumerate(walks.kinds) if fragile(kind)]:
         wrong = fault(walks.nodes[number], walks.giver(number))
         if wrong:
-            yield f"op {walks.names[number]!r}{place} ({walks.kinds[number]}) would end TensorFlow: {wrong}", _DAMAGED
+            name, kind = walks.names[number], walks.kinds[number]
+            yield _Fault(f"op {name!r}{place} ({kind}) would end TensorFlow: {wrong}", _DAMAGED, name)
     why = slow_sizes(walks)
     if why:
-        yield f"{why[0]}{place} {why[1]}", "Simplify that computation in the code that made the graph"
+        wrong = f"{why.subject}{place} {why.reason}"
+        yield _Fault(wrong, "Simplify that computation in the code that made the graph", why.op)
 
 
 def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
@@ -126,12 +139,13 @@ def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
         before = walks.before(number)
         outside = sum(i not in turns for i in before)
         if outside > 1 and outside < len(before):
-            yield f"the loop at {walks.names[number]!r}{place} is entered {outside} times", _DAMAGED
+            name = walks.names[number]
+            yield _Fault(f"the loop at {name!r}{place} is entered {outside} times", _DAMAGED, name)
 
 
 def _of_name(name: str, place: str) -> Iterator[_Fault]:
     if len(name) > _MOST_LETTERS or name.count("/") > _MOST_LEVELS:
-        yield (
+        yield _Fault(
             f"the name of an op{place}, {name[:40]!r} ..., has {counted(len(name), 'letters')} "
             f"and {counted(name.count('/'), 'slashes')}",
             f"Up to {_MOST_LETTERS:,} letters and {_MOST_LEVELS} slashes are possible: "
@@ -139,20 +153,21 @@ def _of_name(name: str, place: str) -> Iterator[_Fault]:
         )
 
 
-def _of_inputs(who: str, texts: Iterable[str], place: str) -> Iterator[_Fault]:
+def _of_inputs(who: str, texts: Iterable[str], place: str, op: str = "") -> Iterator[_Fault]:
     for text in texts:
         port = text.rpartition(":")[2]
         if ":" in text and port.isdigit() and int(port) > _MOST_OUTPUT:
-            yield f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED
+            yield _Fault(f"{who}{place} reads {text!r}: no op has that many outputs", _DAMAGED, op)
 
 
 def _of_many(node: TFNodeDef, place: str) -> Iterator[_Fault]:
     count = sum(not text.startswith("^") for text in node.input)
     if count > _MOST_INPUTS:
-        yield (
+        yield _Fault(
             f"op {node.name!r}{place} ({node.op}) has {counted(count, 'inputs')}: "
             "TensorFlow would take minutes to import it",
             f"Up to {_MOST_INPUTS:,} are possible: combine them in steps in the code that made the graph",
+            node.name,
         )
 
 
@@ -170,7 +185,8 @@ def _of_lists(node: TFNodeDef, listed: Iterable[tuple[str, str]], place: str) ->
         count = node.attr[attribute].i if attribute in node.attr else 0
         if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
             has = f" but has {len(node.input):,}" if what == "inputs" else ""
-            yield f"op {node.name!r}{place} ({node.op}) claims {count:,} {what}{has}", _DAMAGED
+            wrong = f"op {node.name!r}{place} ({node.op}) claims {count:,} {what}{has}"
+            yield _Fault(wrong, _DAMAGED, node.name)
 
 
 # -- functions ------------------------------------------------------------------------------------
@@ -180,7 +196,7 @@ def _of_duplicates(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
     seen: set[str] = set()
     for node in nodes:
         if node.name in seen:
-            yield f"two ops{place} are called {node.name!r}", _DAMAGED
+            yield _Fault(f"two ops{place} are called {node.name!r}", _DAMAGED, node.name)
         seen.add(node.name)
 
 
@@ -191,7 +207,7 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
     taken = next((name for name in library if op_definition(name) is not None), None)
     if taken is not None:
         wrong = f"function {taken!r} has the name of an op type that TensorFlow has itself"
-        yield wrong, "Rename the function in the code that made the graph"
+        yield _Fault(wrong, "Rename the function in the code that made the graph")
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
     try:
         order = list(
@@ -202,7 +218,8 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         first = cycle.index(next(name for name in library if name in cycle))
         cycle = [*cycle[first:], *cycle[: first + 1]]
         wrong = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
-        yield wrong, "TensorFlow cannot run such a function: write it as a loop in the code that made the graph"
+        how = "TensorFlow cannot run such a function: write it as a loop in the code that made the graph"
+        yield _Fault(wrong, how)
         return
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
@@ -211,9 +228,9 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         depth[name] = 1 + max((depth[other] for each in calls[name] for other in each), default=0)
         if depth[name] > _MOST_CALLS:
             wrong = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
-            yield wrong, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible"
+            yield _Fault(wrong, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible")
         if size[name] > _MOST_EXPANDED:
-            yield (
+            yield _Fault(
                 f"function {name!r} and its calls, each expanded at every call, have {counted(size[name], 'ops')}",
                 f"TensorFlow would visit each of them; up to {_MOST_EXPANDED:,} are possible",
             )

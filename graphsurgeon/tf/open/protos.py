@@ -103,7 +103,8 @@ def _read(nodes: list[TFNodeDef], asked: str, about: Mapping[str, Any]) -> Graph
     try:
         graph = Graph.read(nodes, **about)
     except SelectionError as error:
-        raise OpenError(asked, f"{error.asked.removeprefix('reading ')}: {error.wrong}", error.instead) from error
+        (op,) = error.names
+        raise OpenError(asked, f"op {op!r}: {error.wrong}", error.instead) from error
     if len(graph.index) < len(nodes):
         seen: set[str] = set()
         twice = next(name for name in graph.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]

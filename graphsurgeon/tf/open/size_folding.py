@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from math import prod
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...graph.live import TFNodeDef
 from ...words import counted
@@ -47,7 +47,20 @@ def shape(node: TFNodeDef | None) -> list[int] | None:
     return None
 
 
-def slow_sizes(walks: Walks) -> tuple[str, str] | None:
+class SlowSize(NamedTuple):
+    """An op whose shape TensorFlow cannot infer in reasonable time and memory.
+
+    Args:
+        subject, reason: the two parts of a sentence about the op.
+        op: its name.
+    """
+
+    subject: str
+    reason: str
+    op: str
+
+
+def slow_sizes(walks: Walks) -> SlowSize | None:
     """Returns an op whose shape TensorFlow cannot infer in reasonable time and memory, and why; None without one."""
     counts = Counter(walks.kinds)
     asking = sum(count for kind, count in counts.items() if _asked(kind))
@@ -139,34 +152,36 @@ class Walks:
 
     # -- possible problems -----------------------------------------------------------------------
 
-    def giant(self) -> tuple[str, str] | None:
+    def giant(self) -> SlowSize | None:
         """Finds a huge tensor that the import itself would compute, because a size depends on it."""
         sized = [i for i, kind in enumerate(self.kinds) if kind in _SIZED or kind in _SAID]
         giants = {i: size for i in sized if (size := self._elements(i)) > _MOST_ELEMENTS}
         for start in dict.fromkeys(self.starts) if giants else ():
             reached = self.looked_at(start, _PATIENCE, static=True)[1] or {start}
             for number in reached & giants.keys():
-                return (
+                return SlowSize(
                     f"op {self.names[number]!r} ({self.kinds[number]})",
                     f"has {counted(giants[number], 'elements')}, which TensorFlow would compute "
                     "while it opens the file, "
                     f"for the sizes in {self.names[start]!r}",
+                    self.names[number],
                 )
         return None
 
-    def maze(self) -> tuple[str, str] | None:
+    def maze(self) -> SlowSize | None:
         """Finds sizes that are cast, sliced and joined so often that following them would crash or take too long."""
         for start in dict.fromkeys(self.starts):
             steps, _, depth = self._walk(start)
             if depth > _MOST_DEEP or steps > _MOST_STEPS:
                 much = f"{depth:,} deep" if depth > _MOST_DEEP else f"in {counted(min(steps, 10**18), 'steps')}"
-                return (
+                return SlowSize(
                     f"the size {self.names[start]!r}",
                     f"is computed by Cast, StridedSlice and Concat ops, which TensorFlow would follow {much}",
+                    self.names[start],
                 )
         return None
 
-    def toil(self) -> tuple[str, str] | None:
+    def toil(self) -> SlowSize | None:
         """Estimates the total number of visited ops from a sample of the walks."""
         sample = Random(0).sample(self.starts, min(_SAMPLE, len(self.starts)))
         costs, spent = [], 0.0
@@ -179,10 +194,12 @@ class Walks:
         looks = sum(cost for cost, _ in costs) / max(len(costs), 1) * len(self.starts)
         if looks <= _MOST_LOOKS:
             return None
-        return (
+        op = self.names[max(costs)[1]]
+        return SlowSize(
             counted(len(self.starts), "sizes"),
-            f"are at the end of long chains of ops, for example {self.names[max(costs)[1]]!r}: "
+            f"are at the end of long chains of ops, for example {op!r}: "
             f"TensorFlow would visit about {counted(round(looks), 'ops')} to infer shapes",
+            op,
         )
 
     # -- the parts --------------------------------------------------------------------------------

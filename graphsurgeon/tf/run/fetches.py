@@ -55,7 +55,7 @@ def fed(feeds: Any, asked: str, graph: TFGraph, title: str, moved: Moved | None 
         SelectionError: as in `fetched`; or the feeds are not a mapping.
     """
     if feeds is not None and not isinstance(feeds, Mapping):
-        asked = asked.partition("(")[0]
-        raise SelectionError(f"{asked}(feeds=...)", f"{type(feeds).__name__} is not a mapping", "Give {'x:0': array}")
+        wrong = f"{type(feeds).__name__} is not a mapping"
+        raise SelectionError(asked.format("feeds=..."), wrong, "Give {'x:0': array}")
     named = ((tensor_name(key) if isinstance(key, str) else key, value) for key, value in (feeds or {}).items())
     return {fetched(key, asked, graph, title, moved): value for key, value in named}

@@ -80,8 +80,10 @@ def passes(
         done += len(here)
         whole.notes += ran.notes
         whole.unrecorded |= ran.unrecorded
-        whole.dead, whole.ended, whole.stopped = ran.dead, ran.ended, whole.stopped or ran.stopped
-    if timeout is not None and whole.ended and whole.stopped.startswith("it took longer"):
+        whole.dead, whole.ended = ran.dead, ran.ended
+        if not whole.stopped:
+            whole.stopped, whole.timed_out = ran.stopped, ran.timed_out
+    if timeout is not None and whole.ended and whole.timed_out:
         whole.stopped = f"it took longer than {timeout:g} s"
     at = {name: (place[end[0]], end) for (name, _, _), end in zip(probed.tensors, ends, strict=True)}
     whole.notes.sort(key=lambda note: (at[note.tensor], note.rounds))

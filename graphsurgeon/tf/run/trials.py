@@ -80,7 +80,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
     for number in range(len(candidates)):
         todo.put(number)
     failed: list[BaseException] = []
-    lost: list[str] = []
+    lost = dict[str, str]()
 
     def work(target: str, config: Any) -> None:
         while not failed:
@@ -92,7 +92,7 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
                 found[number] = _score(candidates[number], score, target, config)
             except LOST as error:
                 todo.put(number)
-                lost.append(f"{target}: {type(error).__name__}")
+                lost[target] = type(error).__name__
                 return
             except BaseException as error:
                 failed.append(error)
@@ -105,12 +105,12 @@ def scores(candidates: Sequence[Any], score: Callable[[Any], float], workers: Se
             thread.start()
         for thread in threads:
             thread.join()
-        gone = {text.rpartition(": ")[0] for text in lost}
-        living = [worker for worker in living if worker[0] not in gone]
+        living = [worker for worker in living if worker[0] not in lost]
     if failed:
         raise failed[0]
     if any(value is None for value in found):
-        raise PlanError("evolve(...)", f"all workers were lost ({', '.join(lost)})", "Start the cluster again")
+        named = ", ".join(f"{target}: {kind}" for target, kind in lost.items())
+        raise PlanError("evolve(...)", f"all workers were lost ({named})", "Start the cluster again")
     return [value for value in found if value is not None]
 
 

@@ -44,6 +44,7 @@ class Ran:
         unrecorded: tensor -> why it has no numbers, although its op has run.
         dead: the ops that were left out, because they stop a run or depend on an op that does.
         sizes: tensor -> (bytes of the largest round, number of rounds); empty unless requested.
+        timed_out: whether the time limit is the reason.
         ended: whether it ended early, by its time limit, by the user, or by an error that no op explains.
     """
 
@@ -51,6 +52,7 @@ class Ran:
     costs: dict[str, Cost] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     stopped: str = ""
+    timed_out: bool = False
     unrecorded: dict[str, str] = field(default_factory=dict)
     dead: Mask | None = None
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -138,7 +140,9 @@ def watched_run(
             values, _ = go() if watch is None else _watched(go, session, probed, ran, watch)
         except tf.errors.DeadlineExceededError:
             ran.notes += probed.read()
-            ran.stopped, ran.ended = ran.stopped or f"it took longer than {timeout:g} s", True
+            if not ran.stopped:
+                ran.stopped, ran.timed_out = f"it took longer than {timeout:g} s", True
+            ran.ended = True
         except tf.errors.CancelledError:
             if not ran.stopped:
                 raise

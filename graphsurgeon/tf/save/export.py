@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import saver_pb2
 
-from ...errors import PlanError
+from ...errors import Kind, PlanError
 from ...graph.compatibility import Converted, Unconvertible
 from ...graph.contexts import ENTERS, MERGES, SWITCHES
 from ...graph.functions import called_by
@@ -26,6 +26,7 @@ from ...graph.selection import Query, Selection, select
 from ...graph.traversal import backward, met_from
 from ...graph.trust import may_reach_out
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
+from ...plan.fault import kind_of
 from ...plan.plan import Plan
 from ...plan.policies import substituted
 from ...words import few
@@ -131,7 +132,7 @@ def exported(
         device=device,
     )
     faults = plan.effect.faults
-    if faults and frozen is not None and all("needs a variable there" in fault.wrong for fault in faults):
+    if faults and frozen is not None and all(fault.kind is Kind.NEEDS_VARIABLE for fault in faults):
         kept = exported(base, inputs, outputs, None, device, asked, also)
         ends = [kept.tensor(name).op.name for name in outputs]
         if not ends:  # of a whole graph, only the ops that make variables are removed
@@ -151,7 +152,7 @@ def exported(
     made = carry_out(plan.effect, fresh(base.owner))
     copied = plan.effect.copies[0]
     moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
-    notes = [w for w in plan.effect.warnings if w.startswith("leak") or "dropped" in w]
+    notes = [w for w in plan.effect.warnings if kind_of(w) in (Kind.LEAK, Kind.DROPPED_CONTROL)]
     return Exported(made.graph, moved, notes)
 
 

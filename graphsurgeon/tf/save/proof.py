@@ -85,6 +85,7 @@ def prove(
     asked: str,
     instead: str,
     kept: frozenset[str] | None = None,
+    said: str = "opened again by TensorFlow",
 ) -> Proof:
     """Loads a file as its users do, runs its calls and compares the results with the source.
 
@@ -98,6 +99,7 @@ def prove(
         asked: the request, for messages.
         instead: the suggestion if TensorFlow does not run the file.
         kept: the variables whose values are in the file; None: all that it needs.
+        said: the first words of the report.
 
     Raises:
         PlanError: TensorFlow cannot open or run the file, or its results differ.
@@ -105,7 +107,7 @@ def prove(
     distrust = distrusted(base.owner)
     if distrust:
         return Proof(notes=[f"not opened again: {distrust}"])
-    proof, made_up, sizes, equal = Proof("opened again by TensorFlow"), dict[str, None](), set[int](), 0
+    proof, made_up, sizes, equal = Proof(said), dict[str, None](), set[int](), 0
     runs = dict[str, Run]()
     with ExitStack() as opened:
         opened.callback(source.close)

@@ -268,18 +268,22 @@ class _Job:
         values = _live(self.values) if needed or not callable(self.values) else None
         return Source(self.base, values, self.asked)
 
-    def proof(self, loaders: Mapping[str, Any], source: Source, kept: Iterable[str] | None = None) -> Proof:
+    def proof(
+        self, loaders: Mapping[str, Any], source: Source, kept: Iterable[str] | None = None, **about: str
+    ) -> Proof:
         """Loads the written file and compares it with the source, unless `verify` is off.
 
         Args:
             loaders: as in `prove`.
             source: the source.
             kept: the variables whose values are in the file; None: all that it needs.
+            about: as in `prove`.
         """
         request, held = self.request, None if kept is None else frozenset(kept)
         if not request.verify:
             return Proof("", ["not opened again: verify=False"])
-        return prove(self.base, self.calls, loaders, source, request.feeds, self.asked, _INSTEAD[request.kind], held)
+        texts = self.asked, _INSTEAD[request.kind]
+        return prove(self.base, self.calls, loaders, source, request.feeds, *texts, held, **about)
 
     def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
@@ -449,9 +453,9 @@ def _tflite(job: _Job) -> Saved:
             new = os.path.join(folder, os.path.basename(path))
             Path(new).write_bytes(done.model)
             file = tflite_file(new, part, job.calls, made.name, ask, asked)
-            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True))
+            said = "run by TFLite's interpreter"
+            proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True), said=said)
             put_file(new, path)
-    proof.said = proof.said.replace("opened again by TensorFlow", "run by TFLite's interpreter")
     return job.saved(path, len(part.graph_def.node), proof)
 
 

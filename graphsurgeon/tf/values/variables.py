@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
 
-from ...errors import PlanError
+from ...errors import Kind, PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.names import whole_name
@@ -170,7 +170,13 @@ def take_slots(graph: TFGraph, names: Iterable[str]) -> None:
 
 
 def fetch(
-    values: Any, infos: Sequence[VariableInfo], graph: TFGraph, asked: str, later: frozenset[str] = frozenset()
+    values: Any,
+    infos: Sequence[VariableInfo],
+    graph: TFGraph,
+    asked: str,
+    later: frozenset[str] = frozenset(),
+    *,
+    initial: bool = False,
 ) -> dict[str, Any]:
     """Returns the current values of variables, by op name, in one fetch.
 
@@ -180,34 +186,40 @@ def fetch(
         graph: the source graph.
         asked: the request, for messages.
         later: variables whose value may stay in its checkpoint, as a `Stored`.
+        initial: whether the request can choose initial values for variables.
 
     Raises:
         PlanError: a variable is not initialised, is not in the mapping, has another shape there, or no op of the graph
             reads it. Also if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
-        return {info.op: _given(values, info, graph, asked, info.op in later) for info in infos}
+        return {info.op: _given(values, info, graph, asked, info.op in later, initial=initial) for info in infos}
     _of_this(values, graph, asked)
     if not infos:
         return {}
     tensors = {info.op: value_of(graph, info, asked) for info in infos}
-    with errors_if_empty(infos, asked):
+    with errors_if_empty(infos, asked, initial):
         return as_arrays(values.run(tensors))
 
 
-def refuse_unfit(values: Any, infos: Sequence[VariableInfo], graph: TFGraph, asked: str) -> None:
+def refuse_unfit(
+    values: Any, infos: Sequence[VariableInfo], graph: TFGraph, asked: str, *, initial: bool = False
+) -> None:
     """Refuses the values that `fetch` would refuse; no value leaves its session or its file.
+
+    Args:
+        values, infos, graph, asked, initial: as for `fetch`.
 
     Raises:
         PlanError: as in `fetch`.
     """
     if isinstance(values, Mapping):
         for info in infos:
-            _given(values, info, graph, asked, later=True, own=False)
+            _given(values, info, graph, asked, later=True, own=False, initial=initial)
         return
     _of_this(values, graph, asked)
     if infos:
-        refuse_empty(values, infos, asked)
+        refuse_empty(values, infos, asked, initial)
 
 
 def _of_this(values: Any, graph: TFGraph, asked: str) -> None:
@@ -230,13 +242,20 @@ def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: array_of(v) if isinstance(v, bytes) else v for name, v in values.items()}
 
 
+#: How a variable gets a value in a session.
+INITIALIZE = (
+    "Initialise or restore it there first: session.run(variable.initializer), or gs.open(session).restore(checkpoint)"
+)
+
+
 @contextmanager
-def errors_if_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]:
+def errors_if_empty(infos: Sequence[VariableInfo], asked: str, initial: bool = False) -> Iterator[None]:
     """Reports in plain words that a session has no value for a variable, or was closed.
 
     Args:
         infos: the variables that are read.
         asked: the request, for messages.
+        initial: whether the request can choose initial values for variables.
 
     Raises:
         PlanError: a variable has no value, or the session was closed.
@@ -245,16 +264,16 @@ def errors_if_empty(infos: Sequence[VariableInfo], asked: str) -> Iterator[None]
         with errors_if_closed(asked):
             yield
     except tf.errors.FailedPreconditionError as error:
-        # The longest name that occurs as a separate word: "w" is in "w/Adam" too, and "a" in "value".
+        # TensorFlow has the variable in its text only. The longest name that occurs as a separate word: "w" is in "w/Adam" too, and "a" in "value".
         text = f" {getattr(error, 'message', error)} "
         said = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
         name = max(said, key=len, default=infos[0].op)
-        else_ = ", or choose variables='initial'" if asked.startswith("copy(") else ""
         raise PlanError(
             asked,
             f"variable {name!r} has no value in the session given",
-            "Initialise or restore it there first: session.run(variable.initializer), or "
-            f"gs.open(session).restore(checkpoint){else_}",
+            INITIALIZE + (", or choose variables='initial'" if initial else ""),
+            kind=Kind.NO_VALUE,
+            names=[name],
         ) from error
 
 
@@ -264,19 +283,19 @@ def errors_if_closed(asked: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if "closed Session" not in str(error):
+        if "closed Session" not in str(error):  # TensorFlow raises a plain RuntimeError
             raise
-        how = "Give another: replica.attach(session)" if asked == "update()" else "Give an open session"
-        raise PlanError(asked, "the session that has the values is closed", how) from error
+        wrong = "the session that has the values is closed"
+        raise PlanError(asked, wrong, "Give an open session", kind=Kind.CLOSED_SESSION) from error
 
 
-def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> None:
+def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], asked: str, initial: bool = False) -> None:
     """Refuses variables that have no value in a session; the values themselves stay in it.
 
     Raises:
         PlanError: a variable has no value; the message names it.
     """
-    with errors_if_empty(infos, asked):
+    with errors_if_empty(infos, asked, initial):
         session.run([value_of(session.graph, info, asked).op for info in infos])
 
 
@@ -325,7 +344,13 @@ def place_of(op: TFOp) -> Place:
 
 
 def _given(
-    values: Mapping[str, Any], info: VariableInfo, graph: TFGraph, asked: str, later: bool, own: bool = True
+    values: Mapping[str, Any],
+    info: VariableInfo,
+    graph: TFGraph,
+    asked: str,
+    later: bool,
+    own: bool = True,
+    initial: bool = False,
 ) -> Any:
     """The value of a variable in a mapping; `later`: one in a file stays there; `own`: an array is copied."""
     for key in (info.op, info.op + ":0"):
@@ -336,7 +361,7 @@ def _given(
             # A copy, because TensorFlow may continue to use the memory of its feeds.
             return _fitting(values[key], info, graph, asked, np.array if own else np.asarray)
     has = few([repr(str(name)) for name in values]) or "no names"
-    anew = f", or start it anew: variables={{{info.op!r}: 'initial'}}" if asked.startswith("copy(") else ""
+    anew = f", or start it anew: variables={{{info.op!r}: 'initial'}}" if initial else ""
     raise PlanError(
         asked,
         f"values= has no value for variable {info.op!r}",

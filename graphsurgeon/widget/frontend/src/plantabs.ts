@@ -78,7 +78,7 @@ export const tables = {
     });
     const rows = (plan.inputs ?? []).map(t => {
       const set = (by: string) => ask("set_input", { step: t.step, tensor: t.tensor, by });
-      const type = t.text.replace(t.tensor, "").trim();
+      const type = rest(t);
       if (t.end === "out")
         return [
           `\u25c1 ${t.tensor}`,
@@ -235,7 +235,7 @@ export const tables = {
       return muted("The plan connects nothing. Select a tensor, press m, select its new consumer and press m again.");
     const joined = table(
       ["Tensor", "New consumer", "Replaces"],
-      plan.connections.map(c => [c.from, c.text.split(" \u2192 ").pop() ?? c.to, c.was ?? ""]),
+      plan.connections.map(c => [c.from, `${c.to} input ${c.input}`, c.was ?? ""]),
     );
     return h("div", {}, joined, more(plan.counts.connections - plan.connections.length));
   },

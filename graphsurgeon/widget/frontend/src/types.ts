@@ -208,7 +208,7 @@ export interface Plan {
   rows?: number;
   new: { name: string; was: string; op: string }[];
   variables: { step: number; name: string; was: string; dtype: string; shape: string; size: string; policy: string; values: string }[];
-  connections: { from: string; to: string; text: string; was?: string }[];
+  connections: { from: string; to: string; input: number; was?: string }[];
   mode?: "append" | "materialise";
   also_copied?: string[];
   code: string;

@@ -73,7 +73,15 @@ export function serve(scope: { onmessage: ((e: MessageEvent) => void) | null; po
 }
 
 /** The time limit was over, or the layout was cancelled. */
-export class Stopped extends Error {}
+export class Stopped extends Error {
+  constructor(
+    message: string,
+    /** Whether the time limit was over. */
+    readonly late: boolean,
+  ) {
+    super(message);
+  }
+}
 
 export class Engine {
   #worker: Worker | null = null;
@@ -93,7 +101,7 @@ export class Engine {
     if (!worker) return new Promise(done => done(render(this.module, dot)));
     const id = this.#next++;
     return new Promise((done, failed) => {
-      const timer = window.setTimeout(() => this.stop(`the layout did not end within ${(limit / 1000).toFixed(1)} s`), limit);
+      const timer = window.setTimeout(() => this.stop(`the layout did not end within ${(limit / 1000).toFixed(1)} s`, true), limit);
       this.#running = { done, failed, timer };
       worker.onmessage = (e: MessageEvent<Reply>) => {
         if (e.data.id !== id) return;
@@ -112,14 +120,14 @@ export class Engine {
   }
 
   /** Ends the running layout. */
-  stop(why: string): void {
+  stop(why: string, late = false): void {
     if (!this.#running) return;
     const { failed, timer } = this.#running;
     clearTimeout(timer);
     this.#running = null;
     this.#worker?.terminate();
     this.#worker = null;
-    failed(new Stopped(why));
+    failed(new Stopped(why, late));
   }
 
   started(): Worker | null {

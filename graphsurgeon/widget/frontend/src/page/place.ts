@@ -51,7 +51,7 @@ export async function place(
       }
     } catch (error) {
       failed = error;
-      if (error instanceof Stopped && !error.message.startsWith("the layout")) throw error;
+      if (error instanceof Stopped && !error.late) throw error;
     }
     if (best) return best;
   }
