@@ -23,13 +23,14 @@ from .plan.subject import Subject
 from .words import few
 
 
-def given(editor: Subject, feeds: Any, asked: str) -> dict[str, Any]:
+def given(editor: Subject, feeds: Any, asked: str, random: bool = False) -> dict[str, Any]:
     """Returns feeds by the names of their tensors.
 
     Args:
         editor: of the graph.
         feeds: tensor, by name or object, or the argument of a function -> array; or the path of an ``.npz`` file.
         asked: the request, for messages.
+        random: whether the request has an argument `random`.
 
     Raises:
         PlanError: that is not a mapping, or an array does not fit its tensor.
@@ -60,11 +61,11 @@ def given(editor: Subject, feeds: Any, asked: str) -> dict[str, Any]:
                 raise
             raise SelectionError(error.asked, error.wrong, f"What it can be fed: {few(map(repr, ends))}") from None
         with about(name):
-            found[name] = _fitting(editor, name, value, asked)
+            found[name] = _fitting(editor, name, value, asked, random)
     return found
 
 
-def _fitting(editor: Subject, name: str, value: Any, asked: str) -> Any:
+def _fitting(editor: Subject, name: str, value: Any, asked: str, random: bool) -> Any:
     graph = editor.snapshot
     info, label = graph.info(*graph.tensor(name)), f"{asked}({name!r})"
     try:
@@ -80,7 +81,7 @@ def _fitting(editor: Subject, name: str, value: Any, asked: str) -> Any:
     array = _cast(array, info, label)
     if info.shape is not None and not info.fits(array.shape):
         wrong = f"the array has the shape {array.shape}, the tensor {_said(info)}"
-        made = f", or random=0 for {name!r} too" if asked == "trace" and can_be_made_up(info) else ""
+        made = f", or random=0 for {name!r} too" if random and can_be_made_up(info) else ""
         raise PlanError(label, wrong, f"Give one of that shape{made}")
     return array
 

@@ -89,7 +89,7 @@ def trace(
     chosen = None if ops is None else _chosen(editor, ops)
     if chosen is not None and fetches is None:
         fetches = _ends_of(editor, chosen) or None
-    wanted, fed = asked_for(editor, fetches), given(editor, feeds, asked)
+    wanted, fed = asked_for(editor, fetches), given(editor, feeds, asked, random=True)
     graph = editor.snapshot
     refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in wanted], "trace()")
     needed = _needed(editor, wanted, fed)

@@ -1,4 +1,4 @@
-"""Rules that no linter has: unused functions, machine paths, clocks in tests."""
+"""Rules that no linter has: unused functions, machine paths, clocks in tests, code that reads messages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from graphsurgeon.screen.verbs import VERBS
 from tests.needs import ROOT
@@ -121,3 +124,190 @@ def test_node_packages_come_from_the_public_registry():
         packages = json.loads(lock.read_text()).get("packages", {})
         hosts = {p["resolved"].split("/")[2] for p in packages.values() if "://" in p.get("resolved", "")}
         assert hosts <= {"registry.npmjs.org"}, hosts
+
+
+# -- code that reads messages ----------------------------------------------------------------------
+
+#: Attributes and variables that hold the text of an error, a fault or a warning.
+_MESSAGES = {"asked", "wrong", "instead", "message", "error_message", "warnings", "notes", "warning"}
+_PARSES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "rfind"}
+_PARSES |= {"index", "count", "replace", "removeprefix", "removesuffix"}
+_MATCHES = {"search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
+
+
+class _MessageReads(ast.NodeVisitor):
+    """Finds comparisons, containment, string methods and regular expressions on the text of messages."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, int, str]] = []
+        self._place: list[str] = []
+        self._errors: list[str] = []
+        self._holds: list[set[str]] = [set()]
+
+    def _is_message(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute):
+            return node.attr in _MESSAGES
+        if isinstance(node, ast.Name):
+            return node.id in self._holds[-1] or node.id in _MESSAGES - {"notes", "warnings"}
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", "")
+            if name == "str" and node.args:
+                inner = node.args[0]
+                return getattr(inner, "id", "") in {"error", *self._errors} or self._is_message(inner)
+            if name == "getattr" and len(node.args) > 1:
+                return isinstance(node.args[1], ast.Constant) and node.args[1].value in _MESSAGES
+            if name == "words_of":
+                return True
+            return isinstance(node.func, ast.Attribute) and self._is_message(node.func.value)
+        if isinstance(node, ast.IfExp):
+            return self._is_message(node.body) or self._is_message(node.orelse)
+        if isinstance(node, ast.JoinedStr):
+            return any(isinstance(v, ast.FormattedValue) and self._is_message(v.value) for v in node.values)
+        if isinstance(node, ast.BinOp):
+            return self._is_message(node.left) or self._is_message(node.right)
+        return isinstance(node, ast.Subscript) and self._is_message(node.value)
+
+    def _note(self, node: ast.AST) -> None:
+        self.found.append((".".join(self._place), node.lineno, ast.unparse(node)))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._place.append(node.name)
+        self._holds.append(set())
+        self.generic_visit(node)
+        self._holds.pop()
+        self._place.pop()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._place.append(node.name)
+        self.generic_visit(node)
+        self._place.pop()
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self._errors.append(node.name or "")
+        self.generic_visit(node)
+        self._errors.pop()
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.generic_visit(node)
+        if self._is_message(node.value):
+            self._holds[-1] |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+
+    def visit_For(self, node: ast.For) -> None:
+        self._bind(node.target, node.iter)
+        self.generic_visit(node)
+
+    def _bind(self, target: ast.expr, values: ast.expr) -> None:
+        if self._is_message(values) and isinstance(target, ast.Name):
+            self._holds[-1].add(target.id)
+
+    def _comprehension(self, node: Any) -> None:
+        for part in node.generators:
+            self._bind(part.target, part.iter)
+        self.generic_visit(node)
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        sides = [node.left, *node.comparators]
+        for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+            equal = isinstance(op, ast.Eq | ast.NotEq) and not _is_empty(left) and not _is_empty(right)
+            within = isinstance(op, ast.In | ast.NotIn) and self._is_message(right)
+            if within or (equal and (self._is_message(left) or self._is_message(right))):
+                self._note(node)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Attribute):
+            parses = node.func.attr in _PARSES and self._is_message(node.func.value)
+            if parses or (node.func.attr in _MATCHES and any(map(self._is_message, node.args))):
+                self._note(node)
+        self.generic_visit(node)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        if self._is_message(node.subject):
+            self._note(node.subject)
+        self.generic_visit(node)
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
+
+
+def message_reads(code: str) -> list[tuple[str, int, str]]:
+    """Returns (function, line, expression) of the places where code reads the text of a message."""
+    visitor = _MessageReads()
+    visitor.visit(ast.parse(code))
+    return visitor.found
+
+
+#: The places that read a text of TensorFlow, Keras or protobuf, whose errors do not have the fact in another form.
+_READS_OTHERS = {
+    "tf/copy/append.py": {"_refusal"},
+    "tf/edit/scratch.py": {"Scratch._imported"},
+    "tf/open/keras_files.py": {"keras_model"},
+    "tf/private/sessions.py": {"knows"},
+    "tf/run/errors.py": {"words_of", "out_of_memory", "unfed", "remedy"},
+    "tf/run/watched_run.py": {"_named"},
+    "tf/save/tflite.py": {"_error_row", "_interpret"},
+    "tf/values/checkpoints.py": {"Checkpoint._whole"},
+    "tf/values/initialization.py": {"start", "_stuck"},
+    "tf/values/sessions.py": {"placed", "fill_tables"},
+    "tf/values/variables.py": {"errors_if_empty", "errors_if_closed"},
+    "tf/wire.py": {"decoded", "lacks_memory"},
+    # It puts other names into a suggestion, and branches on nothing.
+    "errors.py": {"SurgeryError.proposing"},
+}
+
+
+def test_code_reads_no_message():
+    """Errors, faults and warnings have a `kind` and `names`; their text is for people."""
+    found = {
+        (path.relative_to(PACKAGE).as_posix(), place): f"{path.relative_to(ROOT)}:{line}: {expression}"
+        for path in modules()
+        for place, line, expression in message_reads(path.read_text())
+    }
+    allowed = {(path, place) for path, places in _READS_OTHERS.items() for place in places}
+    hint = "branch on error.kind, fault.kind, kind_of(warning), or on their names"
+    assert not found.keys() - allowed, "\n".join([hint, *(found[key] for key in sorted(found.keys() - allowed))])
+    assert not allowed - found.keys(), f"these read no text: {sorted(allowed - found.keys())}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "'needs a variable' in fault.wrong",
+        "error.asked.startswith('copy(')",
+        "asked.startswith(('reroute(', 'insert('))",
+        "error.instead != NOTHING_NEAR",
+        "error.asked == found.asked",
+        "error.wrong.partition(' does not lead')[0]",
+        "re.search('node (.*)', error.message)",
+        "PATTERN.findall(str(error))",
+        "f'{name!r}' in fault.wrong",
+        "[w for w in plan.effect.warnings if 'seed' in w]",
+        "for w in done.notes:\n    w.startswith('leak')",
+        "try: ...\nexcept ValueError as refusal:\n    'closed' in str(refusal)",
+        "said = words_of(error)\n'closed' in said",
+        "text = f'{error.wrong}.'\ntext.endswith('gone.')",
+        "match error.wrong:\n    case 'gone': ...",
+    ],
+)
+def test_the_check_of_message_reads_finds(code):
+    assert message_reads(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "error.kind is Kind.LEAK",
+        "name in error.names",
+        "'LEAK' in str(value)",
+        "f'{error.wrong}: {error.instead}'",
+        "error.wrong + others if error.instead else ''",
+        "error.wrong == ''",
+        "line.startswith('x') and 'y' in names",
+        "keep = error.instead[:1].lower() + error.instead[1:]",
+    ],
+)
+def test_the_check_of_message_reads_passes(code):
+    assert not message_reads(code)

@@ -267,11 +267,11 @@ def _of(index: Index, table: dict[str, list[int]], fits: Callable[[str], object]
     return index.mask([op for text, ops in table.items() if fits(text) for op in ops])
 
 
-def shape_fits(asked: str, shape: str) -> bool:
-    """Returns whether a shape is as asked.
+def shape_fits(wanted: str, shape: str) -> bool:
+    """Returns whether a shape fits a query.
 
     Args:
-        asked: dimensions by ``x`` or comma: ``?`` an unknown one, ``*`` any one, ``...`` any number of them.
+        wanted: dimensions by ``x`` or comma: ``?`` an unknown one, ``*`` any one, ``...`` any number of them.
         shape: as text, ``(?, 224, 224, 3)``; anything else is an unknown shape and fits nothing.
 
     Example:
@@ -281,11 +281,11 @@ def shape_fits(asked: str, shape: str) -> bool:
     if not shape.startswith("("):
         return False
     dims = [d.strip() for d in shape.strip("()").split(",") if d.strip()]
-    wanted = [d.strip() for d in re.split(r"[x,]", asked.strip("()[]").lower()) if d.strip()]
-    if "..." in wanted:
-        at = wanted.index("...")
-        before, after = wanted[:at], wanted[at + 1 :]
+    sizes = [d.strip() for d in re.split(r"[x,]", wanted.strip("()[]").lower()) if d.strip()]
+    if "..." in sizes:
+        at = sizes.index("...")
+        before, after = sizes[:at], sizes[at + 1 :]
         if len(dims) < len(before) + len(after):
             return False
-        dims, wanted = dims[: len(before)] + dims[len(dims) - len(after) :], before + after
-    return len(dims) == len(wanted) and all(w in ("*", d) for w, d in zip(wanted, dims, strict=True))
+        dims, sizes = dims[: len(before)] + dims[len(dims) - len(after) :], before + after
+    return len(dims) == len(sizes) and all(w in ("*", d) for w, d in zip(sizes, dims, strict=True))

@@ -524,16 +524,16 @@ class _Proof:
             if below[graph.tensor(name)[0]] and np.shape(one)[:1] == np.shape(whole[name])[:1] == (before,)
         ]
         tested = bool(as_before) and before < after and not self._mixes()
-        wrong = set() if tested else set(as_before)
+        constant_rows = set() if tested else set(as_before)
         other = self._fed(2, {name: array.shape for name, array in tried.items()})
         for rows in (slice(before, None), slice(None, after - before)) if tested else ():
             changed = {name: array.copy() for name, array in tried.items()}
             for name, array in changed.items():
                 array[rows] = other[name][rows]
             now = self._ran(changed, self.plan).results
-            wrong |= {name for name in as_before if _same(results[name], now[name])}
+            constant_rows |= {name for name in as_before if _same(results[name], now[name])}
         for name in as_before:
-            if name in wrong:
+            if name in constant_rows:
                 raise self._fewer(name, np.shape(results[name]), before, after, (old, None), (tried, self.plan))
 
     def _fewer(self, name: str, form: Shape, before: int, after: int, one: _Run, many: _Run) -> PlanError:

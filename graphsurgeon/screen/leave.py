@@ -94,19 +94,19 @@ def save(
     ends = read_ends(inputs), read_ends(outputs)
     for key, names in zip(("inputs", "outputs"), ends, strict=True):
         refuse_unknown(editor, names, f"save({path!r}, {key}={names!r})", key)
-    asked = _asked(format, signature, *ends, values) | more
+    options = _asked(format, signature, *ends, values) | more
     try:
-        shown = _saved(editor, path, format, asked)
+        shown = _saved(editor, path, format, options)
     except Taken as error:
         return state, {"title": "Saved", "lines": [], "code": "", "there": error.wrong}
     return state.but(saved=shown).saying(f"saved: {shown['lines'][0]}"), shown
 
 
-def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> dict[str, Any]:
+def _saved(editor: Subject, path: str, format: str, options: dict[str, Any]) -> dict[str, Any]:
     """Writes the file; returns the report for the page."""
     if format in ("picture", "page"):
         call = "to_svg" if format == "picture" else "to_html"
-        refuse_there(path, "overwrite" in asked, f"save({path!r})")
+        refuse_there(path, "overwrite" in options, f"save({path!r})")
         text = str(getattr(editor, call)())
         try:
             write_whole(path, text.encode())
@@ -116,8 +116,8 @@ def _saved(editor: Subject, path: str, format: str, asked: dict[str, Any]) -> di
         code = f"Path({path!r}).write_text(str(ed.{call}()))"
         lines = [f"{path!r}: {FORMATS[format][0]}, {counted(len(text), 'characters')}"]
     else:
-        lines = repr(editor.save(path, **asked)).split("\n")
-        code = f"ed.save({', '.join([repr(path), *(f'{key}={value!r}' for key, value in asked.items())])})"
+        lines = repr(editor.save(path, **options)).split("\n")
+        code = f"ed.save({', '.join([repr(path), *(f'{key}={value!r}' for key, value in options.items())])})"
     return {"title": "Saved", "lines": lines, "code": code}
 
 

@@ -71,7 +71,7 @@ def lacks_memory(error: BaseException) -> bool:
         >>> lacks_memory(DecodeError("Error parsing message"))
         False
     """
-    if isinstance(error, DecodeError):
+    if isinstance(error, DecodeError):  # the types of both errors have other causes too
         return _NO_ROOM in str(error)
     if isinstance(error, RuntimeError):
         return _NO_BYTES in str(error)

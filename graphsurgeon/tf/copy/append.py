@@ -299,7 +299,7 @@ def _waits(text: str) -> str:
 
 def _refusal(error: Exception, effect: Effect) -> PlanError:
     said = words_of(error)
-    named = re.search(r"\{\{node ([^}]+)\}\}", said)
+    named = re.search(r"\{\{node ([^}]+)\}\}", said)  # TensorFlow's importer has the op in its text only
     edited = any(not isinstance(step, CopyStep) for step in effect.steps)
     where = (f"op {named[1]!r}" if named[1] in effect.after.index else "an op inside a function") if named else "them"
     return PlanError(

@@ -74,8 +74,8 @@ def deadly(graph_def: TFGraphDef, asked: str) -> OpenError | None:
 def refuse_names(names: Sequence[str], asked: str) -> None:
     """Refuses names of ops that TensorFlow does not accept, or that do not fit in memory; raises OpenError."""
     odd = "".join(names).encode().translate(None, _LETTERS)  # all at once: ten times quicker than one by one
-    wrong = () if not odd and _FIRST.issuperset({name[:1] for name in names}) else names
-    for name in wrong:
+    odd_names = () if not odd and _FIRST.issuperset({name[:1] for name in names}) else names
+    for name in odd_names:
         if not _NAME.fullmatch(name):
             raise OpenError(
                 asked,

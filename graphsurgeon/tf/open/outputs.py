@@ -118,7 +118,7 @@ class Stated:
 
     def _asked(self, number: int) -> _Infos | None:
         """The dtypes that consumers require of an op of an unknown type, up to its last output that is read."""
-        asked: dict[int, str] = {}
+        wanted: dict[int, str] = {}
         for reader in dict.fromkeys(self._graph.consumers.row(number).tolist()):  # one may read it many times
             node = self._nodes[reader]
             signature = self._signature(node)
@@ -126,9 +126,9 @@ class Stated:
             dtypes = _dtypes(args, node, signature)
             for at, (op, port) in enumerate(self._graph.data.ends(reader)):
                 if op == number:
-                    asked.setdefault(port, UNKNOWN)
-                    asked[port] = dtypes[at] if at < len(dtypes) and asked[port] == UNKNOWN else asked[port]
-        return [TensorInfo(asked.get(port, UNKNOWN), None) for port in range(max(asked) + 1)] if asked else None
+                    wanted.setdefault(port, UNKNOWN)
+                    wanted[port] = dtypes[at] if at < len(dtypes) and wanted[port] == UNKNOWN else wanted[port]
+        return [TensorInfo(wanted.get(port, UNKNOWN), None) for port in range(max(wanted) + 1)] if wanted else None
 
     def _read(self, number: int) -> _Infos | None:
         node = self._nodes[number]

@@ -54,7 +54,7 @@ def knows(session: Any, op: Any) -> bool:
         return True
     try:
         run(None, {}, [], [op._c_op], None)
-    except tf.errors.NotFoundError as error:
+    except tf.errors.NotFoundError as error:  # TensorFlow lists the ops in its text only
         return op.name not in str(error.message).partition("nodes not found:")[2].split()
     except (tf.errors.OpError, RuntimeError):  # a real run reports its own error
         return True

@@ -204,6 +204,6 @@ def _watched(go: Callable[[], Any], session: TFSession, probed: Probed, ran: Ran
 
 
 def _named(error: Any) -> list[str]:
-    """The ops that an error names, the op that raised it first."""
+    """The ops that an error names, the op that raised it first; TensorFlow has the others in its text only."""
     named = [error.node_def.name] if error.node_def is not None else []
     return [*named, *(next(filter(None, found)) for found in _NODE.findall(str(error)))]

@@ -152,7 +152,7 @@ class Checkpoint:
         try:
             return self._reader.get_tensor(key)
         except Exception as error:
-            if "Sliced checkpoints" not in str(error):
+            if "Sliced checkpoints" not in str(error):  # TensorFlow raises a plain RuntimeError
                 raise
         # Partitioned variables in the format used before 2016: the reader does not join the slices, but an op does.
         with eager(), tf.device("/cpu:0"):

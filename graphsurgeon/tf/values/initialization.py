@@ -74,7 +74,7 @@ def start(
         try:
             _run(session, todo)
         except tf.errors.FailedPreconditionError as error:
-            if "able not initialized" in str(error.message):
+            if "able not initialized" in str(error.message):  # TensorFlow's error has no code of its own
                 _fill_tables(session)
         else:
             give(list(given))
@@ -171,7 +171,7 @@ def _stuck(
     graph: TFGraph, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, asked: str
 ) -> PlanError:
     """The error for a variable that needs another without a value."""
-    match = _EMPTY.search(str(error.message))
+    match = _EMPTY.search(str(error.message))  # TensorFlow has the variable in its text only
     named, layer = match[1] if match else "", {i.op for i in infos}
     cycle = [i for i in infos if needs[i.op] & layer]
     wanting = cycle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]

@@ -264,7 +264,8 @@ def errors_if_empty(infos: Sequence[VariableInfo], asked: str, initial: bool = F
         with errors_if_closed(asked):
             yield
     except tf.errors.FailedPreconditionError as error:
-        # TensorFlow has the variable in its text only. The longest name that occurs as a separate word: "w" is in "w/Adam" too, and "a" in "value".
+        # TensorFlow has the variable in its text only.
+        # The longest name that occurs as a separate word: "w" is in "w/Adam" too, and "a" in "value".
         text = f" {getattr(error, 'message', error)} "
         said = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
         name = max(said, key=len, default=infos[0].op)
