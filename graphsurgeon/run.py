@@ -401,7 +401,7 @@ def _scratch(
     except PlanError as error:  # the message is about a copy, which the user did not request
         instead = error.instead
         if error.kind is Kind.NO_VALUE:
-            instead = f"{INITIALIZE}; or feed what reads it: feeds={{...}}"
+            instead = f"{INITIALIZE}; or feed its consumers: feeds={{...}}"
         raise type(error)("trace()", error.wrong, instead) from None
     closed: set[str] = set()
     while True:

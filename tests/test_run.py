@@ -487,7 +487,7 @@ def test_a_variable_without_a_value_is_named_in_the_words_of_a_run():
     with tf1.Session(graph=graph) as session:
         ed = gs.open(session)
         values = "session.run(variable.initializer), or gs.open(session).restore(checkpoint)"
-        instead = f"{values}; or feed what reads it: feeds={{...}}."
+        instead = f"{values}; or feed its consumers: feeds={{...}}."
         with refuses(PlanError, "trace(): variable 'w' has no value in the session given", instead):
             ed.trace()
         assert ed.trace({ed.op("y").inputs[0].name: 3.0}).results == {"y:0": -3.0}

@@ -50,15 +50,9 @@ def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
         found = remedy(error)
         if found is not None:
             raise PlanError(asked, *found) from error
-<<<<<<< HEAD
-        if "Cannot assign a device for operation" not in text:
+        if "Cannot assign a device for operation" not in text:  # TensorFlow's error has no code of its own
             wrong = f"TensorFlow cannot run the ops that set the variables and tables: {words_of(error)}"
             raise PlanError(asked, wrong, "Correct that op in its program, or remove it with a plan") from error
-=======
-        if "Cannot assign a device for operation" not in text:  # TensorFlow's error has no code of its own
-            wrong = f"TensorFlow does not run what gives the variables and tables their values: {words_of(error)}"
-            raise PlanError(asked, wrong, "Fix that op where it was made, or remove it with a plan") from error
->>>>>>> 2430751 (A house test finds code that reads the text of messages)
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", _DEVICE))
         here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
         raise PlanError(
