@@ -83,7 +83,7 @@ class Warned(str):
     __slots__ = ("kind",)
     kind: Kind
 
-    def __new__(cls, text: str, kind: Kind) -> Warned:
+    def __new__(cls, text: str, kind: Kind = Kind.OTHER) -> Warned:
         made = super().__new__(cls, text)
         made.kind = kind
         return made
