@@ -55,7 +55,7 @@ def test_copy_of_what_is_selected_under_a_free_scope():
     assert [s.to for s in ed.draft.steps] == ["copy", "copy_2"]
     screen.connect("copy/y:0", "copy_2/y", 0)
     (joined,) = traits(screen)["plan"]["connections"]
-    assert joined == {"from": "copy/y:0", "to": "copy_2/y", "input": 0, "was": "copy_2/x:0"}
+    assert joined == {"from": "copy/y:0", "to": "copy_2/y", "input": 0, "was": "x:0"}
     screen.apply()
     assert run(ed.graph, "copy_2/y:0", {"copy/x:0": X}).tolist() == (X**4).tolist()
 

@@ -74,7 +74,7 @@ def start(
         try:
             _run(session, todo)
         except tf.errors.FailedPreconditionError as error:
-            if "able not initialized" in str(error.message):  # TensorFlow's error has no code of its own
+            if "able not initialized" in str(error.message):  # TensorFlow's error has no separate code
                 _fill_tables(session)
         else:
             give(list(given))

@@ -50,7 +50,7 @@ def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
         found = remedy(error)
         if found is not None:
             raise PlanError(asked, *found) from error
-        if "Cannot assign a device for operation" not in text:  # TensorFlow's error has no code of its own
+        if "Cannot assign a device for operation" not in text:  # TensorFlow's error has no separate code
             wrong = f"TensorFlow cannot run the ops that set the variables and tables: {words_of(error)}"
             raise PlanError(asked, wrong, "Correct that op in its program, or remove it with a plan") from error
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", _DEVICE))
