@@ -24,7 +24,7 @@ def test_a_candidate_has_the_outputs_that_are_printed():
     printed = text.partition("  outputs")[2].partition("  scopes")[0].strip().splitlines()
     assert [line.split()[0] for line in printed] == ["y"]
     assert gs.candidate(graph).output == "y:0"
-    with refuses(PlanError, "candidate(graph)", "it has 0 outputs", "output='y:0'"):
+    with refuses(PlanError, "candidate(graph)", "the graph has 0 outputs", "output='y:0'"):
         with tf.Graph().as_default() as empty:
             tf.constant(1.0)
         gs.candidate(empty)

@@ -673,7 +673,8 @@ def test_answers_from_values_that_nobody_gave_are_told_once(kind):
     m = model(kind, None)
     replica, other = (gs.duplicate(m.graph) for _ in range(2))
     with pytest.warns(
-        UserWarning, match="^run.*2 variables have initial values, as nothing .*: net/w, net/b"
+        UserWarning,
+        match="^run.*2 variables have initial values, because the duplicate has not received values yet: net/w, net/b",
     ) as reported:
         _ = replica.run(m.w), replica.run(m.b)
     assert [one.filename for one in reported] == [__file__]
@@ -695,7 +696,9 @@ def test_initial_values_that_were_asked_for_and_those_that_were_given_need_no_wo
     gs.duplicate(m.session).run(["net/b:0"])
     assert not [w for w in recwarn if w.category is UserWarning]
     some = gs.duplicate(m.graph, variables={"net/w": "initial", "*": "copy"})
-    with pytest.warns(UserWarning, match="1 variable has an initial value, as nothing .*: net/b"):
+    with pytest.warns(
+        UserWarning, match="1 variable has an initial value, because the duplicate has not received values yet: net/b"
+    ):
         some.run(["net/b:0"])
 
 
