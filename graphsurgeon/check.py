@@ -23,6 +23,7 @@ from .graph.compatibility import (
 )
 from .graph.conditions import skipping
 from .graph.functions import CALLS
+from .graph.given import Given
 from .graph.graph import Graph
 from .graph.names import named, op_name, tensor_name
 from .graph.selection import select
@@ -135,6 +136,7 @@ def _proved(saved: Any) -> str:
 def _fed(editor: Subject, inputs: Any) -> list[str]:
     several = [] if inputs is None else inputs.values() if isinstance(inputs, Mapping) else inputs
     named = [several] if isinstance(several, str) or hasattr(several, "name") else list(several)
+    named = Given(editor.snapshot, editor.layers, f"check(inputs={inputs!r})").ends(named)
     for one in named:
         editor.snapshot.tensor(tensor_name(one), f"check(inputs={one!r})")
     return [tensor_name(one) for one in named]

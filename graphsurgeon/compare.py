@@ -14,6 +14,7 @@ from .errors import Kind, PlanError, SelectionError, SurgeryError
 from .feeds import asked_by_default, given, made_up, placeholders
 from .graph.draws import unseeded
 from .graph.first_difference import FirstDifference
+from .graph.given import Given
 from .graph.graph import Graph
 from .graph.live import TFSession
 from .graph.names import op_name, outer_name, tensor_name
@@ -150,7 +151,8 @@ def compare(
         part for part in copy.parts if part.copies[0].source.owner is source.graph
     ] or [copy]  # fmt: skip
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
-    wanted = None if several is None else [tensor_name(t) for t in several]
+    layers = Given(source.snapshot, source.layers, "compare()")
+    wanted = None if several is None else [tensor_name(t) for t in layers.ends(several)]
     fed_here = given(source, feeds, "compare")
     for name in wanted or ():
         source.snapshot.tensor(name, f"compare({name!r})")

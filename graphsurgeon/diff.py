@@ -13,9 +13,11 @@ from .editor import Editor
 from .errors import LayoutError, SelectionError
 from .graph.diff import Diff
 from .graph.diff import diff as core_diff
+from .graph.given import Given
 from .graph.graph import Graph
 from .graph.orphans import orphan_mask
 from .graph.rewired import cut_out
+from .history import layers_of
 from .open import open
 from .plan.closure import needed
 from .screen.pane import picture_html
@@ -64,6 +66,9 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
     if mapping is not None and not isinstance(mapping, Mapping):
         raise SelectionError(f"diff(mapping={mapping!r})", "that is not a mapping", "Give {'op of a': 'op of b'}")
     old, new = _snapshot(a), _snapshot(b)
+    if mapping is not None:
+        ours, theirs = (Given(graph, layers_of(graph), "diff(mapping=...)") for graph in (old, new))
+        mapping = {ours.op(a): None if b is None else theirs.op(b) for a, b in mapping.items()}
     means = meaning(old.origin), meaning(new.origin)  # a graph built anew has functions of other names
     return replace(core_diff(old, new, by, mapping, attribute_text, means), draw=picture)
 

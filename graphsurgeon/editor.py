@@ -18,8 +18,9 @@ from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
 from .graph.compatibility import TARGETS, Compatibility, Unconvertible
 from .graph.explain import Path, WhyNot, explain
+from .graph.given import Given
 from .graph.graph import Graph, TensorInfo
-from .graph.layers import Layer, Layers, ends, fitting, made_by
+from .graph.layers import Layer, Layers, fitting, made_by
 from .graph.live import TFSession
 from .graph.match.match import STEPS, Matches, match
 from .graph.names import op_name, renamed_end
@@ -45,7 +46,7 @@ from .plan_backend import new_plan
 from .run import feeds_needed, trace
 from .summary import summary
 from .values import Values
-from .words import counted
+from .words import counted, few
 
 if TYPE_CHECKING:
     from .screen.screen import Screen
@@ -55,6 +56,9 @@ class Editor:
     """A graph that can be selected from, planned for, edited and undone. Make one with `gs.open`.
 
     Selections and plans are values. The graph changes only in `apply`, `undo`, `redo` and `rebuild`.
+
+    Methods that take an op or a tensor also accept the name of a Keras layer, unless an op has the same name.
+    It means the output of the layer; for several ops, all its ops and variables.
 
     Args:
         opened: the opened graph. For a TF2 function, `inputs` and `outputs` map its arguments and results to names of
@@ -237,6 +241,7 @@ class Editor:
         Raises:
             SelectionError: if there is no such op; the message lists similar names.
         """
+        name = self._given(f"op({name!r})").op(name)
         found = self._called(name, "op")
         if found is not name:  # that of a tensor ends in the number of an output
             found = found.partition(":")[0]
@@ -252,9 +257,13 @@ class Editor:
         Raises:
             SelectionError: if there is no such tensor; the message lists similar names.
         """
-        name = self._called(name, "tensor")
+        name = self._called(self._given(f"tensor({name!r})").tensor(name), "tensor")
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
+
+    def _given(self, asked: str) -> Given:
+        """Returns the reader of the ops and tensors of a call."""
+        return Given(self.snapshot, self.layers, asked)
 
     def _called(self, thing: Any, verb: str) -> Any:
         """Returns the name of an object of this graph. Any other object is returned for the snapshot to check."""
@@ -282,6 +291,11 @@ class Editor:
             >>> gs.open(graph).value("w").tolist()
             [1.0, 2.0]
         """
+        layer = self._given(f"value({name!r})").layer(name)
+        if layer is not None:
+            wrong = f"{name!r} is a layer with {counted(len(layer.variables), 'variables')}, not a constant or variable"
+            how = f"Name one of its variables: {few(map(repr, layer.variables))}" if layer.variables else "Name an op"
+            raise SelectionError(f"value({name!r})", wrong, how)
         return self.values.value(name)
 
     def provenance(self, op: Any) -> Origin:
@@ -308,7 +322,7 @@ class Editor:
             >>> ed.provenance("y").kind
             'original'
         """
-        return self._timeline.origin(op)
+        return self._timeline.origin(self._given(f"provenance({op!r})").op(op))
 
     # -- selecting -------------------------------------------------------------------------------
 
@@ -329,7 +343,7 @@ class Editor:
             things: not supported; the error message suggests the keyword to use.
             scope: a name scope, with all scopes below it.
             op: an op type, or several.
-            name: op names or patterns (``"conv*/W"``).
+            name: op names or patterns (``"conv*/W"``); the name of a Keras layer means its ops, as `layer` does.
             inputs, outputs: boundary tensors, by name or object. The selection has the ops that compute `outputs` from
                 `inputs`, with the constants and variables they need. The name of a Keras layer means its outputs.
             where: a test called with an `OpView` of each op.
@@ -359,9 +373,12 @@ class Editor:
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
 
         def tensors(key: str, things: Any) -> list[Any] | None:
-            return None if things is None else ends(graph, layers, parts_of(things), f"select({key}={things!r})")
+            given = Given(graph, layers, f"select({key}={things!r})")
+            return None if things is None else given.ends(parts_of(things))
 
         given, wanted = tensors("inputs", inputs), tensors("outputs", outputs)
+        if name is not None:
+            name = Given(graph, layers, f"select(name={name!r})").ops(words_of(name, "name"))
         made = made_by(one for word in words_of(layer, "layer") or () for one in fitting(layers, word))
         graph = self._around((scope, name, given, wanted, made))
         about: dict[str, Any] = {"inputs": given, "outputs": wanted, "layer": layer, "layers": layers}
@@ -407,7 +424,9 @@ class Editor:
               Neg  input 0 reads x:0
               y  input 0 reads Neg:0
         """
-        return explain(self.snapshot, op, selection)
+        given = self._given(f"explain({op!r})")
+        chosen = selection if isinstance(selection, Selection) else given.ops(selection)
+        return explain(self.snapshot, given.op(op), chosen)
 
     def removal_blockers(self, what: Any) -> Blocks:
         """Returns the reasons why an op or a selection cannot be removed; false if it can be removed.
@@ -418,7 +437,8 @@ class Editor:
         Raises:
             SelectionError: if there is no such op, or the selection is empty.
         """
-        return blocks(self.snapshot, what, self.opened.served(self.history.renamed))
+        chosen = what if isinstance(what, Selection) else self._given(f"removal_blockers({what!r})").ops(what)
+        return blocks(self.snapshot, chosen, self.opened.served(self.history.renamed))
 
     def match(
         self,
@@ -429,7 +449,7 @@ class Editor:
         attributes: str | Iterable[str] = (),
         constants: str = "any",
         overlapping: bool = False,
-        within: Selection | None = None,
+        within: Any = None,
         steps: int = STEPS,
     ) -> Matches:
         """Returns the places in the graph that match a pattern: the same op types and edges, with all conditions true.
@@ -445,7 +465,7 @@ class Editor:
             constants: which tensors a constant of the pattern matches: ``any`` constant, an ``equal`` constant, or any
                 tensor (``input``).
             overlapping: whether an op may belong to several matches. Constants always may.
-            within: search only these ops.
+            within: search only these ops: a selection, or ops by name or object.
             steps: the maximum number of steps of the search from one op. The result counts the searches that reached
                 it.
 
@@ -468,7 +488,12 @@ class Editor:
         """
         from .tf.edit.patterns import array_of, as_pattern
 
+        given = self._given("match()")
+        if isinstance(pattern, str | Layer) and given.layer(pattern) is not None:
+            pattern = self.select(name=given.ops(pattern))
         made = as_pattern(pattern, inputs=inputs, where=where, attributes=attributes, constants=constants)
+        if within is not None and not isinstance(within, Selection):
+            within = self.select(name=given.ops(within))
         inside = [one.graph for one in (within, pattern) if isinstance(one, Selection) and one.graph.unfolded]
         graph = next((one for one in inside if one.folded.owner is self.snapshot.owner), self.snapshot)
         return match(graph, made, overlapping=overlapping, within=within, steps=steps, read=array_of)
@@ -1008,11 +1033,13 @@ class Editor:
             >>> gs.open(path).session().run("y:0", {"x:0": [1.0, 2.0]}).tolist()
             [3.0, 6.0]
         """
+        given = self._given(f"save({path!r})")
+        outputs, inputs = given.named_tensors(outputs), given.named_tensors(inputs)
         try:
             saved = save(
                 self._timeline, self.values, self.opened, path, values, outputs=outputs, inputs=inputs,
-                signatures=signatures, format=format, freeze=freeze, scope=scope, names=names, device=device, tags=tags,
-                feeds=feeds, verify=verify, timeout=timeout, overwrite=overwrite,
+                signatures=given.signatures(signatures), format=format, freeze=freeze, scope=scope, names=names,
+                device=device, tags=tags, feeds=given.keyed(feeds), verify=verify, timeout=timeout, overwrite=overwrite,
             )  # fmt: skip
         except Unconvertible as error:
             raise explained(self, error, outputs) from error
@@ -1208,6 +1235,8 @@ class Editor:
             >>> gs.open(graph).inlined().snapshot.names
             ['x', 'PartitionedCall/twice/y', 'PartitionedCall/twice', 'PartitionedCall/Identity']
         """
+        named = self._given("inlined()")
+        calls = tuple(named.op(one) for one in calls)
         made, call = inlined(self.snapshot, replace(self.opened, layers=self.layers), self.values, calls)
         other = Editor(made, follows=(self._timeline.log, moment(), call))
         if self.journal is not None:
@@ -1264,8 +1293,8 @@ class Editor:
         """Colors the picture; returns this editor, so that the last line of a cell shows it.
 
         Args:
-            values: op, by name or object -> number; ``family``, ``device``, ``scope``, ``dtype`` or ``structure``; a
-                trace; or the result of `check`.
+            values: op or layer, by name or object -> number; ``family``, ``device``, ``scope``, ``dtype`` or
+                ``structure``; a trace; or the result of `check`.
             name: the quantity with its unit, such as ``"ms"``. For a trace: ``ms`` (the default), ``bytes``,
                 ``magnitude``, ``zeros`` or ``not finite``.
             reduce: how the numbers in a folded scope are combined: ``sum``, ``max`` (furthest from zero) or ``mean``.
@@ -1285,6 +1314,9 @@ class Editor:
         if isinstance(values, Trace):
             name = "ms" if name is None else name
             values = values.numbers(name)
+        if isinstance(values, Mapping):
+            given = self._given("paint()")
+            values = {op: number for key, number in values.items() for op in given.ops(key)}
         self.screen.paint(values=values, name="value" if name is None else name, reduce=reduce, scale=scale)
         return self
 

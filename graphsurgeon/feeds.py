@@ -12,6 +12,7 @@ from .errors import Kind, PlanError, SelectionError, about
 from .graph.arrays import can_be_made_up, loaded
 from .graph.frames import in_the_open
 from .graph.functions import BRANCHING, CALLS, called_by, reachable
+from .graph.given import Given
 from .graph.graph import TensorInfo
 from .graph.names import tensor_name
 from .graph.orphans import orphan_mask
@@ -51,8 +52,9 @@ def given(editor: Subject, feeds: Any, asked: str, random: bool = False) -> dict
         wrong = f"an object of type {type(feeds).__name__} is not a mapping"
         raise PlanError(f"{asked}(feeds={shown})", wrong, f"Give {{{example}: array}}")
     arguments, found = editor.inputs, {}
+    layers = Given(graph, editor.layers, asked)
     for key, value in (feeds or {}).items():
-        name = arguments.get(key, key) if isinstance(key, str) else key
+        name = arguments[key] if isinstance(key, str) and key in arguments else layers.tensor(key)
         name = tensor_name(name if not isinstance(name, str) or ":" in name else f"{name}:0")
         try:
             graph.tensor(name, f"{asked}({name!r})")

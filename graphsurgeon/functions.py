@@ -9,13 +9,16 @@ from typing import Any
 from .errors import PlanError, SelectionError, warn
 from .graph.boundary import region
 from .graph.calls import Calls
+from .graph.given import Given
 from .graph.graph import Graph
-from .graph.layers import Layers, ends, moved
+from .graph.layers import Layers, moved
 from .graph.names import op_name, tensor_name
 from .graph.opened import Opened
+from .graph.selection import Selection
+from .graph.variables import PLACEHOLDER_TYPES
 from .plan.subject import Subject
 from .values import Values
-from .words import few
+from .words import counted, few, one_or_all
 
 
 def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: str, also: Any) -> Any:
@@ -32,6 +35,7 @@ def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: s
 
     asked, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
     packed = opened.packed if outputs is None else None
+    also = tuple(map(Given(graph, layers, asked).op, also if isinstance(also, list | tuple) else [also]))
     ends = opened.outputs if outputs is None else outputs
     takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", asked)
     _refuse_no_outputs(opened, gives, asked)
@@ -72,6 +76,8 @@ def layer_of(
         about = (training.snapshot, training.opened, training.layers)
         there = _boundary(*about, inputs, outputs, "keras_layer", asked)
         training = (training.snapshot, *there, _given(training, None))
+    elif training is not None:
+        training = Given(graph, layers, asked).tensor(training)
     return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, asked)
 
 
@@ -98,6 +104,8 @@ def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: 
         takes = None
     if hasattr(training, "opened"):
         training = training.snapshot, training.history.renamed, training.opened.origin, _given(training, None)
+    elif training is not None:
+        training = Given(graph, editor.layers, asked).tensor(training)
     first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
     about = _given(editor, values), name, training, asked
     return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
@@ -149,10 +157,12 @@ def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool 
     """Ends in the form they are given in, with tensors for the names of layers; named: by these names, if all are."""
 
     def one(thing: Any) -> Any:
+        if isinstance(thing, Selection):
+            raise _selected(thing, asked)
         if not isinstance(getattr(thing, "name", thing), str):
             wrong = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
             raise SelectionError(asked, wrong, "Give one name such as 'x:0', several, or a dict")
-        found = ends(graph, layers, [thing], asked)
+        found = Given(graph, layers, asked).ends([thing])
         for tensor in found:
             graph.tensor(tensor_name(tensor), asked)
         return found[0] if len(found) == 1 else found
@@ -164,6 +174,22 @@ def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool 
     if named and all(isinstance(a, str) and a != b and isinstance(b, str) for a, b in zip(given, found, strict=True)):
         return dict(zip(given, found, strict=True))
     return found if isinstance(things, (list, tuple)) else found[0]
+
+
+def _selected(selection: Selection, asked: str) -> SelectionError:
+    """The error that a selection is given for tensors; it names the tensors of its boundary."""
+    graph, edge = selection.graph, selection.boundary
+    fed = [f"{graph.names[op]}:0" for op in selection.numbers if graph.types[op] in PLACEHOLDER_TYPES]
+    takes, gives = [*edge.inputs, *fed], [*edge.outputs]
+    how = f"inputs={one_or_all(takes)!r}, outputs={one_or_all(gives)!r}"
+    if len(takes) > _SHOWN or len(gives) > _SHOWN:
+        how = "inputs=selection.boundary.inputs, outputs=selection.boundary.outputs"
+    wrong = f"a selection of {counted(len(selection), 'ops')} is given, and tensors are needed"
+    return SelectionError(f"{asked.partition('(')[0]}(selection)", wrong, f"Give the tensors at its boundary: {how}")
+
+
+#: An error lists up to this many inputs or outputs.
+_SHOWN = 4
 
 
 def _given(editor: Subject, values: Any) -> Any:

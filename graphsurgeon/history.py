@@ -119,6 +119,7 @@ class Log:
         snapshots: those that the editor has taken.
         editor: gives None once the editor is gone.
         file: the file that was opened, if it was one.
+        first_layers: the Keras layers of the graph as it was opened.
     """
 
     code: str
@@ -134,6 +135,13 @@ class Log:
     snapshots: weakref.WeakSet[Graph] = field(default_factory=weakref.WeakSet)
     editor: Callable[[], Any] = lambda: None
     file: OpenedFile | None = None
+    first_layers: Layers = NO_LAYERS
+
+    @property
+    def layers(self) -> Layers:
+        """The Keras layers of the current graph."""
+        live = self.now()
+        return live[-1].layers if live else self.first_layers
 
     def gives(self, graph: Graph) -> bool:
         """Returns whether opening it again gives a graph as it is in a snapshot: nothing was added or applied."""
@@ -169,6 +177,13 @@ def log_of(graph: Graph) -> Log | None:
 def logs_of(graph: TFGraph | None) -> list[Log]:
     """Returns the logs of the editors of a live graph, the newest last."""
     return list(getattr(graph, _LOGS, ()))
+
+
+def layers_of(graph: Graph) -> Layers:
+    """Returns the Keras layers of the graph of a snapshot; for the graph after a plan, those before the plan."""
+    logs = logs_of(graph.origin)
+    log = next((log for log in logs if graph.folded in log.snapshots), logs[-1] if logs else None)
+    return NO_LAYERS if log is None else log.layers
 
 
 def _keep(log: Log, graph: TFGraph) -> None:
@@ -355,7 +370,7 @@ class Timeline:
         self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(opened.graph), follows)
         self.log.editor, self.log.file = weakref.ref(self), opened.file
         self._snapshot = snapshot
-        self._first_layers = opened.layers
+        self.log.first_layers = opened.layers
         self.changes = Changes() if changes is None else changes
         if opened.code:
             _keep(self.log, self._graph)
@@ -387,8 +402,7 @@ class Timeline:
     @property
     def layers(self) -> Layers:
         """The Keras layers of the graph as it is now."""
-        live = self.log.now()
-        return live[-1].layers if live else self._first_layers
+        return self.log.layers
 
     @property
     def orphans(self) -> frozenset[str]:

@@ -8,10 +8,11 @@ from typing import Any
 from .errors import OpenError
 from .graph.contexts import Loop
 from .graph.graph import Graph, Mask
+from .graph.layers import Layers
 from .graph.live import TFNodeDef
 from .graph.match.pattern import Pattern
 from .graph.pending import pending
-from .history import log_of
+from .history import layers_of, log_of
 from .plan.adapters import Adapter
 from .plan.backend import Backend, Opener, Piece, Site
 from .plan.check import unknown_fault
@@ -45,6 +46,9 @@ class _TensorFlow(Backend):
         faults = [Fault.of(refusal) for refusal in refusals if refusal is not None]
         faults += [] if (left := unknown_fault(effect)) is None else [left]
         return Verdict(tuple(faults)) if faults else verdict(effect)
+
+    def layers(self, graph: Graph) -> Layers:
+        return layers_of(graph)
 
     def settled(self, graph: Graph) -> Graph:
         from .tf.functions.inline import unfolded

@@ -21,6 +21,7 @@ from .graph.calls import Calls
 from .graph.collector import gc_paused
 from .graph.frames import in_the_open
 from .graph.functions import BRANCHING, CALLS
+from .graph.given import Given
 from .graph.graph import Graph, TensorInfo
 from .graph.names import op_name, outer_name, placeholder_name, renamed_again, renamed_end, tensor_name
 from .graph.noted import Watch
@@ -161,8 +162,8 @@ def _now(editor: Subject, tensor: str) -> str:
 def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
     """The names of the ops whose tensors are noted."""
     if not isinstance(ops, Selection):
-        several = ops if isinstance(ops, (list, tuple, set, frozenset)) else [ops]
-        return frozenset(editor.select(name=[op_name(getattr(one, "name", one)) for one in several]).names)
+        given = Given(editor.snapshot, editor.layers, "trace(ops=...)")
+        return frozenset(editor.select(name=list(map(op_name, given.ops(ops)))).names)
     if not len(ops):
         raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
     lost = [name for name in ops.names if outer_name(name, editor.snapshot.index) is None]
@@ -224,10 +225,11 @@ def asked_for(editor: Subject, fetches: Any, asked: str = "trace", key: str = "f
     if not several:
         wrong = "nothing is asked for"
         raise PlanError(f"{asked}({key}={fetches!r})", wrong, "Name a tensor or an op, or leave it out")
-    found = []
+    layers, named, found = Given(graph, editor.layers, f"{asked}({key}={fetches!r})"), list[Any](), list[str]()
     for one in several:
-        name = _now(editor, editor.outputs[one]) if isinstance(one, str) and one in editor.outputs else one
-        name = getattr(name, "name", name)
+        own = isinstance(one, str) and one in editor.outputs
+        named += [_now(editor, editor.outputs[one])] if own else layers.ends([one])
+    for name in (getattr(one, "name", one) for one in named):
         if ":" in str(name):
             graph.tensor(tensor_name(name), f"{asked}({key}={name!r})")
             found.append(tensor_name(name))

@@ -20,8 +20,8 @@ from .names import op_name, outer_name, shared_scope, under
 from .variables import VARIABLE_TYPES
 
 _OWN = (*VARIABLE_TYPES, "ReadVariableOp", "Const")
-NONE = "it was not opened from a Keras model or a tf.Module, which know their layers"
-"""Why a graph has no layers, where nobody says more."""
+NONE = "it was not opened from a Keras model or a tf.Module, and only these list their layers"
+"""Why a graph has no layers, if no other reason is given."""
 
 
 @dataclass(frozen=True)
@@ -115,37 +115,39 @@ class Later(Sequence[Layer]):
 
 @dataclass(frozen=True)
 class Layers(Sequence[Layer]):
-    """The layers of a graph, in the order of their first calls; a nested model stands before what is in it.
+    """The layers of a graph, in the order of their first calls; a nested model comes before the layers inside it.
+
+    An index is a number, a slice, or the name or path of a layer.
 
     Args:
         items: the layers.
         gone: path of a layer that an edit has taken out -> how.
-        why: why there are none, where there are none.
+        why: why there are no layers, or a function that returns it.
 
     Example:
         >>> layers = Layers((Layer("a", "Dense", "net/a"), Layer("b", "ReLU", "net/b"), Layer("c", "Dense", "c")))
-        >>> layers.find("a").path, [layer.path for layer in layers.matching("net/*")], layers.text
+        >>> layers["a"].path, [layer.path for layer in layers.matching("net/*")], layers.text
         ('net/a', ['net/a', 'net/b'], '3 (Dense 2, ReLU)')
     """
 
     items: Sequence[Layer] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
-    why: str = NONE
+    why: str | Callable[[], str] = NONE
 
     @overload
-    def __getitem__(self, at: int) -> Layer: ...
+    def __getitem__(self, at: int | str) -> Layer: ...
 
     @overload
     def __getitem__(self, at: slice) -> Sequence[Layer]: ...
 
-    def __getitem__(self, at: int | slice) -> Layer | Sequence[Layer]:
-        return self.items[at]
+    def __getitem__(self, at: int | slice | str) -> Layer | Sequence[Layer]:
+        return self.find(at, f"layers[{at!r}]") if isinstance(at, str) else self.items[at]
 
     def __len__(self) -> int:
         return len(self.items)
 
     def __str__(self) -> str:
-        lines = [str(layer) for layer in self] or [f"no layers: {self.why}"]
+        lines = [str(layer) for layer in self] or [f"no layers: {self._reason}"]
         return "\n".join([*lines, *(f"{path}  is gone: {how}" for path, how in self.gone.items())])
 
     __repr__ = __str__
@@ -156,6 +158,10 @@ class Layers(Sequence[Layer]):
         kinds = Counter(layer.class_name or "class unknown" for layer in self)
         texts = [kind + (f" {n:,}" if n > 1 else "") for kind, n in kinds.most_common()]
         return f"{len(self):,} ({few(texts, 6)})"
+
+    @property
+    def _reason(self) -> str:
+        return self.why if isinstance(self.why, str) else self.why()
 
     def called(self, name: str) -> list[Layer]:
         """Returns the layers of this path, else those of this name.
@@ -242,8 +248,8 @@ class Layers(Sequence[Layer]):
         Args:
             asked: the call, as an error quotes it.
         """
-        instead = "Open the keras.Model itself, or ask by names and scopes"
-        return SelectionError(asked, f"the graph has no layers: {self.why}", instead)
+        instead = "Open the keras.Model or tf.Module itself, or select by names and scopes"
+        return SelectionError(asked, f"the graph has no layers: {self._reason}", instead)
 
     def _missing(self, asked: str, wrong: str, word: str) -> SelectionError:
         if not self.items:
@@ -293,8 +299,9 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
         if isinstance(name, str) and name.endswith("/") and name in scopes_of(graph, layers):
             found += scopes_of(graph, layers)[name][1].outputs
             continue
+        text = name if isinstance(name, str) and not hasattr(thing, "graph") else ""
         known = (
-            not isinstance(name, str) or op_name(name) in graph.index or not (layers.called(name) or layers.close(name))
+            not text or op_name(text) in graph.index or not (layers.called(text) or _is_closest(layers, text, graph))
         )
         if known and not isinstance(thing, Layer):
             found.append(thing)
@@ -309,6 +316,12 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
             raise SelectionError(asked, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
         found += layer.outputs
     return found
+
+
+def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
+    """Whether a name that no op and no layer has is more similar to a layer than to any op."""
+    close = layers.close(word)
+    return bool(close) and nearest(op_name(word), [*close, *graph.names])[:1] == close[:1]
 
 
 def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str], how: str) -> Layers:

@@ -9,13 +9,16 @@ from typing import Any
 
 from ..errors import PlanError
 from ..graph.devices import parts
+from ..graph.given import Given
 from ..graph.graph import Graph
+from ..graph.layers import Layer
 from ..graph.names import free_name, tensor_name
-from ..graph.selection import Selection
+from ..graph.selection import Selection, listed
 from ..words import counted
 from .adapters import CASTABLE
 from .backend import Backend
 from .policies import POLICIES, is_tensor
+from .resolve import resolve
 from .source_code import function_word
 from .step_code import functions_of
 from .steps import RenameStep, Step, renamed_by
@@ -47,9 +50,28 @@ class Arguments:
     # -- names ----------------------------------------------------------------------------------
 
     def name(self, thing: Any) -> str:
-        """Returns the name that an op or tensor has after the steps so far, given by that name or as an object."""
+        """Returns the name that an op or tensor has after the steps so far, given by that name or as an object.
+
+        A layer means its output.
+        """
+        if self.layer(thing) is not None:
+            return self._renamed(self._given(self.base).tensor(thing))
         name = self.name_in(self.base, thing)
         return name if isinstance(thing, str) or getattr(thing, "graph", None) is None else self._renamed(name)
+
+    def _given(self, graph: Graph) -> Given:
+        return Given(graph, self.backend.layers(graph), self.asked)
+
+    def layer(self, thing: Any) -> Layer | None:
+        """Returns the layer of the graph that is given; None if an op has the name, also one made by a step."""
+        layer = self._given(self.base).layer(thing)
+        if layer is None or not self.steps or not isinstance(thing, str):
+            return layer
+        return None if thing in resolve(self.base, self.steps, self.backend).after.index else layer
+
+    def _inside(self, thing: Any) -> tuple[str, ...]:
+        """Returns the names of the ops and variables of a layer; empty for anything else."""
+        return tuple(map(self._renamed, self._given(self.base).inside(thing) if self.layer(thing) is not None else ()))
 
     def _renamed(self, name: str) -> str:
         """Returns the name after the steps so far of what had a name before any of them."""
@@ -93,7 +115,38 @@ class Arguments:
                 raise PlanError(self.asked, wrong, f"Select from {self.base.title}, or give the names of the ops")
             return tuple(things.names if things.graph.derived else map(self._renamed, things.names))
         one = is_named(things) or not hasattr(things, "__iter__")
-        return tuple(self.op(thing) for thing in ([things] if one else things))
+        several = [things] if one else things
+        return tuple(name for thing in several for name in self._inside(thing) or (self._op_or_scope(thing),))
+
+    def _op_or_scope(self, thing: Any) -> str:
+        return self.name_in(self.base, thing) if self._is_scope(thing) else self.op(thing)
+
+    def _is_scope(self, thing: Any) -> bool:
+        return isinstance(thing, str) and thing not in self.base.index and thing in self.base.scopes.index
+
+    def only_op(self, things: Any) -> str:
+        """Returns the name of one op; for a layer, that of the op that computes its output."""
+        return self.op(things) if is_named(things) else self.ops(things)[0]
+
+    def consumer(self, thing: Any, input: int) -> tuple[str, int]:
+        """Returns the name of a consumer and the index of its input; for a layer, the op that reads this input."""
+        if self.layer(thing) is None:
+            return self.op(thing), input
+        op, at = self._given(self.base).consumer(thing, input)
+        return self._renamed(op), at
+
+    def consumer_or_tensor(self, thing: Any, input: int | None) -> tuple[str, int | None]:
+        """Returns the same; the name of a tensor or op stays as it is given."""
+        if self.layer(thing) is None:
+            return self.name(thing), input
+        op, at = self.consumer(thing, input or 0)
+        return op, at or input
+
+    def whole(self, thing: Any) -> str:
+        """Returns the name of an op or a scope; for a layer, of its only op or scope."""
+        if self._is_scope(thing) or self.layer(thing) is None:
+            return self._op_or_scope(thing)
+        return self._renamed(self._given(self.base).whole(thing))
 
     def some_ops(self, things: Any) -> tuple[str, ...] | None:
         """Returns the same, and None for None: all."""
@@ -107,16 +160,22 @@ class Arguments:
         return tuple(self.name(thing) for thing in several)
 
     def selection(self, thing: Any) -> Selection:
-        """Returns a selection of any graph as one of the snapshot to plan on; refuses all else."""
-        if not isinstance(thing, Selection):
-            raise PlanError(self.asked, f"{thing!r} is not a selection", "Make one with ed.select(...)")
-        if thing.graph.derived and thing.graph.folded.owner is not self.base.owner:
-            wrong = f"the selection is of {thing.graph.title} after a plan: no graph has its ops yet"
+        """Returns a selection of any graph, or names of ops, scopes and layers, as a selection to plan on."""
+        chosen = thing
+        if not isinstance(chosen, Selection):
+            several = thing if isinstance(thing, (list, tuple, set, frozenset)) else [thing]
+            if not all(map(is_named, several)):
+                raise PlanError(self.asked, f"{thing!r} is not a selection", "Make one with ed.select(...)")
+            first = replace(self, steps=())  # what is copied is named as before all steps
+            names = [name for one in several for name in first.scope_or_ops(one)[1]]
+            chosen = listed(self.base, [self.base.find(name, self.asked) for name in names])
+        if chosen.graph.derived and chosen.graph.folded.owner is not self.base.owner:
+            wrong = f"the selection is of {chosen.graph.title} after a plan: no graph has its ops yet"
             raise PlanError(self.asked, wrong, "Apply that plan first, or select from the graph as it is")
-        graph = self.backend.settled(thing.graph)
-        if graph is thing.graph:
-            return thing
-        return replace(thing.moved(graph), query=thing.query) if graph.unfolded else replace(thing, graph=graph)
+        graph = self.backend.settled(chosen.graph)
+        if graph is chosen.graph:
+            return chosen
+        return replace(chosen.moved(graph), query=chosen.query) if graph.unfolded else replace(chosen, graph=graph)
 
     def own(self, graph: Graph, what: str, way: str) -> None:
         """Refuses ops of another graph, or of this one after a plan, in which ops have other numbers.
@@ -134,7 +193,9 @@ class Arguments:
     def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
         """Returns the argument if code can show it as given (a scope, name or selection), and the names of its ops."""
         given = what.strip("/") if isinstance(what, str) else what
-        if isinstance(given, str) and given not in self.base.index and given in self.base.scopes.index:
+        if is_named(given) and (inside := self._inside(given)):
+            return None, inside
+        if self._is_scope(given):
             mask = self.base.scope_mask(given)
             return given, tuple(self.base.names[i] for i in mask.nonzero()[0].tolist())
         known = isinstance(given, str) or (isinstance(given, Selection) and not given.graph.derived)
@@ -167,7 +228,12 @@ class Arguments:
                 instead = "Replace it by an object of the same kind, or map its tensors one by one"
                 raise PlanError(self.asked, wrong, instead)
             found += zip(olds, news, strict=True)
-        return tuple((tensor_name(self.name_in(source, a)), self.tensor(b)) for a, b in found)
+        return tuple((self.tensor_in(source, a), self.tensor(b)) for a, b in found)
+
+    def tensor_in(self, source: Graph, thing: Any) -> str:
+        """Returns the name of a tensor of a source; a layer of the source means its output."""
+        given = self._given(source)
+        return tensor_name(self.name_in(source, thing) if given.layer(thing) is None else given.tensor(thing))
 
     def word(self, thing: Any, otherwise: str) -> str:
         """Returns the name of a function in code: its own name, if no other function of the plan has it."""

@@ -10,6 +10,7 @@ from ..errors import PlanError, is_memory_error
 from ..graph.boundary import Tensor
 from ..graph.contexts import Loop
 from ..graph.graph import Graph, Mask
+from ..graph.layers import NO_LAYERS, Layers
 from ..graph.live import TFNodeDef
 from ..graph.match.pattern import Pattern
 from .adapters import Adapter
@@ -67,6 +68,10 @@ class Backend:
     def settled(self, graph: Graph) -> Graph:
         """Returns the snapshot to plan on: of a graph that was only read from its file, what the runtime knows."""
         return graph
+
+    def layers(self, graph: Graph) -> Layers:
+        """Returns the Keras layers of a graph."""
+        return NO_LAYERS
 
     def verdict(self, effect: Effect) -> Verdict:
         """Returns what shape inference says of an effect that is faultless else."""

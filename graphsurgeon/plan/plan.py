@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import PlanError, naming_memory
 from ..graph.graph import Graph
+from ..graph.layers import Layer
 from ..graph.match.match import Match, Matches
 from ..graph.match.pattern import Pattern
 from ..graph.names import op_name, tensor_name
@@ -45,6 +46,10 @@ class Plan:
 
     An edit of an existing op needs a new graph; `mode` shows whether a plan builds one. With `on_copies`, the edits
     before it are made on copies instead, and the graph stays as it is.
+
+    Methods that take an op or a tensor also accept the name of a Keras layer, unless an op has the same name.
+    It means the output of the layer; for several ops, all its ops and variables; for a consumer, the op that reads the
+    input of the layer.
 
     Args:
         base: snapshot of the destination.
@@ -83,7 +88,7 @@ class Plan:
 
     def copy(
         self,
-        selection: Selection,
+        selection: Any,
         to: str = "",
         *,
         inputs: Mapping[Any, Any] | None = None,
@@ -102,7 +107,8 @@ class Plan:
         """Adds a copy of a selection, of this graph or another, under a name scope.
 
         Args:
-            selection: the ops to copy. Ops that their variables need are also copied.
+            selection: the ops to copy: a selection of any graph; or ops, name scopes and layers of this graph, by name
+                or object. Ops that their variables need are also copied.
             to: the scope. The name of a copy is ``to/`` plus the old name. Empty: the old names.
             inputs: tensor of the source -> tensor of the destination that replaces it.
             unmapped: the treatment of entering tensors that `inputs` does not name: ``refuse`` the plan, make a
@@ -144,7 +150,8 @@ class Plan:
         given.one_of("control", control, CONTROL)
         step = steps.CopyStep(
             selection, str(to).strip("/"), given.mapped(selection.graph, inputs or {}), unmapped, control,
-            tuple(policies.items()), values, collections, devices, seeds, reuse, tuple((constants or {}).items()),
+            tuple(policies.items()), values, collections, devices, seeds, reuse,
+            tuple((given.tensor_in(selection.graph, old), new) for old, new in (constants or {}).items()),
             names, bool(trainable),
         )  # fmt: skip
         return self._with(step)
@@ -174,7 +181,7 @@ class Plan:
                 plan = plan.connect(one, to=end, input=input if several else input + at)
             return plan
         given = self._given(f"connect({shown_by(tensor_name, tensor)}, to={shown_by(op_name, to)})")
-        return self._with(steps.ConnectStep(given.tensor(tensor), given.op(to), given.number(input)))
+        return self._with(steps.ConnectStep(given.tensor(tensor), *given.consumer(to, given.number(input))))
 
     def with_policy(self, step: int, variable: str, policy: Any) -> Plan:
         """Returns the plan with another policy for a variable of one of its copies.
@@ -216,7 +223,8 @@ class Plan:
         """
         word = by if isinstance(by, str) else str(getattr(by, "name", "a constant"))
         given = self._given(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
-        old, name = self._copy_at(step, given.asked), tensor_name(tensor)
+        old = self._copy_at(step, given.asked)
+        name = given.tensor_in(old.selection.graph, tensor)
         inputs, constants = dict(old.inputs), dict(old.constants)
         inputs.pop(name, None), constants.pop(name, None)
         if isinstance(by, str) and by == "placeholder" and old.unmapped == "keep":
@@ -501,7 +509,8 @@ class Plan:
         wrong = option_fault(kinds, held)
         if wrong is not None:
             raise PlanError(given.asked, *wrong)
-        end, at = None if to is None else given.name(to), None if input is None else given.number(input)
+        at = None if input is None else given.number(input)
+        end, at = (None, at) if to is None else given.consumer_or_tensor(to, at)
         limits, left = given.some_ops(only), given.ops(exclude)
         if at is not None and (end is None or ":" in end):
             raise PlanError(given.asked, f"input={at} is not of an op", "Give the op: to='op'")
@@ -549,7 +558,7 @@ class Plan:
             after: the op or ops that run before it.
         """
         given = self._given(f"add_control({shown(op)!r})")
-        return self._with(steps.OrderStep(given.ops(op)[0], given.ops(after), False))
+        return self._with(steps.OrderStep(given.only_op(op), given.ops(after), False))
 
     def remove_control(self, op: Any, after: Any = None) -> Plan:
         """Removes control inputs of an op.
@@ -560,7 +569,7 @@ class Plan:
         """
         given = self._given(f"remove_control({shown(op)!r})")
         others = given.some_ops(after)
-        return self._with(steps.OrderStep(given.ops(op)[0], others, True))
+        return self._with(steps.OrderStep(given.only_op(op), others, True))
 
     def reroute_control(self, old: Any, *, to: Any, only: Any = None, exclude: Any = ()) -> Plan:
         """Makes the ops that wait for an op wait for others instead.
@@ -572,7 +581,7 @@ class Plan:
         """
         given = self._given(f"reroute_control({shown(old)!r}, to={shown(to)!r})")
         limits = given.some_ops(only)
-        return self._with(steps.RerouteOrderStep(given.ops(old)[0], given.ops(to), limits, given.ops(exclude)))
+        return self._with(steps.RerouteOrderStep(given.only_op(old), given.ops(to), limits, given.ops(exclude)))
 
     def rename(self, old: Any, to: str | None = None, *, values: Any = None) -> Plan:
         """Renames ops, or name scopes with all ops in them.
@@ -601,7 +610,7 @@ class Plan:
             wrong = "a dict says both names" if to is not None else "it has no new name"
             raise PlanError(given.asked, wrong, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
         pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
-        olds = ((given.op(one), new) for one, new in pairs)
+        olds = ((given.whole(one), new) for one, new in pairs)
         names = tuple((old if old in self.base.index else old.strip("/"), str(new).strip("/")) for old, new in olds)
         if not names or len({name for name, _ in names}) < len(names):
             wrong = "an op or scope is named twice" if names else "it is empty"
@@ -649,7 +658,7 @@ class Plan:
         where: Mapping[str, Any] | None = None,
         attributes: str | Iterable[str] = (),
         constants: str = "any",
-        within: Selection | None = None,
+        within: Any = None,
         external: str = "refuse",
         to: str = "",
     ) -> Plan:
@@ -670,7 +679,7 @@ class Plan:
                 tensor, a list in order, or a dict by name. It may return an argument. Its variables belong to the graph
                 and have initial values.
             inputs, where, attributes, constants: as for ``ed.match``.
-            within: replace only matches among these ops.
+            within: replace only matches among these ops: a selection, names or objects.
             external: the treatment of a match whose inner tensors have other consumers: ``refuse`` leaves it as it is,
                 with a warning; ``keep`` keeps its inner ops for them.
             to: the scope of the new ops. Default: the name of the first output. A number is added if the name is taken.
@@ -681,6 +690,8 @@ class Plan:
             SelectionError: if `what` is not a pattern. `check` finds all other faults.
         """
         given = self._given("replace()")
+        if isinstance(what, str | Layer) and given.layer(what) is not None:
+            what = given.selection(what)
         words = given.word(what, "pattern"), by if isinstance(by, str) else given.word(by, "replacement")
         given = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
         given.one_of("external", external, EXTERNAL)
@@ -700,6 +711,7 @@ class Plan:
         for one in () if isinstance(found, Pattern) else found:
             given.own(one.graph, "the matches are", "Look for them in")
         if within is not None:
+            within = given.selection(within) if not isinstance(within, Selection) else within
             given.own(within.graph, "within= is", "Select from")
         return self._with(steps.ReplaceStep(found, by, str(to).strip("/"), external, within, what, words, options))
 
@@ -749,7 +761,7 @@ class Plan:
         count = given.number(times, "times", "the number of rounds", "it as times=3")
         if count < 0:
             raise PlanError(given.asked, f"times={count} is less than 0", "Type the number of rounds as times=3")
-        return self._with(steps.UnrollStep(given.op(loop).rstrip("/"), count))
+        return self._with(steps.UnrollStep(given.whole(loop).partition(":")[0].rstrip("/"), count))
 
     def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
         """Fixes the value of a condition. The branch that is then taken stays, under its names; the other branches are

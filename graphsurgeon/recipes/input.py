@@ -83,7 +83,8 @@ def set_input(
     wishes = [_wish(found, name, wanted, dtype) for name, wanted in zip(names, given.values(), strict=True)]
     if not any(wish.changes for wish in wishes):
         raise found.refused("nothing would change", "Give another shape, or another dtype")
-    said = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in (sizes or {}).items()}
+    named = {found.given.op(op): numbers for op, numbers in (sizes or {}).items()}
+    said = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in named.items()}
     for op in said:
         found.graph.find(op, asked)
     shapes = {wish.op: wish.shape for wish in wishes if wish.reshaped}
@@ -94,7 +95,7 @@ def set_input(
         raise _incompatibility(found, wishes, fault)
     if verify and isinstance(thing, Editor):
         ends = {f"{wish.op}:0": wish for wish in wishes}
-        known = {tensor_name(name): np.asarray(array) for name, array in (feeds or {}).items()}
+        known = {tensor_name(name): np.asarray(array) for name, array in found.given.keyed(feeds or {}).items()}
         compared = tensors(found.graph, outputs, asked) or list(ends_now(thing)[1].values()) or None
         _Proof(found, thing, plan, ends, known, compared).hold()
     return plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ..editor import Editor
 from ..errors import PlanError
@@ -45,11 +46,17 @@ def placeholders(chosen: Selection) -> list[str]:
     return [f"{chosen.graph.names[op]}:0" for op in chosen.numbers if chosen.graph.types[op] in PLACEHOLDER_TYPES]
 
 
-def keys_of(ed: Editor, tensors: Iterable[str]) -> dict[str, str]:
-    """Returns tensor -> its name as an argument or result. Tensors of an opened function keep their names."""
+def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Returns tensor -> its name as an argument or result. Tensors of an opened function keep their names.
+
+    Args:
+        ed: the editor of the graph.
+        tensors: the tensors.
+        wishes: tensor -> the name that it gets if the name is free.
+    """
     keys = {tensor: key for ends in ends_now(ed) for key, tensor in ends.items()}
     for tensor in tensors:
-        wish = tensor.removesuffix(":0").replace("/", "_").replace(":", "_")
+        wish = wishes.get(tensor) or tensor.removesuffix(":0").replace("/", "_").replace(":", "_")
         keys.setdefault(tensor, free_name(wish, list(keys.values()).__contains__))
     return keys
 

@@ -85,7 +85,8 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
 
     Args:
         thing: an editor; or a plan, to add to.
-        pattern: an op type, for example ``"Conv2D"``, or several; a selection; or matches, the result of ``ed.match``.
+        pattern: an op type, for example ``"Conv2D"``, or the name of a layer, or several of these; a selection; or
+            matches, the result of ``ed.match``.
         op: the op to insert: an op type, or a function of one tensor, as for `Plan.insert`.
         name: the suffix of the new name, after the name of each op; default: the op type, or the name of the function.
         attributes: as for `Plan.insert`.
@@ -129,7 +130,8 @@ def _results(found: Subject, pattern: Any) -> list[str]:
         tensors = [f"{name}:0" for name in pattern.names]
     else:
         types = [pattern] if isinstance(pattern, str) else list(pattern)
-        tensors = [f"{graph.names[op]}:0" for op in found.typed(*types)]
+        layers = [end for one in types if found.given.layer(one) for end in found.given.ends([one])]
+        tensors = [f"{graph.names[op]}:0" for op in found.typed(*types)] + layers
     if not tensors:
         there = sorted(set(graph.types))
         wrong = (

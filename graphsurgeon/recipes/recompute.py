@@ -40,9 +40,9 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
     Args:
         thing: an editor of a graph that has its gradients; or a plan, to add to.
         loss: the differentiated tensor, by name or object, or several. The ops that they need are the forward pass.
-        blocks: name scopes or selections, each recomputed as one. An op that two of them contain belongs to the first.
-            Default: the forward pass in parts, cut at few tensors, without the last part. The number of parts is about
-            the square root of the number of ops.
+        blocks: name scopes, layers or selections, each recomputed as one. An op that two of them contain belongs to
+            the first. Default: the forward pass in parts, cut at few tensors, without the last part. The number of
+            parts is about the square root of the number of ops.
         to: the scope of the copies.
 
     Raises:
@@ -254,7 +254,9 @@ def _named(found: Subject, blocks: Any) -> list[tuple[str, Mask]]:
     several: Iterable[Any] = [blocks] if isinstance(blocks, (str, Selection)) else blocks
     out = []
     for number, one in enumerate(several):
-        chosen = select(graph, scope=one) if isinstance(one, str) else select(graph, name=list(one.names))
+        inside = () if isinstance(one, Selection) else found.given.inside(one)
+        ops = list(one.names) if isinstance(one, Selection) else inside
+        chosen = select(graph, name=ops) if isinstance(one, Selection) or inside else select(graph, scope=one)
         out.append((repr(one) if isinstance(one, str) else f"block {number}", chosen.mask & ~held))
         held = held | chosen.mask
     return out

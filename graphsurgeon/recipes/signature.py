@@ -86,6 +86,7 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
     graph = found.graph
     if not isinstance(ed, Editor):
         raise found.refused("a plan is not a model", "Give the editor, after ed.apply(plan)")
+    outputs, inputs = found.given.named_tensors(outputs), found.given.named_tensors(inputs)
     wanted = results(ed, outputs, found)
     fed = tensors(graph, inputs, found.asked)
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []

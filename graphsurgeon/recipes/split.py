@@ -48,7 +48,7 @@ def split_at(
 
     Args:
         ed: the editor.
-        at: the tensors, by name or object.
+        at: the tensors, by name or object; or a dict of their keys -> tensors. The key of a layer is its name.
         outputs: the outputs of the model. Default: those of the opened function. An output computed before the cut is
             an output of the first half.
         inputs: tensors that are fed, if they are not placeholders.
@@ -73,20 +73,22 @@ def split_at(
         ({'features': 'features:0'}, {'features': 'features:0'}, ['Placeholder', 'Softmax'])
     """
     found = subject(ed, "split_at()")
+    at = found.given.named_tensors(at)
     cuts = list(dict.fromkeys(tensors(found.graph, at, found.asked)))
     if not cuts:
         raise found.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
     wanted = list(dict.fromkeys(results(ed, outputs, found)))
     fed = tensors(found.graph, inputs, found.asked)
     before, after, early, late = _sides(found, cuts, wanted, fed)
-    keys = keys_of(ed, [*cuts, *fed, *wanted, *placeholders(before | after)])
+    wishes = {tensor: key for key, tensor in at.items()} if isinstance(at, Mapping) else {}
+    keys = keys_of(ed, [*cuts, *fed, *wanted, *placeholders(before | after)], wishes)
     each = (before, [*cuts, *early], "first half"), (after, late, "second half")
     one, other = (
         part(ed, chosen, keys, given, f"{ed.title}, {word}", f"split_at(), {word}") for chosen, given, word in each
     )
     halves = one, other
     if verify:
-        _prove(found, ed, halves, wanted, feeds)
+        _prove(found, ed, halves, wanted, fed, feeds)
     return Halves(*(half.editor for half in halves))
 
 
@@ -133,13 +135,16 @@ def _run(half: Part, fed: Mapping[str, Any]) -> dict[str, Any]:
     return {there: ran.results[here] for there, here in half.given.items()}
 
 
-def _prove(found: Subject, ed: Editor, halves: tuple[Part, Part], wanted: list[str], feeds: Any) -> None:
+def _prove(
+    found: Subject, ed: Editor, halves: tuple[Part, Part], wanted: list[str], fed: list[str], feeds: Any
+) -> None:
     """Runs the model, and its halves one after the other: the numbers must be the same."""
     first, second = halves
     with proving(found):
-        whole = answers(ed, feeds, wanted)
-        between = _run(first, whole.feeds)
-        got = between | _run(second, {**whole.feeds, **between})
+        whole = answers(ed, feeds, [*wanted, *fed])
+        given = {**{name: whole.results[name] for name in fed}, **whole.feeds}
+        between = _run(first, given)
+        got = between | _run(second, {**given, **between})
     for tensor in wanted:
         one, other = np.asarray(whole.results[tensor]), np.asarray(got[tensor])
         if not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import PlanError
 from ..graph.functions import CALLS
 from ..graph.graph import Mask
+from ..graph.names import op_name
 from ..graph.parts import refuse_part, required
 from ..graph.traversal import backward, end_of, met_from
 from ..graph.variables import PLACEHOLDER_TYPES
@@ -162,7 +163,7 @@ def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
         ['x', 'y']
     """
     found = subject(thing, "strip_dropout()")
-    left = {str(getattr(one, "name", one)).partition(":")[0] for one in _listed(exclude)}
+    left = set(map(op_name, found.given.ops(exclude)))
     made = _without_dropout(found, left)
     return _some(found, made, "no op masks a tensor with random numbers", "There is nothing to remove")
 
@@ -224,10 +225,6 @@ def _some(found: Subject, made: Plan, wrong: str, instead: str) -> Plan:
     if made is found.plan:
         raise found.refused(wrong, instead)
     return made
-
-
-def _listed(things: Any) -> list[Any]:
-    return [things] if isinstance(things, str) or hasattr(things, "name") else list(things)
 
 
 # -- ops that the outputs do not need -------------------------------------------------------------

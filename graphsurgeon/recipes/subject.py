@@ -12,11 +12,13 @@ import numpy as np
 from ..editor import Editor
 from ..errors import Kind, PlanError, TrustError
 from ..graph.functions import types_inside
+from ..graph.given import Given
 from ..graph.graph import Graph
 from ..graph.names import free_name, renamed_end, tensor_name
 from ..graph.orphans import orphan_mask
 from ..graph.selection import select
 from ..graph.trace import Trace
+from ..history import layers_of
 from ..plan.plan import Plan
 from ..plan.resolve.remove import protected
 from ..words import few
@@ -72,6 +74,11 @@ class Subject:
         """Returns the op types in the functions that an op calls, at any depth."""
         return types_inside(self.graph.nodes[op], self.graph.functions)
 
+    @property
+    def given(self) -> Given:
+        """The reader of the ops and tensors that the caller names."""
+        return given(self.graph, self.asked)
+
     def refused(self, wrong: str, instead: str) -> PlanError:
         """Returns the error for a precondition that does not hold."""
         return PlanError(self.asked, wrong, instead, kind=Kind.RECIPE)
@@ -79,6 +86,11 @@ class Subject:
     def after(self, plan: Plan) -> Subject:
         """Returns a copy of this subject with more steps."""
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
+
+
+def given(graph: Graph, asked: str) -> Given:
+    """Returns the reader of the ops and tensors of a graph that the caller of a recipe names."""
+    return Given(graph, layers_of(graph), asked)
 
 
 def answers(ed: Editor, feeds: Any, wanted: Any, plan: Plan | None = None) -> Trace:
@@ -184,8 +196,9 @@ def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
     if things is None:
         return []
     several: Iterable[Any] = [things] if isinstance(things, str) or hasattr(things, "name") else things
-    names = []
-    for one in several.values() if isinstance(several, Mapping) else several:
+    names, layers = [], given(graph, asked)
+    named = map(layers.tensor, several.values()) if isinstance(several, Mapping) else layers.ends(several)
+    for one in named:
         name = tensor_name(one)
         op = graph.index.get(name.partition(":")[0], -1)
         if op >= 0 and ":" not in str(getattr(one, "name", one)) and graph.outputs(op) == []:

@@ -32,6 +32,7 @@ def test_layers_are_found_by_path_name_pattern_and_class():
     assert LAYERS.chosen(["net/*", "DROP"], "select()") == [A, B, NOTHING]
     assert LAYERS.of_class("d*") == [A, NOTHING]
     assert LAYERS[1:] == (B, NOTHING)
+    assert LAYERS["net/b"] is LAYERS["b"] is LAYERS[1] is B
     assert LAYERS.text == "3 (Dense, ReLU, Dropout)"
     assert str(LAYERS).splitlines()[0] == (
         "net/a  Dense: 3 ops, 1 variable, 2 calls, x:0, net/b/relu:0 -> net/a/mul:0, net/a_1/mul:0"
@@ -41,6 +42,8 @@ def test_layers_are_found_by_path_name_pattern_and_class():
 def test_a_layer_that_is_not_there():
     with refuses(SelectionError, "layer('aa'): there is no layer 'aa'", "Did you mean 'a'?"):
         LAYERS.find("aa")
+    with refuses(SelectionError, "layers['aa']: there is no layer 'aa'", "Did you mean 'a'?"):
+        LAYERS["aa"]
     with refuses(SelectionError, "layer('zzz')", "It has 'net/a', 'net/b', 'drop': print(ed.layers)"):
         LAYERS.find("zzz")
     with refuses(SelectionError, "select(layer='zz*'): no layer fits 'zz*'"):
@@ -50,7 +53,7 @@ def test_a_layer_that_is_not_there():
     twice = Layers((A, Layer("a", "Dense", "other/a")))
     with refuses(SelectionError, "2 layers are called 'a'", "Type its path: 'net/a' or 'other/a'"):
         twice.find("a")
-    with refuses(SelectionError, "the graph has no layers: it is a file", "Open the keras.Model itself"):
+    with refuses(SelectionError, "the graph has no layers: it is a file", "Open the keras.Model or tf.Module itself"):
         Layers(why="it is a file").find("a")
 
 

@@ -147,7 +147,7 @@ def test_layers_are_asked_for_by_name_path_and_class():
     ]:
         assert search(G, query, layers=layers) == expected, query
     with refuses(SelectionError, "find('layer:conv1'): the graph has no layers: it was not opened from a Keras model",
-                 "Open the keras.Model itself"):  # fmt: skip
+                 "Open the keras.Model or tf.Module itself"):  # fmt: skip
         search(G, "layer:conv1")
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from graphsurgeon.errors import PlanError
+from graphsurgeon.errors import PlanError, SelectionError
 from graphsurgeon.graph.match.pattern import Pattern
 from graphsurgeon.graph.names import op_name, tensor_name
 from graphsurgeon.graph.selection import select
@@ -102,9 +102,14 @@ def test_a_device_that_is_none(device):
         Plan(net()).copy(select(net()), to="t", device=device)
 
 
-def test_only_selections_are_copied():
-    with refuses(PlanError, "copy(to='t'): 'net/mm' is not a selection", "ed.select(...)"):
-        Plan(net()).copy("net/mm", to="t")
+def test_a_selection_is_copied_or_ops_and_scopes_by_name():
+    plan = Plan(net())
+    assert plan.copy("net/mm", to="t").steps[0].selection.names == ["net/mm"]
+    assert plan.copy(["net"], to="t").steps[0].selection.names == select(plan.base, scope="net").names
+    with refuses(PlanError, "copy(to='t'): 3 is not a selection", "ed.select(...)"):
+        plan.copy(3, to="t")
+    with refuses(SelectionError, "copy(to='t')", "'net/mn'", "Did you mean 'net/mm'"):
+        plan.copy("net/mn", to="t")
 
 
 def test_a_fault_becomes_an_error_that_counts_the_others():

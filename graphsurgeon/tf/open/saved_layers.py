@@ -11,6 +11,7 @@ from typing import Any
 from ...graph.calls import Calls
 from ...graph.graph import Graph
 from ...graph.layers import Later, Layer, Layers, Owner, by_variables, in_scopes, is_like, named_owners
+from ...words import counted, few
 from ..functions.insides import body
 from ..private.eager import keras_metadata
 from .called import paths
@@ -33,8 +34,7 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
         held: variable op of the graph -> number of its object.
     """
     if folder is None or not (folder / FILE).exists():
-        why = f"{_UNKNOWN}: no scope has the name of a layer whose variables it reads; a .keras file states it"
-        return Layers(Later(lambda: _by_objects(graph, objects, held)), why=why)
+        return Layers(Later(lambda: _by_objects(graph, objects, held)), why=lambda: _why(objects, held))
     classes = {}
     for path, kind, text in keras_metadata((folder / FILE).read_bytes()) or ():
         try:
@@ -51,6 +51,15 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
             names["/".join(around[1:])] = kind
     found = in_scopes(graph, classes.get("root", ("", ""))[0], names)
     return Layers(found, why=f"{_UNKNOWN}: none of the {len(names):,} that Keras lists is a scope of its graph")
+
+
+def _why(objects: Any, held: Mapping[str, int]) -> str:
+    """Why no layers are found by their variables; it lists the modules in the object graph."""
+    modules = _Modules(objects, {number: op for op, number in held.items()}).owners()
+    if not modules:
+        return f"{_UNKNOWN}, and no name scope that reads variables has the name of a layer; a .keras file lists them"
+    names = f"{counted(len(modules), 'modules')} with variables, {few(repr(one.path) for one in modules)}"
+    return f"{_UNKNOWN}. It has {names}, but no name scope that reads these variables has the name of its module"
 
 
 def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:

@@ -209,12 +209,12 @@ def test_what_has_no_layers_says_why():
     with tf.Graph().as_default() as graph:
         tf.constant(1.0)
     assert str(gs.open(graph).layers) == (
-        "no layers: it was not opened from a Keras model or a tf.Module, which know their layers"
+        "no layers: it was not opened from a Keras model or a tf.Module, and only these list their layers"
     )
     ed = gs.open(tf.function(lambda x: x * 2.0), signature=tf.TensorSpec([2]))
     assert len(ed.layers) == 0
     wrong = "no Keras layer or module is called in it, or none with a scope or function of its name"
-    with refuses(SelectionError, f"layer('dense'): the graph has no layers: {wrong}", "Open the keras.Model itself"):
+    with refuses(SelectionError, f"layer('dense'): the graph has no layers: {wrong}", "Open the keras.Model or tf.Mod"):
         ed.layer("dense")
 
 

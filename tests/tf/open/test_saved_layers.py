@@ -154,11 +154,36 @@ def test_a_saved_model_that_does_not_say(tmp_path):
     model(np.ones((1, 2), "float32"))
     model.export(tmp_path / "net", verbose=False)
     wrong = (
-        "this SavedModel does not state which ops belong to which layer: no scope has the name of a layer whose "
-        "variables it reads; a .keras file states it"
+        "this SavedModel does not state which ops belong to which layer, and no name scope that reads variables has "
+        "the name of a layer; a .keras file lists them"
     )
-    with refuses(SelectionError, wrong, "Open the keras.Model itself"):
+    with refuses(SelectionError, wrong, "Open the keras.Model or tf.Module itself"):
         gs.open(tmp_path / "net").layer("dense")
+
+
+def test_a_saved_module_without_name_scopes_lists_its_modules(tmp_path):
+    class Part(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable([1.0, 2.0])
+
+    class Whole(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.decoder = Part(), Part()
+
+        @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
+        def __call__(self, x):
+            """Returns what it computes."""
+            return x * self.encoder.w + self.decoder.w
+
+    whole = Whole()
+    tf.saved_model.save(whole, str(tmp_path / "whole"))
+    layers = gs.open(tmp_path / "whole").layers
+    assert len(layers) == 0
+    assert "It has 2 modules with variables, 'encoder', 'decoder', but no name scope that reads" in str(layers)
+    with refuses(SelectionError, "layers['encoder']: the graph has no layers: this SavedModel", "tf.Module itself"):
+        layers["encoder"]
 
 
 def test_what_layers_cost_grows_as_the_graph_does(tmp_path):

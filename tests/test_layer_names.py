@@ -1,0 +1,333 @@
+"""The name of a layer is accepted everywhere that ops, tensors and selections are, and means the same."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import graphsurgeon as gs
+from graphsurgeon.errors import PlanError, SelectionError, SurgeryError
+from graphsurgeon.graph.compatibility import Converted
+from graphsurgeon.graph.layers import Call, Layer, Layers
+from graphsurgeon.graph.names import op_name
+from graphsurgeon.graph.opened import Opened
+from graphsurgeon.tf.save import targets
+from tests.refusal import refuses
+
+IMAGE = np.linspace(0, 1, 256, dtype="float32").reshape(1, 16, 16, 1)
+FEED = {"image:0": IMAGE}
+FEATURES = np.ones((1, 16), "float32")
+RECIPES = gs.recipes
+
+
+@pytest.fixture(scope="module")
+def ed() -> gs.Editor:
+    return gs.open(gs.examples.classifier(), trust=True)
+
+
+def scope_of(ed: gs.Editor, name: str) -> str:
+    """The scope that has the ops of a layer."""
+    return op_name(ed.layer(name).outputs[0]).rpartition("/")[0]
+
+
+#: What the name of a layer means: a kind of place -> the ops or tensors to type instead.
+MEANS: dict[str, Callable[[gs.Editor, str], Any]] = {
+    "tensor": lambda ed, name: ed.layer(name).outputs[0],
+    "op": lambda ed, name: op_name(ed.layer(name).outputs[0]),
+    "ops": lambda ed, name: [*ed.layer(name).ops, *ed.layer(name).variables],
+    "selection": lambda ed, name: ed.select(layer=name),
+    "scope": scope_of,
+    "consumer": lambda ed, name: f"{scope_of(ed, name)}/Conv2D",
+    "reached": lambda ed, name: ed.select(name=MEANS["op"](ed, name)),
+}
+
+CASES: dict[str, tuple[str, Callable[[gs.Editor, Any], Any]]] = {
+    "Editor.op.name": ("op", lambda ed, x: ed.op(x).name),
+    "Editor.tensor.name": ("tensor", lambda ed, x: ed.tensor(x).name),
+    "Editor.provenance.op": ("op", lambda ed, x: ed.provenance(x).op),
+    "Editor.select.name": ("ops", lambda ed, x: ed.select(name=x)),
+    "Editor.select.inputs": ("tensor", lambda ed, x: ed.select(inputs=x, outputs="scores")),
+    "Editor.select.outputs": ("tensor", lambda ed, x: ed.select(inputs="image", outputs=[x])),
+    "Editor.explain.op": ("op", lambda ed, x: str(ed.explain(x, "Identity"))),
+    "Editor.explain.selection": ("ops", lambda ed, x: str(ed.explain("image", x))),
+    "Editor.removal_blockers.what": ("ops", lambda ed, x: str(ed.removal_blockers(x))),
+    "Editor.match.pattern": ("selection", lambda ed, x: [one.ops for one in ed.match(x)]),
+    "Editor.match.within": ("ops", lambda ed, x: len(ed.match(ed.select(op="Max"), within=x))),
+    "Editor.check.outputs": ("tensor", lambda ed, x: ed.check("tflite", x, "image").outputs),
+    "Editor.check.inputs": ("tensor", lambda ed, x: ed.check("tflite", "scores", x).inputs),
+    "Editor.trace.feeds": ("tensor", lambda ed, x: traced(ed.trace({x: FEATURES}, "Identity"))),
+    "Editor.trace.fetches": ("tensor", lambda ed, x: traced(ed.trace(FEED, [x]))),
+    "Editor.trace.ops": ("ops", lambda ed, x: traced(ed.trace(FEED, ops=x))),
+    "Editor.feeds_needed.fetches": ("tensor", lambda ed, x: str(ed.feeds_needed(x))),
+    "Editor.save.outputs": ("tensor", lambda ed, x: ed.save("a.pb", outputs=x, inputs="image").ops),
+    "Editor.save.inputs": ("tensor", lambda ed, x: ed.save("a.pb", outputs="scores", inputs=[x]).ops),
+    "Editor.save.signatures": ("tensor", lambda ed, x: ed.save("a", signatures={"a": ("image", {"y": x})}).ops),
+    "Editor.save.feeds": ("tensor", lambda ed, x: ed.save(
+        "a.pb", outputs="scores", inputs="features", feeds={x: FEATURES}).proof),
+    "Editor.function.inputs": ("tensor", lambda ed, x: numbers(ed.function(x, "scores")(FEATURES))),
+    "Editor.function.outputs": ("tensor", lambda ed, x: numbers(ed.function("image", x)(IMAGE))),
+    "Editor.function.also": ("op", lambda ed, x: numbers(ed.function("image", "conv1", also=x)(IMAGE))),
+    "Editor.keras_layer.inputs": ("tensor", lambda ed, x: numbers(ed.keras_layer(x, "scores")(FEATURES))),
+    "Editor.keras_layer.outputs": ("tensor", lambda ed, x: numbers(ed.keras_layer("image", x)(IMAGE))),
+    "Editor.keras_layer.training": ("tensor", lambda ed, x: ed.keras_layer("image", "scores", training=x)),
+    "Editor.keras_model.inputs": ("tensor", lambda ed, x: numbers(ed.keras_model(x, "scores")(FEATURES))),
+    "Editor.keras_model.outputs": ("tensor", lambda ed, x: numbers(ed.keras_model("image", x)(IMAGE))),
+    "Editor.keras_model.training": ("tensor", lambda ed, x: ed.keras_model("image", "scores", training=x)),
+    "Editor.inlined.calls": ("op", lambda ed, x: ed.inlined(x)),
+    "Editor.paint.values": ("ops", lambda ed, x: ed.paint(
+        {x: 1.0} if isinstance(x, str) else dict.fromkeys(x, 1.0)).screen.state.paint.values),
+    "Plan.copy.selection": ("selection", lambda ed, x: ed.plan().copy(x, to="c")),
+    "Plan.copy.inputs": ("tensor", lambda ed, x: ed.plan().copy("scores", to="c", inputs={x: "conv1"})),
+    "Plan.copy.constants": ("tensor", lambda ed, x: ed.plan().copy("scores", to="c", constants={x: FEATURES})),
+    "Plan.connect.tensor": ("tensor", lambda ed, x: ed.plan().connect(x, to="Identity")),
+    "Plan.connect.to": ("consumer", lambda ed, x: ed.plan().connect("image", to=x)),
+    "Plan.with_input.tensor": ("tensor", lambda ed, x: copied(ed).with_input(0, x, "conv1")),
+    "Plan.with_input.by": ("tensor", lambda ed, x: copied(ed).with_input(0, "features", x)),
+    "Plan.reroute.old": ("tensor", lambda ed, x: ed.plan().reroute(x, to="conv2")),
+    "Plan.reroute.to": ("tensor", lambda ed, x: ed.plan().reroute("image", to=x)),
+    "Plan.reroute.only": ("ops", lambda ed, x: ed.plan().reroute("image", to="conv1", only=x)),
+    "Plan.reroute.exclude": ("ops", lambda ed, x: ed.plan().reroute("image", to="conv1", exclude=x)),
+    "Plan.swap.a": ("tensor", lambda ed, x: ed.plan().swap(x, "conv2")),
+    "Plan.swap.b": ("tensor", lambda ed, x: ed.plan().swap("conv2", x)),
+    "Plan.bypass.ops": ("ops", lambda ed, x: ed.plan().bypass(x)),
+    "Plan.detach.ops": ("ops", lambda ed, x: ed.plan().detach(x)),
+    "Plan.insert.on": ("tensor", lambda ed, x: ed.plan().insert("Relu", on=x, name="new")),
+    "Plan.insert.only": ("ops", lambda ed, x: ed.plan().insert("Relu", on="image", name="new", only=x)),
+    "Plan.insert.exclude": ("ops", lambda ed, x: ed.plan().insert("Relu", on="image", name="new", exclude=x)),
+    "Plan.adapt.tensor": ("tensor", lambda ed, x: ed.plan().adapt(x, dtype="float16")),
+    "Plan.adapt.to": ("consumer", lambda ed, x: ed.plan().adapt("image", to=x)),
+    "Plan.adapt.only": ("ops", lambda ed, x: ed.plan().adapt("image", to="conv1:0", only=x)),
+    "Plan.adapt.exclude": ("ops", lambda ed, x: ed.plan().adapt("image", to="conv1:0", exclude=x)),
+    "Plan.remove.ops": ("ops", lambda ed, x: ed.plan().remove(x)),
+    "Plan.set_attr.ops": ("ops", lambda ed, x: ed.plan().set_attr(x, "_note", b"a")),
+    "Plan.set_device.ops": ("ops", lambda ed, x: ed.plan().set_device(x, "/cpu:0")),
+    "Plan.add_control.op": ("op", lambda ed, x: ed.plan().add_control(x, "image")),
+    "Plan.add_control.after": ("ops", lambda ed, x: ed.plan().add_control("Identity", x)),
+    "Plan.remove_control.op": ("op", lambda ed, x: ed.plan().remove_control(x)),
+    "Plan.remove_control.after": ("ops", lambda ed, x: ed.plan().remove_control("Identity", x)),
+    "Plan.reroute_control.old": ("op", lambda ed, x: ed.plan().reroute_control(x, to="image")),
+    "Plan.reroute_control.to": ("ops", lambda ed, x: ed.plan().reroute_control("image", to=x)),
+    "Plan.reroute_control.only": ("ops", lambda ed, x: ed.plan().reroute_control("image", to="conv1", only=x)),
+    "Plan.reroute_control.exclude": ("ops", lambda ed, x: ed.plan().reroute_control("image", to="conv1", exclude=x)),
+    "Plan.rename.old": ("scope", lambda ed, x: ed.plan().rename(x, to="new")),
+    "Plan.on_copies.until": ("tensor", lambda ed, x: ed.plan().reroute("image", to="conv1").on_copies("c", until=x)),
+    "Plan.replace.what": ("selection", lambda ed, x: ed.plan().replace(x, "Softplus")),
+    "Plan.replace.within": ("ops", lambda ed, x: ed.plan().replace(ed.select(op="Max"), "Min", within=x)),
+    "Plan.collapse.what": ("ops", lambda ed, x: ed.plan().collapse(x, name="new")),
+    "Plan.inline.calls": ("ops", lambda ed, x: ed.plan().inline(x)),
+    "Plan.unroll.loop": ("scope", lambda ed, x: ed.plan().unroll(x, 2)),
+    "Plan.resolve_condition.predicate": ("tensor", lambda ed, x: ed.plan().resolve_condition(x, True)),
+    "recipes.add_output.tensor": ("tensor", lambda ed, x: RECIPES.add_output(ed, x, "new")),
+    "recipes.fold_batch_norm.outputs": ("tensor", lambda ed, x: RECIPES.fold_batch_norm(ed, x)),
+    "recipes.for_inference.outputs": ("tensor", lambda ed, x: RECIPES.for_inference(ed, x)),
+    "recipes.for_inference.inputs": ("tensor", lambda ed, x: RECIPES.for_inference(ed, "scores", x)),
+    "recipes.for_inference.training": ("tensor", lambda ed, x: RECIPES.for_inference(ed, "scores", training=x)),
+    "recipes.frozen.outputs": ("tensor", lambda ed, x: names(RECIPES.frozen(ed, x))),
+    "recipes.frozen.inputs": ("tensor", lambda ed, x: names(RECIPES.frozen(ed, "scores", x))),
+    "recipes.insert_after.pattern": ("reached", lambda ed, x: RECIPES.insert_after(ed, x, "Identity")),
+    "recipes.merge.connections": ("tensor", lambda ed, x: names(RECIPES.merge(ed, head(), connections={x: "a"}))),
+    "recipes.recompute.loss": ("tensor", lambda ed, x: RECIPES.recompute(ed, x)),
+    "recipes.set_input.tensor": ("tensor", lambda ed, x: RECIPES.set_input(ed, x, [1, 4])),
+    "recipes.set_input.outputs": ("tensor", lambda ed, x: RECIPES.set_input(ed, "image", dtype="uint8", outputs=x)),
+    "recipes.set_input.feeds": ("tensor", lambda ed, x: RECIPES.set_input(
+        ed, "image", dtype="uint8", outputs="scores", feeds={x: FEATURES})),
+    "recipes.set_signature.outputs": ("tensor", lambda ed, x: names(RECIPES.set_signature(ed, x))),
+    "recipes.set_signature.inputs": ("tensor", lambda ed, x: names(RECIPES.set_signature(ed, "scores", x))),
+    "recipes.split_at.at": ("tensor", lambda ed, x: [names(half) for half in RECIPES.split_at(ed, x)]),
+    "recipes.split_at.outputs": ("tensor", lambda ed, x: [names(half) for half in RECIPES.split_at(ed, "conv1", x)]),
+    "recipes.split_at.inputs": ("tensor", lambda ed, x: [
+        names(half) for half in RECIPES.split_at(ed, "classifier/scores/MatMul", inputs=x)]),
+    "recipes.split_at.feeds": ("tensor", lambda ed, x: [
+        names(half) for half in RECIPES.split_at(ed, "classifier/scores/MatMul", inputs=x, feeds={x: FEATURES})]),
+    "recipes.strip_identities.outputs": ("tensor", lambda ed, x: RECIPES.strip_identities(ed, x)),
+    "recipes.strip_training.outputs": ("tensor", lambda ed, x: RECIPES.strip_training(ed, x)),
+    "recipes.strip_training.inputs": ("tensor", lambda ed, x: RECIPES.strip_training(ed, "scores", x)),
+    "recipes.use_averages.outputs": ("tensor", lambda ed, x: RECIPES.use_averages(ed, x)),
+    "gs.connect.connections": ("tensor", lambda ed, x: names(gs.connect({"n": ed, "h": head()}, {f"n/{x}": "h/a"}))),
+    "gs.connect.inputs": ("tensor", lambda ed, x: names(gs.connect({"n": ed}, inputs={f"n/{x}": "new"}))),
+    "gs.compare.feeds": ("tensor", lambda ed, x: gs.compare(ed, ed, {x: FEATURES}, ["Identity"]).rows),
+    "gs.compare.outputs": ("tensor", lambda ed, x: gs.compare(ed, ed, FEED, [x]).rows),
+    "gs.diff.mapping": ("op", lambda ed, x: str(gs.diff(ed, ed, by="mapping", mapping={x: x}))),
+}  # fmt: skip
+
+#: Requests that this model cannot meet: the error is the same with the name of the layer.
+REFUSED = {
+    "Editor.keras_layer.training", "Editor.keras_model.training", "Editor.inlined.calls",
+    "recipes.fold_batch_norm.outputs", "recipes.recompute.loss",
+    "recipes.set_input.tensor", "recipes.use_averages.outputs",
+}  # fmt: skip
+
+#: Parameters of type Any that take no op, tensor or selection of the graph.
+OTHERS = {
+    "layers themselves": ("Editor.layer.name", "Editor.select.layer", "Editor.select.things"),
+    "arguments and ops of a pattern": ("Editor.match.inputs", "Editor.match.where", "Plan.replace.inputs",
+                                       "Plan.replace.where", "recipes.cut_preprocessing.patterns",
+                                       "recipes.cut_postprocessing.patterns"),
+    "functions and op types": ("Plan.insert.op", "Plan.replace.by", "recipes.insert_after.op"),
+    "values": ("Editor.save.values", "Editor.function.values", "Editor.keras_layer.values", "Editor.keras_model.values",
+               "Plan.copy.values", "Plan.rename.values", "Plan.set_attr.value", "recipes.frozen.values",
+               "recipes.merge.values", "gs.connect.values"),
+    "files": ("Editor.to_code.path", "Editor.restore.checkpoint", "Editor.save.path",
+              "recipes.rename_checkpoint.checkpoint", "recipes.rename_checkpoint.path",
+              "recipes.restore_averages.checkpoint"),
+    "policies of variables": ("Plan.copy.variables", "Plan.with_policy.policy", "gs.connect.variables"),
+    "options": ("Editor.session.config", "Plan.insert.attributes", "Plan.adapt.dtype", "Plan.adapt.shape",
+                "Plan.adapt.options", "recipes.set_input.shape", "recipes.set_input.dtype",
+                "recipes.insert_after.attributes"),
+    "graphs": ("recipes.merge.other", "gs.connect.graphs", "gs.compare.source", "gs.compare.copy", "gs.diff.a",
+               "gs.diff.b"),
+    "given to Editor.save as they are": ("Editor.check.feeds",),
+    "tested below": ("recipes.recompute.blocks", "recipes.strip_dropout.exclude"),
+}  # fmt: skip
+
+
+def parameters() -> set[str]:
+    """The parameters of public methods and functions that may take an op, a tensor or a selection."""
+    found = set[str]()
+    owners = {
+        "Editor": vars(gs.Editor),
+        "Plan": vars(gs.Plan),
+        "recipes": {name: getattr(RECIPES, name) for name in RECIPES.__all__},
+        "gs": {name: getattr(gs, name) for name in ("connect", "compare", "diff")},
+    }
+    for owner, members in owners.items():
+        for name, function in members.items():
+            if name.startswith("_") or not inspect.isfunction(function):
+                continue
+            for key, one in inspect.signature(function).parameters.items():
+                text = str(one.annotation)
+                if key != "thing" and one.annotation is not one.empty and ("Any" in text or "Selection" in text):
+                    found.add(f"{owner}.{name}.{key}")
+    return found
+
+
+def test_each_parameter_is_tried_or_takes_something_else():
+    known = {name for some in OTHERS.values() for name in some}
+    assert parameters() - known - CASES.keys() == set()
+    assert known - parameters() == set()
+    assert CASES.keys() - parameters() == {"Editor.select.name", "Editor.paint.values"} - parameters()
+
+
+def result(call: Callable[[], Any]) -> Any:
+    """What a call returns, in a form that can be compared; an error as its class and problem."""
+    try:
+        found = call()
+    except SurgeryError as error:
+        return type(error), error.wrong
+    return [told(step) for step in found.steps] if isinstance(found, gs.Plan) else found
+
+
+def told(step: Any) -> Any:
+    """The fields of a step; a selection as its ops."""
+    fields = {key: getattr(step, key) for key in step.__dataclass_fields__}
+    return {key: one.names if isinstance(one, gs.Selection) else repr(one) for key, one in fields.items()}
+
+
+def traced(trace: gs.Trace) -> Any:
+    return {name: numbers(one) for name, one in trace.results.items()}, sorted(note.tensor for note in trace.notes)
+
+
+def numbers(thing: Any) -> list[float]:
+    return np.asarray(thing).round(4).ravel().tolist()
+
+
+def names(ed: gs.Editor) -> Any:
+    return sorted(ed.snapshot.names), sorted(ed.outputs.values())
+
+
+def copied(ed: gs.Editor) -> gs.Plan:
+    return ed.plan().copy("scores", to="c", unmapped="keep")
+
+
+def head() -> gs.Editor:
+    with tf.Graph().as_default() as graph:
+        tf.negative(tf.compat.v1.placeholder(tf.float32, [None, 16], name="a"), name="b")
+    return gs.open(graph)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_layer_by_its_name(ed, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(targets, "convert", lambda *a: Converted())  # which takes seconds, and reads no names
+    kind, call = CASES[name]
+    layer = "conv1" if kind == "consumer" else "features"
+    means = MEANS[kind](ed, layer)
+    assert layer not in ed.snapshot.index
+    wanted, found = result(lambda: call(ed, means)), result(lambda: call(ed, layer))
+    assert found == wanted
+    assert isinstance(wanted, tuple) and isinstance(wanted[0], type) if name in REFUSED else wanted
+
+
+def with_layer(graph: tf.Graph, name: str, *ops: str) -> gs.Editor:
+    """An editor of a graph in which some ops are a layer, from the first to the last."""
+    layer = Layer(name, "", name, (Call(ops, tuple(one.name for one in graph.get_operation_by_name(ops[0]).inputs),
+                                        (f"{ops[-1]}:0",)),))  # fmt: skip
+    return gs.Editor(Opened(graph, "layered", "gs.open(graph)", layers=Layers((layer,))))
+
+
+def test_a_block_to_recompute():
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        w = tf.compat.v1.get_variable("w", [4, 4])
+        with tf.name_scope("block"):
+            h = tf.tanh(tf.matmul(tf.tanh(x, name="a"), w, name="b"), name="c")
+        loss = tf.reduce_sum(tf.tanh(tf.matmul(h, w)), name="loss")
+        tf.compat.v1.gradients(loss, w)
+    ed = with_layer(graph, "inner", "block/a", "block/b", "block/c")
+    by_name, by_scope = (RECIPES.recompute(ed, "loss", [block]).after().names for block in ("inner", "block"))
+    assert by_name == by_scope
+    assert any(name.startswith("recomputed/") for name in by_name)
+
+
+def test_a_dropout_to_keep():
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 4], name="x")
+        tf.nn.relu(tf.nn.dropout(x, rate=0.5, name="drop"), name="y")
+    ed = with_layer(graph, "thin", *(op.name for op in graph.get_operations() if op.name.startswith("drop/")))
+    assert list(RECIPES.strip_dropout(ed).after().names) == ["x", "y"]
+    with refuses(PlanError, "strip_dropout(): no op masks a tensor with random numbers"):
+        RECIPES.strip_dropout(ed, exclude="thin")
+
+
+def test_an_op_goes_before_a_layer_also_one_that_a_step_makes(ed):
+    assert ed.op("image").type == "Placeholder"
+    plan = ed.plan().insert("Identity", on="features", name="features")
+    assert plan.steps[0].on == ed.layer("features").outputs
+    assert plan.reroute("features", to="conv2").steps[1].old == ("features:0",)
+    assert ed.trace(FEED, "scores").results.keys() == {"Identity:0"}  # a result of the signature
+
+
+def test_a_renamed_op_of_a_layer(ed):
+    plan = ed.plan().rename(scope_of(ed, "features"), to="new").reroute("features", to="conv2")
+    assert plan.steps[1].old == ("new/Max:0",)
+    assert plan.remove("features").steps[2].ops[0].startswith("new/")
+
+
+def test_a_scope_that_holds_ops_of_the_layer_is_the_scope():
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+        with tf.name_scope("part"):
+            tf.exp(tf.negative(x, name="a"), name="b")
+    ed = with_layer(graph, "part", "part/a")
+    assert ed.plan().collapse("part", name="c").steps[0].ops == ("part/a", "part/b")
+    assert ed.plan().reroute("part", to="x").steps[0].old == ("part/a:0",)
+
+
+def test_what_cannot_be_a_layer_is_refused_with_a_way_out(ed):
+    with refuses(SelectionError, "value('conv1'): 'conv1' is a layer with 2 variables", "Name one of its variables"):
+        ed.value("conv1")
+    block = ed.select(inputs="image", outputs="features")
+    with refuses(SelectionError, "keras_layer(selection): a selection of", "tensors are needed",
+                 "inputs='image:0', outputs='classifier/features/Max:0'") as caught:  # fmt: skip
+        ed.keras_layer(block)
+    ends = eval(f"dict({caught.value.instead.partition(': ')[2]})")
+    assert numbers(ed.keras_layer(**ends)(IMAGE)) == numbers(ed.keras_layer("image", "features")(IMAGE))
+    with refuses(SelectionError, "trace(fetches='featurs'): there is no layer 'featurs'", "Did you mean 'features'"):
+        ed.trace(FEED, "featurs")
+    with refuses(SelectionError, "layers['featurs']: there is no layer", "Did you mean 'features'"):
+        ed.layers["featurs"]
