@@ -66,8 +66,3 @@ def test_prose_is_found_in_each_kind_of_file_and_code_is_left_out(tmp_path):
         [("page", 1)],
         [("notebook", 1)],
     ]
-
-
-def test_what_is_unfinished_is_there():
-    settings = tomllib.loads((ROOT / "tools" / "prose.toml").read_text())
-    assert all((ROOT / place).exists() for place in settings["unfinished"])

@@ -650,7 +650,7 @@ def test_a_run_that_is_stopped_by_hand_keeps_what_ran():
 
     trace = gs.open(graph).trace({"x:0": 0.0}, last, watch=watch, rounds=20)
     assert trace.stopped == "it was stopped by hand"
-    assert "what ran is finite" in repr(trace)
+    assert "the part that ran is finite" in repr(trace)
     assert trace["before:0"].mean == 1.0
     assert trace.results == {}
     assert asked[-1][0] >= 50

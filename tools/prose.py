@@ -1,8 +1,8 @@
-"""Looks for phrases that read as translated: python tools/prose.py [--all] [PATH ...].
+"""Looks for phrases that read as translated: python tools/prose.py [PATH ...].
 
 Reads the text of Markdown pages and notebook cells, and the docstrings, comments and messages of Python and TypeScript;
 code is left out. tools/prose.toml lists the phrases. Prints the number of hits of each phrase by kind of text, and each
-hit in a file that is not on the list `unfinished`. The exit code is 1 if there is one.
+hit. The exit code is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -123,7 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Searches; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python tools/prose.py", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="files or folders; default: all of the project")
-    parser.add_argument("--all", action="store_true", help="print the hits in unfinished files too")
     given = parser.parse_args(arguments)
     settings = tomllib.loads((ROOT / "tools" / "prose.toml").read_text(encoding="utf-8"))
     files = sorted({path for place in PLACES for path in ROOT.glob(place) if "node_modules" not in path.parts})
@@ -137,11 +136,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for rule in settings["rule"]:
         print(f"{rule['name']:<16}" + "".join(f"{counts[rule['name'], kind]:>11}" for kind in KINDS))
     instead = {rule["name"]: rule["instead"] for rule in settings["rule"]}
-    unfinished = tuple(settings["unfinished"])
-    wrong = [hit for hit in hits if given.all or given.paths or not (unfinished and hit.path.startswith(unfinished))]
-    for hit in wrong:
+    for hit in hits:
         print(f"{hit.path}:{hit.line}: {hit.rule}: ...{hit.excerpt}... ({instead[hit.rule]})")
-    return int(bool(wrong))
+    return int(bool(hits))
 
 
 if __name__ == "__main__":

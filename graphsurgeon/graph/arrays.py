@@ -19,8 +19,8 @@ def packed(values: Mapping[str, Any], lead: str) -> dict[str, NDArray[Any]]:
     r"""Returns arrays that `np.savez` writes as they are, for `unpacked`.
 
     Args:
-        values: name -> array; texts are bytes in arrays of objects, as a session gives them.
-        lead: what the keys begin with.
+        values: name -> array. Texts are bytes in object arrays, the form that a session returns.
+        lead: the beginning of each key.
 
     Example:
         >>> values = {"a:0": np.array([b"x", b"y\0"], object), "b:0": np.float32(2)}
@@ -70,10 +70,10 @@ def loaded(path: Any, asked: str, instead: str) -> Any:
 
     Args:
         path: the file.
-        asked, instead: the request and the way out, for messages.
+        asked, instead: the request and the suggestion, for messages.
 
     Raises:
-        PlanError: it is neither, or cannot be read.
+        PlanError: the file is neither, or cannot be read.
     """
     try:
         with open(path, "rb") as file:  # NumPy leaves one open that is not an archive

@@ -14,7 +14,7 @@ from .traversal import backward, forward, kept_edges
 from .variables import ASKING_TYPES, FEED_TYPES, PLACEHOLDER_TYPES, VARIABLE_TYPES
 
 Tensor = tuple[int, int]
-#: Ops that set or ask a variable, or feed: that nobody reads them does not make them outputs.
+#: Ops that set or check a variable, or feed. They are not outputs, even without consumers.
 _QUIET = VARIABLE_TYPES | ASKING_TYPES | PLACEHOLDER_TYPES | {"Assign"}
 
 
@@ -128,7 +128,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
     _refuse_unconnected(graph, unused, outputs, asked)
     core, fed = from_inputs(graph, cuts, ancestry), fed_from(graph, ancestry)
     # An output that is computed from a leak alone is still wanted: keep it, its own inputs become the leaks.
-    # What only a leak needs, as the weights of a layer above it, stays outside with it.
+    # Ops that only a leak needs, such as the weights of a layer above it, stay outside with the leak.
     return backward(graph, core | wanted, cuts, within=ancestry & (core | ~fed) | wanted, waits=waits)
 
 
@@ -179,7 +179,7 @@ def _outside_rounds(graph: Graph, cuts: frozenset[Tensor]) -> Mask | None:
 
 
 def _round_of(graph: Graph, op: int) -> int:
-    """The LoopCond of the loop of which an op gives a variable to the body, -1 for none."""
+    """The LoopCond of the loop in whose body an op provides a variable; -1 for none."""
     for given in graph.data.row(op)[:1].tolist() if graph.types[op] == "Identity" else ():
         op = given
     asks = graph.data.row(op)[1:2].tolist() if graph.types[op] in ("Switch", "RefSwitch") else []

@@ -17,12 +17,13 @@ from .graph import Graph, TensorInfo, Unfolded
 from .names import free_name, op_name, scopes_around, under
 
 MOST = 200_000
-"""A graph is unfolded up to so many ops: functions that call functions twice can lead to any number."""
+"""The number of ops up to which a graph is unfolded. Functions that call functions twice can lead to any number."""
 
 Body = Callable[[Graph, str, int, dict[Any, Graph]], Graph]
 """Gives the body of a function that an op of a snapshot calls: ``_Arg``, the ops, ``_Retval``, in that order.
 
-What it has read is kept in the dictionary: a function that many ops call with the same inputs is read once."""
+The bodies are kept in the dictionary: a function that many ops call with the same inputs is read once.
+"""
 
 
 def _unread(graph: Graph, function: str, op: int, made: dict[Any, Graph]) -> Graph:
@@ -34,12 +35,13 @@ class Call:
     """An op that calls functions.
 
     Args:
-        op: its number.
-        scope: the name scope that its functions hang in; its name, wherever that is free.
-        plain: it is a call and nothing else: unfolded, what it computes stands in its place.
-        functions: those that can be unfolded, with the one that is its gradient; one without ops cannot.
-        missing: names of those that the graph does not hold.
-        around: names of those that it is itself inside of: they call themselves.
+        op: the number of the op.
+        scope: the name scope of its functions: the name of the op, if that is free.
+        plain: whether the op only calls. If it is unfolded, the ops of its function take its place.
+        functions: the functions that can be unfolded, including its gradient. A function without ops cannot be
+            unfolded.
+        missing: names of its functions that are not in the graph.
+        around: names of its functions that contain the op itself: they are recursive.
     """
 
     op: int
@@ -51,7 +53,7 @@ class Call:
 
     @property
     def words(self) -> str:
-        """What it calls."""
+        """The names of the functions that it calls."""
         inside = [f"call of {short_name(one.function)}" if self.plain and not one.gradient else one.below
                   for one in self.functions]  # fmt: skip
         if inside:
@@ -59,7 +61,7 @@ class Call:
         return "calls itself" if self.around else "function not in the graph" if self.missing else "no ops inside"
 
     def count(self, graph: Graph) -> int:
-        """Returns how many ops the functions have that it calls, those of functions they call left out."""
+        """Returns how many ops the functions have that it calls, without those of functions that they call."""
         return sum(len(graph.functions[called.function].node_def) for called in self.functions)
 
 
@@ -69,12 +71,12 @@ class Part:
 
     Args:
         graph: its ops under their own names.
-        path: the scope that they have in the whole; empty for the graph itself.
-        functions: the functions that it is inside of, the outermost first; its own is the last.
+        path: the scope of these ops in the unfolded graph; empty for the graph itself.
+        functions: the functions around it, the outermost first. The last one is its own function.
         call: the number of the op that calls it, in the part around.
         around: the part around; None for the graph itself.
-        below: what stands between the name of that op and the names in here.
-        gradient: that op does not call it: it is its gradient.
+        below: the name part between the name of that op and the names in this part.
+        gradient: whether it is the gradient of that op, which does not call it.
     """
 
     graph: Graph
@@ -102,7 +104,9 @@ class Part:
 
     @cached_property
     def arguments(self) -> list[tuple[int, int] | None]:
-        """What each of its arguments is given, in the part around; None where nobody knows. They are its first ops."""
+        """The tensor of the part around that each of its arguments receives; None if it is not known. The arguments are
+        its first ops.
+        """
         if self.around is None:
             return []
         graph, count = self.around.graph, self.graph.types.count("_Arg")
@@ -115,7 +119,7 @@ class Part:
 
     @cached_property
     def _read_beside(self) -> list[tuple[int, int] | None]:
-        """What the gradient of an op reads of the function that the op is in, as far as the file says it."""
+        """The tensors of the function around an op that its gradient also reads, as far as the file lists them."""
         assert self.around is not None
         graph = self.around.graph
         attributes = getattr(graph.nodes[self.call], "attr", {})
@@ -126,7 +130,7 @@ class Part:
         return [None if op is None else (op, port) for op, port in ends]
 
     def tensor(self, op: int, port: int) -> str:
-        """Returns the name of a tensor in the whole; an argument of a plain call is what the call is given."""
+        """Returns the name of a tensor in the whole; for an argument of a plain call, the name of the call's input."""
         part, end = self, (op, port)
         while part.around is not None and end[0] < len(part.arguments) and part.gives_way:
             outer = part.arguments[end[0]]
@@ -137,7 +141,7 @@ class Part:
 
     @property
     def gives_way(self) -> bool:
-        """Whether it stands in the place of the op that calls it."""
+        """Whether its ops take the place of the op that calls it."""
         return self.around is not None and self.around.calls[self.call].plain and not self.gradient
 
     def read(self, op: int) -> list[str]:
@@ -145,7 +149,7 @@ class Part:
         return [self.tensor(*end) for end in self.graph.data.ends(op)]
 
     def source(self, op: int) -> tuple[Part, int]:
-        """Returns what an argument stands for, through all calls; of any other op itself."""
+        """Returns the op whose value an argument has, through all calls. Returns any other op itself."""
         part = self
         while part.around is not None and op < len(part.arguments) and (outer := part.arguments[op]) is not None:
             part, op = part.around, outer[0]
@@ -156,7 +160,7 @@ class Part:
         """The ops that call functions, or have a gradient that is one, by number."""
         graph, known, gradients = self.graph, self.graph.functions, self.graph.gradients
         kinds, first, kind_of = graph.kinds
-        some = [graph.nodes[int(i)] for i in first]  # None where a plan will make it: others of its kind may be there
+        some = [graph.nodes[int(i)] for i in first]  # None if a plan will make it: other ops of its type may exist
         named = gradients.keys() - known.keys()  # names of gradients: an op of any kind may have one
         calling = [k for k in range(len(kinds)) if named or some[k] is None or called_by(some[k], known)]
         found = {}
@@ -208,12 +212,12 @@ class Part:
 
 
 class Calls:
-    """The calls of a graph, at any depth, unfolded when somebody asks.
+    """The calls of a graph, at any depth, unfolded on demand.
 
     Args:
         graph: the snapshot.
         body: reads the body of a function under the op that calls it; not needed for a graph without functions.
-        most: a graph is unfolded up to so many ops.
+        most: the number of ops up to which a graph is unfolded.
     """
 
     def __init__(self, graph: Graph, body: Body = _unread, most: int = MOST) -> None:
@@ -229,7 +233,7 @@ class Calls:
         """Returns the graph with calls unfolded.
 
         Args:
-            scopes: the scopes of the calls, each with those around it; what is not a scope of a call is left out.
+            scopes: the scopes of the calls, each with those around it; other names are left out.
         """
         wanted = frozenset(scopes)
         opened = frozenset(path for part, call in self._walk(wanted) if (path := under(part.path, call.scope)))
@@ -250,7 +254,7 @@ class Calls:
 
     @cached_property
     def listed(self) -> Expanded:
-        """All ops at any depth, the calls themselves among them, as far as there is room: what a search looks in."""
+        """All ops at any depth, including the calls themselves, up to the limit: the ops that a search looks in."""
         scopes = frozenset(under(part.path, call.scope) for part, call in self._walk(None))
         return _Joined(self._root, scopes, self._body, self._graph, keep=True).done() if scopes else self._none
 
@@ -286,10 +290,10 @@ class Calls:
         return None
 
     def refuse(self, scope: str, asked: str) -> None:
-        """Refuses to unfold the call of a scope, where nothing of it can be shown.
+        """Refuses to unfold the call of a scope if none of its ops can be shown.
 
         Raises:
-            SelectionError: it calls itself, the function is not there, or has no ops.
+            SelectionError: the call is recursive, its function is missing, or the function has no ops.
         """
         found = self.find(scope)
         if found is not None:
@@ -310,8 +314,8 @@ class Calls:
         if not call.missing:
             raise SelectionError(
                 asked,
-                f"the function that {name!r} calls has no ops: it hands on what it is given",
-                "Look at what reads the call",
+                f"the function that {name!r} calls has no ops: it returns its arguments",
+                "Select the consumers of the call",
             )
         raise SelectionError(
             asked,
@@ -320,7 +324,7 @@ class Calls:
         )
 
     def find(self, scope: str) -> tuple[Part, Call] | None:
-        """Returns the call of a scope and the part that it is in; None where no call has it."""
+        """Returns the call of a scope and the part that it is in; None if no call has this scope."""
         part = self._root
         while True:
             rest = scope[len(part.path) + 1 :] if part.path else scope
@@ -336,7 +340,7 @@ class Calls:
             part = inner
 
     def at(self, op: str) -> tuple[Part, int] | None:
-        """Returns the part that an op is in, and its number there; None where no op has the name."""
+        """Returns the part that an op is in, and its number there; None if no op has this name."""
         todo = [self._root]
         for part in todo:
             rest = op[len(part.path) + 1 :] if part.path else op
@@ -348,7 +352,7 @@ class Calls:
         return None
 
     def readers(self, op: str, inside: Callable[[Part, int], bool]) -> Iterator[tuple[Part, int]]:
-        """Yields what reads an op, also as the argument of a function, with the part that it is in.
+        """Yields the consumers of an op, also by an argument of a function, with the part that they are in.
 
         Args:
             op: an op of the graph itself.
@@ -402,11 +406,11 @@ class Expanded:
     """A graph with some of its calls unfolded.
 
     Args:
-        graph: the ops of the graph and of the functions, those under ``call/inner``.
+        graph: the ops of the graph and of the functions; ops of functions are named ``call/inner``.
         parts: the graph itself and the functions that are unfolded.
         part: for each op the number of its part.
         number: for each op its number in its part.
-        places: for each part, where its ops are; -1 for what gave way.
+        places: for each part, the numbers of its ops in `graph`; -1 for a call whose ops took its place.
     """
 
     graph: Graph
@@ -429,7 +433,7 @@ class Expanded:
 
     @cached_property
     def folded(self) -> dict[int, Call]:
-        """The ops that call functions and are not unfolded, by number; a call that gives way has no number then."""
+        """The ops that call functions and are not unfolded, by number, without calls whose ops took their place."""
         open_ = {(id(part.around), part.call) for part in self.parts[1:]}
         return {
             int(place[op]): replace(call, scope=under(part.path, call.scope))
@@ -440,11 +444,11 @@ class Expanded:
 
     @cached_property
     def said(self) -> dict[str, str]:
-        """Scope of each function that is unfolded -> what it is, in words."""
+        """Scope of each unfolded function -> its description."""
         return {part.path: ("" if part.below else "call of ") + short_name(part.function) for part in self.parts[1:]}
 
     def spread(self, marks: Mapping[int, str]) -> dict[int, str]:
-        """Returns what is said of ops of the graph itself, of all the ops that stand in their place or hang below."""
+        """Returns marks of ops of the graph itself, for all ops that take their place or are unfolded below them."""
         if len(self.parts) == 1 or not marks:
             return dict(marks)
         at = np.flatnonzero(np.isin(self.origin, list(marks)))
@@ -467,7 +471,7 @@ class Expanded:
 
     @cached_property
     def derived(self) -> Ints:
-        """The ops of gradients, by number: what they are in does not run them."""
+        """The ops of gradients, by number: the op around them does not run them."""
         inner = [k for k, part in enumerate(self.parts) if _of_gradient(part)]
         return np.flatnonzero(np.isin(self.part, inner)).astype(np.int32)
 
@@ -518,7 +522,7 @@ class _Joined:
         self.parts, self.open = [root], dict[int, list[int]]()  # parts; global number of a call -> its parts
         self.first = [0]
         self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # tensor -> the one that takes its place
-        self.more: dict[int, list[tuple[int, int]]] = {}  # op -> what it reads besides its own inputs
+        self.more: dict[int, list[tuple[int, int]]] = {}  # op -> its additional inputs
         self.waits: dict[int, list[int]] = {}  # call -> ops after which it is done
         self.leads: dict[int, list[int]] = {}  # part -> ops that the call waits for, before the body starts
         total = root.graph.size
@@ -571,10 +575,10 @@ class _Joined:
                 results.setdefault(f"{names[place[inner]]}:{out}", f"{root.graph.names[op]}:{port}")
         return Unfolded(root.graph, calls, self.opened, results, self.expand)
 
-    # -- what reads what ----------------------------------------------------------------------------
+    # -- edges --------------------------------------------------------------------------------------
 
     def _join(self, op: int, k: int, drop: Any) -> None:
-        """Joins arguments of a function to what its call reads, and its results to what reads the call."""
+        """Joins arguments of a function to the inputs of its call, and its results to the consumers of the call."""
         part, first, graph = self.parts[k], self.first[k], self.parts[k].graph
         types = graph.types
         arguments = [first + i for i in range(graph.size) if types[i] == "_Arg"]
@@ -640,7 +644,7 @@ class _Joined:
         for i in order.tolist():
             todo = [*ends[rows[i] : rows[i + 1]], *self.leads.get(i, ())]
             seen: dict[int, bool] = {}
-            for op in todo:  # grows: what waits for a call waits for what is done last in it
+            for op in todo:  # grows: an op that waits for a call waits for the last ops in it
                 if op in seen:
                     continue
                 seen[op] = not gone[op]
@@ -651,7 +655,7 @@ class _Joined:
         return Edges(np.asarray(ptr, np.int32), np.asarray(node, np.int32), np.zeros(len(node), np.int32))
 
     def _order(self) -> Iterator[int]:
-        """Yields all ops, those of a function where its call is."""
+        """Yields all ops in order; the ops of a function come at the place of its call."""
         stack: list[Iterator[int]] = [iter(range(self.parts[0].graph.size))]
         late: list[int] = []
         while stack:

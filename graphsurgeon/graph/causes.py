@@ -20,12 +20,12 @@ class Cause:
 
     Args:
         kind: ``walk``; or why an op is not in it: ``unlisted``, ``removed``.
-        ends: the ops the walk began at; None where there was no walk.
-        up: the walk went up, from what is wanted to what it needs.
-        control: it followed control edges.
+        ends: the ops at which the walk began; None without a walk.
+        up: whether the walk went up, from the targets to the ops that they need.
+        control: whether it followed control edges.
         cuts: the tensors at which it stopped.
         within: the ops it selected.
-        said: what to say of an op that is one of the ends, or of one that is not in it.
+        said: the sentence for an op that is one of the ends, or that is not selected.
     """
 
     kind: str
@@ -76,7 +76,7 @@ def _mask(graph: Graph, query: Query, parts: list[Mask]) -> Mask:
 
 
 def causes(selection: Selection, number: int) -> list[Cause]:
-    """Returns the walks that bring an op into a selection; none where it is listed and no walk is needed."""
+    """Returns the walks that bring an op into a selection; empty if the op is listed and needs no walk."""
     graph, masks = selection.graph, evaluated(selection.graph, selection.query)
     found: list[Cause] = []
     todo = [selection.query]

@@ -1,4 +1,4 @@
-"""Compatibility: what a converter says of a graph, op by op, and what becomes of that: reasons and replacements."""
+"""Compatibility: the errors of a converter as ops of the graph, with reasons and replacements."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .traversal import backward, forward
 from .variables import FEED_TYPES
 
 TARGETS = {"tflite": "TFLite", "tfjs": "TF.js"}
-"""What a graph can be checked for -> what people call it."""
+"""Target of a check -> its name for users."""
 SELECT, CUSTOM, REFUSED, MISSING, VARIABLE = "TF Select", "custom op", "refused", "missing", "variable"
 KINDS = {
-    SELECT: "TFLite has no op for it; TF Select, a runtime of its own, could run it",
+    SELECT: "TFLite has no op for it; the separate TF Select runtime could run it",
     CUSTOM: "TFLite has no op for it: it needs a custom op",
     MISSING: "the converter's list of ops does not have it",
     REFUSED: "the converter refuses it",
     VARIABLE: "it needs a variable, and freezing makes that a constant",
 }
-"""Kinds of blockers -> what they mean, from the least to the worst."""
+"""Kinds of blockers -> their meaning, from the least to the worst."""
 #: What the converter calls errors about ops -> our kind.
 _CODES = {"ERROR_NEEDS_FLEX_OPS": SELECT, "ERROR_NEEDS_CUSTOM_OPS": CUSTOM, MISSING: MISSING, VARIABLE: VARIABLE}
 
 
 @dataclass(frozen=True)
 class Said:
-    """One error that a converter lists, or freezing.
+    """One error of a converter, or of freezing.
 
     Args:
-        names: the op, then what it is inside of, as the converter calls them.
+        names: the op, then the calls and loops around it, by the converter's names.
         type: its op type.
-        code: the kind of error, by the converter's word.
-        text: what is wrong.
+        code: the converter's code for the kind of error.
+        text: the problem.
     """
 
     names: Sequence[str]
@@ -47,12 +47,12 @@ class Said:
 
 @dataclass(frozen=True)
 class Converted:
-    """What a converter made of a graph.
+    """The result of a converter.
 
     Args:
-        model: the model; empty where there is none.
-        said: why there is none; empty where there is one.
-        errors: what it lists, where it lists anything.
+        model: the model; empty if the conversion failed.
+        said: why there is no model; empty if there is one.
+        errors: the errors that it lists, if any.
     """
 
     model: bytes = b""
@@ -78,12 +78,12 @@ class Blocker:
     """An op that a target cannot take.
 
     Args:
-        op: its name in the graph; of what is inside of a call or a loop, that of the call or loop. Empty where the
-            converter names none.
+        op: its name in the graph. For an op inside a call or loop, the name of that call or loop. Empty if the
+            converter names no op.
         type: its op type.
         kind: one of `KINDS`.
-        reason: what is wrong with it.
-        replacement: what to type, so that it is not in the way; empty where nothing is known.
+        reason: why the target cannot take it.
+        replacement: the code to type so that it is not in the way; empty if none is known.
 
     Example:
         >>> print(Blocker("mel", "Mfcc", "TF Select", "TFLite has no op for it"))
@@ -171,11 +171,11 @@ class Compatibility:
 
 
 def blockers(graph: Graph, made: Converted) -> tuple[Blocker, ...]:
-    """Returns what a converter says as ops of a graph, in graph order; nothing where there is a model.
+    """Returns the ops that a converter cannot take, in graph order; empty if it made a model.
 
     Args:
         graph: the snapshot of the graph that was converted.
-        made: what the converter said, or freezing.
+        made: the result of the converter, or of freezing.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("loop", "While", ["x"])])
@@ -195,14 +195,14 @@ def blockers(graph: Graph, made: Converted) -> tuple[Blocker, ...]:
 
 
 def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Returns other inputs and outputs, between which none of some ops is: what these need, or what needs them, is off.
+    """Returns other inputs and outputs that leave out some ops, and all ops before or after these.
 
-    Each op is cut off at the side where less is lost. Where that leaves nothing, the inputs and outputs are as given.
+    Each op is cut off at the side with fewer ops. If that leaves nothing, the given inputs and outputs are returned.
 
     Args:
         graph: the snapshot.
-        ops: what must go.
-        inputs, outputs: tensors that the graph is fed, and that it is for.
+        ops: the ops to leave out.
+        inputs, outputs: the tensors that are fed, and those that are fetched.
 
     Example:
         >>> g = Graph.of([("wav", "Placeholder", []), ("mel", "Mfcc", ["wav"]), ("a", "Neg", ["mel"]),
@@ -246,12 +246,12 @@ def cut(graph: Graph, ops: Iterable[str], inputs: Sequence[str], outputs: Sequen
 def advised(
     found: Sequence[Blocker], gone: Mapping[str, Sequence[str]], advice: Mapping[str, str]
 ) -> tuple[Blocker, ...]:
-    """Returns blockers with what to type.
+    """Returns blockers with the code to type.
 
     Args:
         found: the blockers.
-        gone: what to type -> the ops that it takes out.
-        advice: op -> what is typed where nothing takes it out.
+        gone: code -> the ops that it removes.
+        advice: op -> the code to type if no other code removes it.
     """
     out = []
     for one in found:

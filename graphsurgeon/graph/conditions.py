@@ -1,4 +1,4 @@
-"""Conditions: what a graph becomes where it is known what its conds ask: dead ops, and tensors that take places."""
+"""Conditions: the effect of a known condition on a graph: dead ops, and tensors that replace others."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ BRANCHES, CASES = ("If", "StatelessIf"), ("Case", "StatelessCase")
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """A graph in which the conds of TF1 that ask one thing are decided.
+    """A graph in which the TF1 conds that depend on one condition are decided.
 
     Args:
-        known: tensor -> its value, where it is that of what is asked, or its opposite.
-        switches: the ops that are decided by it.
+        known: tensor -> its value, for the condition and its negations.
+        switches: the ops that it decides.
         dead: ops that can never run any more.
-        subs: tensor of a Switch or Merge -> the tensor that it always is.
+        subs: tensor of a Switch or Merge -> the tensor that it always equals.
         torn: Merges that would keep several inputs after losing one.
-        asked: Merges of which others read which input it took.
+        asked: Merges with consumers of the output that is the number of the taken input.
     """
 
     known: Mapping[Tensor, Any]
@@ -110,12 +110,12 @@ def _root(graph: Graph, tensor: Tensor) -> Tensor:
 
 
 def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
-    """Returns what becomes of a graph in which a predicate is known.
+    """Returns the effect of a known predicate on a graph.
 
     Args:
         graph: the graph.
         tensor: the predicate.
-        value: what it is.
+        value: its value.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
@@ -151,7 +151,7 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
         if dead[op]:
             continue
         ends = graph.data.ends(op)
-        if graph.types[op] in MERGES:  # it runs as long as anything comes; what turns back comes only then
+        if graph.types[op] in MERGES:  # it runs if any input arrives; that of the next round arrives only then
             if all(end in gone for end in ends if graph.types[end[0]] not in TURNING):
                 kill(op, None)
         elif any(end in gone for end in ends) or dead[graph.control.row(op)].any():

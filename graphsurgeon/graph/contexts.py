@@ -19,7 +19,7 @@ FLOW_TYPES = frozenset({
     "Enter", "RefEnter", "Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration",
     "Exit", "RefExit", "LoopCond",
 })  # fmt: skip
-#: Scope below the name of a v2 cond, case or loop that was inlined: what of TF1 joins its branches, or turns its body.
+#: Scope below the name of an inlined v2 cond, case or loop: the TF1 ops that join its branches, or repeat its body.
 FLOW_SCOPE = "flow"
 MERGES, SWITCHES = ("Merge", "RefMerge"), ("Switch", "RefSwitch", "_SwitchN")
 
@@ -45,7 +45,7 @@ def loops_of(graph: Graph) -> Ints:
     for op in found:
         frame_of[part[op]] = frames.setdefault(frame_name(graph, op), len(frames))
     outer = list(range(len(frames)))
-    beside = []  # a loop that reads the end of another runs where that one runs, not in it
+    beside = []  # a loop that reads a result of another one is next to it, not in it
     for op in found:
         for above in graph.data.row(op)[:1].tolist():
             frame, other = int(frame_of[part[op]]), int(frame_of[part[above]])
@@ -67,9 +67,9 @@ class Loop:
 
     Args:
         asks: the LoopCond.
-        enters, merges, switches, turns: how a variable comes in, goes round, is let on, and comes back.
-        exits: how it leaves; -1 where it does not.
-        constants: what else comes in, and is the same in every round.
+        enters, merges, switches, turns: the Enter, Merge, Switch and NextIteration of each variable.
+        exits: the Exit of each variable; -1 if it has none.
+        constants: the other Enters, whose values are the same in every round.
     """
 
     asks: int
@@ -82,7 +82,7 @@ class Loop:
 
     @property
     def turning(self) -> list[int]:
-        """All of these but what is the same in every round."""
+        """All of these but the constants."""
         several = (self.enters, self.merges, self.switches, self.turns, self.exits)
         return [self.asks, *(op for ops in several for op in ops if op >= 0)]
 
@@ -148,7 +148,7 @@ def constant_entry(graph: Graph, op: int) -> bool:
 
 
 def entries_alone(graph: Graph, mask: Mask) -> list[int]:
-    """Returns the ops of a selection that let something into a loop of TF1 of which nothing else is in it."""
+    """Returns the selected ops through which a tensor enters a loop of TF1, if no other op of this loop is selected."""
     if not (mask & graph.typed(ENTERS)).any():
         return []
     alone = [one.constants for one in loops_in(graph) if not mask[one.turning].any()]
@@ -161,7 +161,7 @@ def loops_within(graph: Graph, mask: Mask) -> Mask:
 
 
 def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
-    """Returns whether a selection takes of loops of TF1 only what they do in a round, and all it reads there is given.
+    """Returns whether a selection takes only ops of one round from loops of TF1, with all their inputs there given.
 
     Args:
         graph: the graph.
@@ -189,7 +189,7 @@ def body_alone(graph: Graph, mask: Mask, cuts: Container[Tensor]) -> bool:
 
 
 def context_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
-    """Returns what is wrong with a selection that takes a part of a loop or of a branch, and what to take instead.
+    """Returns the problem of a selection that takes a part of a loop or of a branch, and a suggestion.
 
     Args:
         graph: the source.
@@ -214,7 +214,7 @@ def _loop_fault(
     hits = np.flatnonzero(entering & within)
     if not len(hits) or body_alone(graph, mask, cuts):
         return None
-    hit = int(hits[np.argmax(given[hits])])  # the one that was named, where there is one
+    hit = int(hits[np.argmax(given[hits])])  # the one that was named, if there is one
     number = loop[rows[hit]]
     whole = loop == number
     enters = np.flatnonzero(whole & graph.typed(ENTERS)).tolist()
@@ -237,7 +237,7 @@ def _loop_fault(
 
 
 def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] | None:
-    """A Merge takes the branch that is alive; what is given from outside always is, so the other one never counts."""
+    """A Merge takes the branch that is alive. A tensor from outside always is, so the other branch never counts."""
     joints, switches = graph.typed(MERGES), graph.typed(SWITCHES)
     if not (joints & mask).any():
         return None
@@ -252,7 +252,7 @@ def _branch_fault(graph: Graph, mask: Mask, entering: Mask) -> tuple[str, str] |
     joint, given = int(rows[hit[0]]), _tensor(graph, int(hit[0]))
     return (
         f"the selection cuts through a branch of a cond: {graph.names[joint]!r} would always take {given!r}, "
-        "whatever the condition says",
+        "whatever the condition is",
         f"Take the cond whole, or cut after it: '{graph.names[joint]}:0'",
     )
 
@@ -262,9 +262,9 @@ def _tensor(graph: Graph, edge: int) -> str:
 
 
 def branch_around(graph: Graph, op: int) -> Tensor | None:
-    """Returns the output of a Switch through which an op gets what it reads or waits for in a branch of TF1.
+    """Returns the output of a Switch from which an op gets its inputs or control inputs in a branch of TF1.
 
-    It is that of the innermost cond around the op. None: the op is in no branch, or in a loop.
+    The Switch is that of the innermost cond around the op. None: the op is in no branch, or in a loop.
 
     Example:
         >>> g = Graph.of([("x", "Const", []), ("p", "Const", []), ("s", "Switch", ["x", "p"]), ("a", "Neg", ["s:1"]),
@@ -293,5 +293,5 @@ def frame_name(graph: Graph, op: int) -> str:
     held = getattr(graph.nodes[op], "attr", {})
     frame = held["frame_name"].s.decode("utf-8", "replace") if "frame_name" in held else ""
     was, name = getattr(graph.nodes[op], "name", ""), graph.names[op]
-    # What a plan is to copy still has the node of its source; the copy gets a frame of its own.
+    # An op that a plan will copy still has the node of its source; the copy gets its own frame.
     return frame if not was or was == name else f"{name.removesuffix(was)}{frame}"

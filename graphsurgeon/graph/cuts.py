@@ -44,15 +44,15 @@ class Cut:
 
 
 def cuts(graph: Graph, mask: Mask, most: int = 3) -> list[Cut]:
-    """Returns boundaries that hold some ops and that few tensors cross: each wider one is nearer than the next.
+    """Returns boundaries around some ops. The nearest comes first, and fewer tensors cross each next one.
 
-    What is fed and computed from it counts; constants, variables, gradients and updates do not. Where these are fewer,
-    name scopes around the ops are added.
+    Fed tensors and tensors computed from them count; constants, variables, gradients and updates do not. If there are
+    fewer boundaries than `most`, name scopes around the ops are added.
 
     Args:
         graph: the snapshot.
         mask: the ops.
-        most: so many at most.
+        most: the largest number of boundaries.
 
     Example:
         >>> ops = [("a", "Neg", ["x"]), ("b", "Exp", ["a"]), ("c", "Add", ["a", "b"]), ("d", "Exp", ["c"])]
@@ -97,7 +97,7 @@ def _scopes(graph: Graph, mask: Mask) -> Iterator[str]:
 
 
 class _Flow:
-    """What is fed and computed from it, gradients and updates apart, and the edges between."""
+    """The fed ops and the ops computed from them, without gradients and updates, and the edges between them."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -124,7 +124,7 @@ class _Flow:
         return list(dict.fromkeys(zip(self.source[cross].tolist(), self.port[cross].tolist(), strict=True)))
 
     def leaving(self, mask: Mask) -> list[Tensor]:
-        """The tensors that others read, and the ends that nobody reads."""
+        """The tensors with consumers outside, and the ends without consumers."""
         cross = mask[self.source] & ~mask[self.reader]
         ends = np.flatnonzero(mask & ~self.read).tolist()
         given = [(op, 0) for op in ends if self.graph.outputs(op) != ()]
@@ -145,7 +145,7 @@ class _Flow:
         return [self.entering(mask) for mask in after] or [self.entering(inside)]
 
     def below(self, inside: Mask) -> list[list[Tensor]]:
-        """Tensors that all of what leaves goes through: those that leave, and fewer and fewer further down."""
+        """Tensors that all leaving tensors are computed through: the leaving ones, then fewer and fewer below."""
         part = reached(self.source, self.reader, inside) & ~inside
         order, place = self._ordered(part)
         place[place >= 0] += 1
@@ -161,7 +161,7 @@ class _Flow:
         return [self.leaving(mask) for mask in upto]
 
     def cut(self, inside: Mask, into: list[Tensor], out: list[Tensor]) -> Cut | None:
-        """The boundary between tensors; None where there is none of that kind."""
+        """The boundary between tensors; None if there is no such boundary."""
         graph = self.graph
         stops = np.isin(self.tensor, [self._number(tensor) for tensor in into])
         reader, source = self.reader[~stops], self.source[~stops]
@@ -189,7 +189,7 @@ class _Flow:
         return first, last
 
     def _ordered(self, part: Mask) -> tuple[list[int], Ints]:
-        """Some ops, what is fed first and each behind what it reads; and the place of each op, -1 for others."""
+        """Some ops, fed ops first and each op after its producers; and the place of each op, -1 for others."""
         mine = part[self.source] & part[self.reader]
         waits = np.bincount(self.reader[mine], minlength=self.graph.size)
         by = np.argsort(self.source[mine], kind="stable")
@@ -210,7 +210,7 @@ class _Flow:
 
 
 def _records(width: Ints) -> list[int]:
-    """Where a row of widths is less than all before; the first, and the last few.
+    """The positions at which a row of widths is less than all before; the first, and the last few.
 
     Example:
         >>> _records(np.array([3, 4, 2, 2, 1]))

@@ -1,4 +1,4 @@
-"""Devices: the names by which ops ask for a place, taken apart and mapped: a copy's nodes by `tf.copy.node_defs`."""
+"""Devices: device names, split into parts and mapped; `tf.copy.node_defs` maps those of a copy's nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ORDER = ("job", "replica", "task", "device")
 
 
 def parts(name: str) -> dict[str, str] | None:
-    """Returns a device name by its parts, or None where it is not a device name.
+    """Returns a device name by its parts, or None if it is not a device name.
 
     Example:
         >>> parts("/job:ps/task:1/gpu:0")
@@ -54,11 +54,11 @@ def text_of(found: Mapping[str, str]) -> str:
 
 
 def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
-    """Returns the device an op of device `name` gets: the first rule that fits gives way to its new parts.
+    """Returns the new device of an op on device `name`: the first rule that fits replaces the parts of `old`.
 
     Args:
-        name: the device of the op; empty where it asks for none.
-        rules: (old, new): fits where the op names every part of `old`; ``"*"`` fits every op.
+        name: the device of the op; empty if it has none.
+        rules: (old, new). A rule fits if the device of the op has every part of `old`; ``"*"`` fits every op.
 
     Example:
         >>> moved("/job:ps/task:1/device:GPU:0", [("/gpu:0", "/cpu:0")])
@@ -81,11 +81,11 @@ def moved(name: str, rules: Sequence[tuple[str, str]]) -> str:
 
 
 def colocate(node: TFNodeDef, names: Mapping[str, str]) -> None:
-    """Lets a NodeDef ask for the place of ops by their new names; those that have none are asked for no more.
+    """Renames the ops that a NodeDef is colocated with; ops without a new name are dropped.
 
     Args:
         node: the NodeDef, which is changed.
-        names: name of an op by which places are asked for -> its new one.
+        names: name of an op that others are colocated with -> its new name.
     """
     if "_class" not in node.attr:
         return

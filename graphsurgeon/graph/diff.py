@@ -32,8 +32,8 @@ class Change:
         kind: ``type``, ``input`` (rewired), ``control``, ``attribute``, ``device``, ``output`` (dtype or shape).
         op: its name in the second graph.
         was_op: its name in the first graph.
-        what: which input or output by its number, which attribute; empty for the other kinds.
-        was, now: what it was and is, as text; empty for nothing.
+        what: the number of the input or output, or the attribute; empty for the other kinds.
+        was, now: its old and new text; empty if there is none.
     """
 
     kind: str
@@ -194,13 +194,14 @@ def diff(
 
     Args:
         a, b: the snapshots, old and new.
-        by: how ops are paired: by ``name``; by ``structure`` too, where names differ; by the ``mapping`` alone.
-        mapping: op of `a` -> op of `b` (None: it has no partner); goes before names and structure.
-        describe: writes an attribute for people; default: its own text, cut.
-        meanings: what an attribute of `a` means, and one of `b`, as bytes: the same for functions of other names.
+        by: how ops are paired: by ``name``; also by ``structure``, if names differ; by the ``mapping`` alone.
+        mapping: op of `a` -> op of `b` (None: it has no partner); takes precedence over names and structure.
+        describe: formats an attribute; default: its own text, cut.
+        meanings: the meaning of an attribute of `a`, and of one of `b`, as bytes; equal for the same function under
+            another name.
 
     Raises:
-        SelectionError: `by` is none of these, or the mapping does not fit the graphs.
+        SelectionError: `by` is not one of these, or the mapping does not fit the graphs.
 
     Example:
         >>> a = Graph.of([("x", "Const", []), ("y", "Neg", ["x"]), ("z", "Exp", ["y"])], title="old")
@@ -306,7 +307,7 @@ class _Work:
             yield self._change(i, j, "attribute", key, *texts)
 
     def _follows(self, i: int, j: int, old: Any, new: Any, key: str) -> bool:
-        """Whether an attribute that names ops says the same of the ops that these have become."""
+        """Whether an attribute with names of ops still names the same ops, by their new names."""
         if key not in old.attr or key not in new.attr:
             return False
         texts = [_texts(node.attr[key]) for node in (old, new)]
@@ -347,7 +348,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _plain(value: Any, most: int = 80) -> str:
-    """An attribute as its own text, on one line; what is large only by its size."""
+    """An attribute as its own text, on one line; for a large one, only its size."""
     size = len(attribute_bytes(value))
     if size > 4096:
         return counted(size, "bytes")

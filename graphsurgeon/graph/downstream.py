@@ -1,4 +1,4 @@
-"""Downstream: the ops that compute something else once others have changed, and what must be made again with them."""
+"""Downstream: the ops whose results change when others change, and the ops that must be made again with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .contexts import EXITS, MERGES, SWITCHES, loops_of
 from .graph import Graph, Mask
 from .traversal import backward, forward, joined_parts, reached
 
-#: Ops that set what outlives a run: a variable, a table, a queue, a file.
+#: Ops that set state that outlives a run: a variable, a table, a queue, a file.
 _WRITERS = (
     "Assign", "Apply", "SparseApply", "Scatter", "ResourceApply", "ResourceSparseApply", "ResourceScatter",
     "ResourceStridedSliceAssign", "StridedSliceAssign", "CountUpTo", "ResourceCountUpTo", "DestroyTemporaryVariable",
@@ -31,13 +31,13 @@ _CALLS = ("StatefulPartitionedCall", "While", "If", "Case")
 
 @dataclass
 class Downstream:
-    """What a change reaches.
+    """The ops that a change reaches.
 
     Args:
         ops: the ops to make again, in the snapshot that was walked.
         left: ops that set state, which are left as they are.
         lost: changed ops whose change reaches nothing that is made again.
-        along: what is made again although nothing in it changes, in sentences.
+        along: ops that are made again although they do not change, in sentences.
         calls: ops that are made again and may set state inside a function.
         missed: a target that the change does not reach; -1 for none.
     """
@@ -62,14 +62,14 @@ def writers_of(graph: Graph) -> Mask:
 
 
 def downstream(graph: Graph, changed: Mask, gone: Mask, until: Iterable[int] = (), assign: bool = False) -> Downstream:
-    """Returns what must be made again when some ops change.
+    """Returns the ops that must be made again when some ops change.
 
     Args:
         graph: the snapshot with the changes.
         changed: the ops that change.
         gone: ops that are taken out: they are not made again.
         until: ops to stop at; none: everything downstream.
-        assign: make ops that set state again too; otherwise they, and what only feeds them, stay as they are.
+        assign: make ops that set state again too; otherwise they, and the ops that only feed them, are unchanged.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Neg", ["b"])])
@@ -101,7 +101,7 @@ def downstream(graph: Graph, changed: Mask, gone: Mask, until: Iterable[int] = (
 
 
 def _reached(graph: Graph, start: Mask, within: Mask, acting: Mask, control: bool) -> Mask:
-    """What reads the changed ops, and what waits for those of them that act."""
+    """The consumers of the changed ops, and the ops that wait for changed ops with an effect."""
     ops = forward(graph, start, control=control, within=within)
     while not control:
         acts = ops & acting
@@ -119,14 +119,14 @@ def _behind(graph: Graph, ops: Mask) -> Mask:
 
 
 def _feeding(graph: Graph, ops: Mask, left: Mask) -> Mask:
-    """Those of the ops that are read, or waited for, by something: the others are ends."""
+    """Those of the ops that have consumers or waiting ops: the others are ends."""
     rows, later = graph.data.rows, graph.control.rows
     read, waited_for = graph.data.node[ops[rows] | left[rows]], graph.control.node[left[later]]
     return (graph.mask(read) | graph.mask(waited_for)) & ops
 
 
 def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
-    """Takes loops, conds, TensorArrays and stacks whole where a part of them is made again."""
+    """Completes loops, conds, TensorArrays and stacks of which a part is made again."""
     parts = shared_holders(graph)
     loops = loops_of(graph)
     inner = [graph.mask(graph.index[n] for n in names if n in graph.index) for names in graph.state.contexts]
@@ -149,7 +149,7 @@ def _made_whole(graph: Graph, found: Downstream, gone: Mask) -> None:
 
 
 def _other_branches(graph: Graph, ops: Mask) -> Mask:
-    """What a Merge of these reads from branches that are not among them, up to their Switch."""
+    """The inputs of these Merges from branches that are not selected, up to their Switch."""
     joints = ops & graph.typed(MERGES)
     if not joints.any():
         return joints

@@ -1,4 +1,4 @@
-"""Draws: which ops draw random numbers from a state of their own, and which of them have no seed."""
+"""Draws: which ops draw random numbers from their own state, and which of them have no seed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _SEEDS = ("seed", "seed2")
 
 
 def drawing(graph: Graph) -> list[int]:
-    """Returns the ops that draw numbers from a state of their own, which a seed starts; in graph order.
+    """Returns the ops that draw numbers from their own seeded state, in graph order.
 
     Args:
-        graph: of a live graph, whose ops have all their attributes.
+        graph: the snapshot of a live graph, whose ops have all their attributes.
     """
     kinds, first, kind_of = graph.kinds
     able = [
@@ -23,9 +23,9 @@ def drawing(graph: Graph) -> list[int]:
 
 
 def unseeded(graph: Graph) -> list[int]:
-    """Returns those of them that have no seed: TensorFlow gives them another one in each session.
+    """Returns the drawing ops without a seed: TensorFlow gives them another one in each session.
 
     Args:
-        graph: of a live graph.
+        graph: the snapshot of a live graph.
     """
     return [op for op in drawing(graph) if not any(graph.nodes[op].attr[name].i for name in _SEEDS)]

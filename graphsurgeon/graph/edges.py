@@ -79,11 +79,11 @@ class Edges(NamedTuple):
         return rows, at.astype(np.int32)
 
     def moved(self, rows: Ints, place: Ints) -> Edges:
-        """Returns some rows, in the order given, with the far ends at other numbers; where that is -1, an end goes.
+        """Returns some rows, in the given order, with new numbers of the far ends; a far end at -1 is removed.
 
         Args:
             rows: their numbers.
-            place: the number of each far end -> its new one.
+            place: the number of each far end -> its new number.
 
         Example:
             >>> edges = Edges.of(np.array([0, 1, 1]), np.array([2, 0, 2]), 3)
@@ -117,13 +117,7 @@ def stacked(*parts: Edges) -> Edges:
 
 
 def side_by_side(a: Edges, b: Edges) -> Edges:
-    """Returns rows that hold those of `a` and then those of `b`.
-
-    Example:
-        >>> a, b = Edges.of(np.array([0]), np.array([7]), 2), Edges.of(np.array([0, 1]), np.array([8, 9]), 2)
-        >>> side_by_side(a, b).row(0).tolist(), side_by_side(a, b).row(1).tolist()
-        ([7, 8], [9])
-    """
+    """Returns rows that hold the ends of `a`, then those of `b`."""
     order = np.argsort(np.concatenate([a.rows, b.rows]), kind="stable")
     node, port = np.concatenate([a.node, b.node])[order], np.concatenate([a.port, b.port])[order]
     return Edges(a.ptr + b.ptr, node, port)

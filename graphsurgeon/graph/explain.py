@@ -54,7 +54,7 @@ class Path:
     Args:
         op: the op that was asked about.
         end: the op at the other end, for which it is needed (or from which it is computed).
-        links: the steps, beginning at the op; in graph direction where it was pulled in by what needs it.
+        links: the steps, beginning at the op; in graph direction if an op that needs it pulled it in.
         cause: the same in a clause.
     """
 
@@ -92,13 +92,13 @@ class WhyNot:
 
     Args:
         op: the op that was asked about.
-        reason: ``cut`` (only boundary inputs need it), ``feed`` (it hangs on a feed that is not a boundary input),
+        reason: ``cut`` (only boundary inputs need it), ``feed`` (it depends on a feed that is not a boundary input),
             ``control`` (only control edges lead there, and the selection follows data only), ``below`` (it is computed
             from the targets), ``above`` (the starts are computed from it), ``apart`` (no path at all), ``removed``
             (taken out again), ``unlisted`` (it does not fit the query).
         cause: the same in a clause.
         tensors: the boundary inputs at which it is cut.
-        links: the path that is cut, followed or not, beginning at the op; empty where there is none.
+        links: the path that is cut, followed or not, beginning at the op; empty if there is none.
     """
 
     op: str
@@ -125,7 +125,7 @@ def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
         selection: a selection of ancestors, descendants or by boundary; or names of targets, for all they need.
 
     Returns:
-        of an op that is in it, the shortest path along data and control edges by which it came in; else the reason.
+        for an op in the selection, the shortest path along data and control edges that brought it in; else the reason.
 
     Raises:
         SelectionError: there is no such op, or the selection is of another graph.
@@ -137,7 +137,7 @@ def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
           c  input 0 reads a:0
           d  input 0 reads c:0
         >>> print(explain(g, "d", "c"))
-        'd' is not in the selection because it lies below: it is computed from 'c'
+        'd' is not in the selection because it is below: it is computed from 'c'
           d  input 0 reads c:0
     """
     name = op_name(op)
@@ -201,8 +201,8 @@ def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
     if way:
         links, end = _links(graph, way, other), graph.names[way[-1]]
         if cause.up:
-            return WhyNot(name, "below", f"it lies below: it is computed from {end!r}", (), links)
-        return WhyNot(name, "above", f"it lies above: {end!r} is computed from it", (), links)
+            return WhyNot(name, "below", f"it is below: it is computed from {end!r}", (), links)
+        return WhyNot(name, "above", f"it is above: {end!r} is computed from it", (), links)
     names = [graph.names[i] for i in np.flatnonzero(cause.ends)[:3].tolist()]
     ends = ", ".join(map(repr, names)) + (", …" if int(cause.ends.sum()) > 3 else "")
     return WhyNot(name, "apart", f"no path, of data or control, joins it with {ends}")

@@ -1,4 +1,4 @@
-"""First bad: where the first NaN or infinity of a run arises, and the shortest way back from there."""
+"""First bad: the op at which the first NaN or infinity of a run arises, and the shortest way back from it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class FirstBad:
     """The op whose inputs are finite and whose output is not.
 
     Args:
-        note: what its output held.
+        note: the summary of its output.
         type: its op type.
-        inputs: what its inputs held then.
+        inputs: the summaries of its inputs at that moment.
         path: the shortest way back, as names of ops: from it to a feed or a variable, else to a constant.
-        then: where an infinity first turns into a NaN, where it does.
-        source: ``"feed"``, ``"variable"`` or ``"constant"`` where it is given, and not computed; else empty.
+        then: the summary in which an infinity first becomes a NaN, if it does.
+        source: ``"feed"``, ``"variable"`` or ``"constant"`` if the value is given and not computed; else empty.
     """
 
     note: Noted
@@ -71,12 +71,12 @@ def first_bad(
     fed: Iterable[str] = (),
     skipped: Container[str] = (),
 ) -> FirstBad | None:
-    """Returns where the first NaN or infinity of a run arises; None where all is finite.
+    """Returns the op at which the first NaN or infinity of a run arises; None if all values are finite.
 
     Args:
-        graph: what ran.
-        notes: tensor -> what it held, by round.
-        handed_on: tensor that is handed on as it is -> the one of `notes`.
+        graph: the graph that ran.
+        notes: tensor -> its summaries, by round.
+        handed_on: tensor that is passed on unchanged -> the tensor in `notes`.
         fed: the tensors that were fed.
         skipped: ops that the way back passes over.
 
@@ -111,7 +111,7 @@ class _Search:
                 self.at[self.graph.tensor(name)] = self.at[source]
 
     def found(self) -> FirstBad | None:
-        """Returns the first, of those that lead to a NaN where there is one."""
+        """Returns the first bad op; if there are NaNs, the first of the ops that lead to one."""
         causes, nans = [], []
         for (op, port), notes in self.at.items():
             for note in notes.values():
@@ -134,7 +134,7 @@ class _Search:
         return self._result(*cause, then)
 
     def inputs(self, op: int, rounds: _Rounds) -> list[Noted]:
-        """Returns what the inputs of an op held when it ran."""
+        """Returns the summaries of the inputs of an op when it ran."""
         found = []
         if self.graph.types[op] in TURNING and rounds:
             rounds = (*rounds[:-1], rounds[-1] - 1)
@@ -149,7 +149,7 @@ class _Search:
         return found
 
     def _cause(self, op: int, note: Noted) -> tuple[int, Noted]:
-        """What a NaN comes from, back through infinities: the one that is computed first."""
+        """The origin of a NaN, back through infinities: the op among them that is computed first."""
         graph, order = self.graph, self._order
         todo, seen, ends = [(op, note)], {(op, note.rounds)}, []
         for here, held in todo:  # grows
@@ -188,5 +188,5 @@ class _Search:
 
     @cached_property
     def _order(self) -> list[int]:
-        """The place of each op in an order in which each comes after what it reads."""
+        """The place of each op in an order in which each comes after its inputs."""
         return order(self.graph)

@@ -1,4 +1,4 @@
-"""First difference: where two runs part: the op whose inputs agree and whose output does not."""
+"""First difference: the first op of two runs whose inputs agree and whose output does not."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Notes = Mapping[str, Sequence[Noted]]
 
 @dataclass(frozen=True, eq=False)
 class FirstDifference:
-    """The first op that gives something else in another run.
+    """The first op with a different output in another run.
 
     Args:
-        note: what its output held in the one run.
-        other: what it held in the other.
+        note: the summary of its output in the first run.
+        other: the summary in the other run.
         type: its op type.
-        difference: how far they are apart, in parts of the largest value; infinity for other shapes or other counts of
-            what is not finite.
-        tensors: how many tensors differ in all.
+        difference: the difference, divided by the largest value; infinity if the shapes or the counts of NaN and
+            infinities differ.
+        tensors: the number of tensors that differ.
     """
 
     note: Noted
@@ -42,7 +42,7 @@ class FirstDifference:
         return self.note.tensor.partition(":")[0]
 
     def __repr__(self) -> str:
-        apart = "in shape or in what is not finite" if math.isinf(self.difference) else f"by {self.difference:.3g}"
+        apart = "in shape, NaN or infinities" if math.isinf(self.difference) else f"by {self.difference:.3g}"
         return (
             f"{self.note!r}, by {self.type}\n  instead of  {self.other!r}\n  apart {apart}; "
             f"in all {counted(self.tensors, 'tensors')} of another value"
@@ -60,11 +60,11 @@ def first_difference(
     """Returns the first tensor, in the order of computing, that differs by more than a tolerance; None without any.
 
     Args:
-        graph: what ran first.
-        ours, theirs: tensor -> what it held, by round, in each run.
-        names: tensor of the one -> its name in the other, where that is another.
+        graph: the graph of the first run.
+        ours, theirs: tensor -> its summaries by round, in each run.
+        names: tensor of the first run -> its name in the other, if that differs.
         tolerance: how far two tensors may be apart, in parts of the largest absolute value of the first.
-        unsaid: ops that are named only where no other differs.
+        unsaid: ops that are returned only if no other op differs.
 
     Example:
         >>> from .noted import noted
@@ -82,7 +82,7 @@ def first_difference(
             other = there.get(note.rounds)
             if other is not None and (apart := difference(note, other)) > tolerance:
                 op = graph.tensor(name)[0]
-                turned = graph.types[op] in TURNING  # it hands on what the round before has made
+                turned = graph.types[op] in TURNING  # it passes on the result of the round before
                 when = (note.rounds[:1], place[op] if not turned else -1, note.rounds)
                 found.append(((graph.names[op] in unsaid, *when), note, other, apart))
                 break
@@ -93,11 +93,11 @@ def first_difference(
 
 
 def differences(ours: Notes, theirs: Notes, names: Mapping[str, str]) -> dict[str, float]:
-    """Returns for each op how far its outputs are apart, at most, in the rounds that both runs have.
+    """Returns for each op the largest difference of its outputs, in the rounds that both runs have.
 
     Args:
-        ours, theirs: tensor -> what it held, by round, in each run.
-        names: tensor of the one -> its name in the other, where that is another.
+        ours, theirs: tensor -> its summaries by round, in each run.
+        names: tensor of the first run -> its name in the other, if that differs.
 
     Example:
         >>> from .noted import noted

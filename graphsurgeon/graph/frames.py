@@ -11,17 +11,12 @@ from .graph import Graph, Mask
 from .rewired import TURNING
 from .traversal import forward
 
-#: The number of what runs in no loop, and of what runs in a loop that cannot be followed.
+#: The number of ops that run in no loop, and of ops in a loop that cannot be followed.
 ROOT, UNKNOWN = -1, -2
 
 
 def order(graph: Graph) -> list[int]:
-    """Returns the place of each op in an order in which each comes after all that it needs, but for what a loop turns.
-
-    Example:
-        >>> order(Graph.of([("b", "Neg", ["a"]), ("a", "Const", []), ("c", "Neg", ["b"])]))
-        [1, 0, 2]
-    """
+    """Returns the place of each op in an order in which each comes after its inputs, but for back edges of loops."""
     turning, needed = graph.typed(TURNING), graph.needed
     missing = needed.degrees - np.bincount(needed.rows[turning[needed.node]], minlength=graph.size)
     left = missing.tolist()
@@ -46,10 +41,10 @@ class Frame:
     Args:
         name: the name of its frame.
         outer: the number of the loop around it; -1 for none.
-        depth: 1 where none is around it.
-        parallel: so many rounds of it may run at a time.
+        depth: 1 for an outermost loop.
+        parallel: the number of its rounds that may run at a time.
         before: an op outside of it that it reads.
-        asks: its LoopCond; -1 where it has none.
+        asks: its LoopCond; -1 if it has none.
     """
 
     name: str
@@ -83,7 +78,7 @@ class Frames:
             self._follow()
 
     def of(self, op: int) -> int:
-        """Returns the number of the innermost loop that what an op gives is in; -1 for none, -2 where nobody knows."""
+        """Returns the number of the innermost loop around the results of an op; -1 for none, -2 if it is not known."""
         return self.outside(self._of[op]) if self.graph.types[op] in EXITS else self._of[op]
 
     def about(self, frame: int) -> Frame:
@@ -91,15 +86,15 @@ class Frames:
         return self._found[frame]
 
     def outside(self, frame: int) -> int:
-        """Returns the loop around a loop; of what is in none, that."""
+        """Returns the loop around a loop; for an outermost one, the loop itself."""
         return self._found[frame].outer if frame >= 0 else frame
 
     def _follow(self) -> None:
-        """Goes through all ops, each after what it reads and waits for; a loop comes back to an op that is done."""
+        """Goes through all ops, each after its inputs and control inputs; a loop comes back to an op that is done."""
         graph, place = self.graph, order(self.graph)
         seen = dict[tuple[int, str], int]()
         for op in sorted(range(graph.size), key=place.__getitem__):
-            if place[op] == graph.size:  # nor does it come to any of those behind
+            if place[op] == graph.size:  # the order has none of the later ones either
                 break
             self._of[op] = self._frame(op, place, seen)
             if graph.types[op] == "LoopCond" and self._of[op] >= 0:

@@ -11,14 +11,14 @@ from .live import TFNodeDef
 
 T = TypeVar("T")
 
-#: Ops that call one function and do nothing else: what it computes can stand in their place.
+#: Ops that call one function and do nothing else: the ops of the function can take their place.
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 #: Ops that call one of several functions, or one again and again. Differentiating one defines functions named after its
 #: branches, once in a process: two copies that share branches cannot both be differentiated, and the failed one is left
 #: damaged.
 BRANCHING = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"})
 
-#: An attribute of an op: the name of its own gradient. The second is that in a file, of which TensorFlow knows nothing.
+#: Attributes of an op that contain the name of its gradient. The second is used in files, and not by TensorFlow.
 NAMES_OF_GRADIENTS = ("_gradient_op_type", "_saved_gradient")
 #: An attribute of an op with the second: its name in its function, and the tensors there that its gradient reads too.
 READ_BY_GRADIENT = "_saved_gradient_reads"
@@ -31,8 +31,8 @@ class Called(NamedTuple):
 
     Args:
         function: its name.
-        below: what stands between the op's name and the names in the function; empty where nothing does.
-        gradient: the op does not call it: it is what its gradient is computed by.
+        below: the name part between the op's name and the names in the function; may be empty.
+        gradient: whether it computes the gradient of the op, which does not call it.
     """
 
     function: str
@@ -43,12 +43,12 @@ class Called(NamedTuple):
 def called_by(node: TFNodeDef, functions: Container[str] = ()) -> list[Called]:
     """Returns the functions that an op calls, whether they are known or not.
 
-    A call that does nothing else is a scope, ``call/inner``. Of any other op the attribute stands between:
-    ``loop/body/inner``, ``case/branches_0/inner``.
+    A plain call is a scope: ``call/inner``. For any other op, the attribute comes in between: ``loop/body/inner``,
+    ``case/branches_0/inner``.
 
     Args:
         node: its NodeDef.
-        functions: the names of the functions there are: an op of such a type is a call too.
+        functions: the names of the known functions. An op whose type is one of them is also a call.
     """
     if node.op in functions:
         return [Called(node.op)]
@@ -69,45 +69,46 @@ def types_inside(node: TFNodeDef | None, functions: Mapping[str, Any]) -> set[st
     """Returns the op types in the functions that an op calls, at any depth.
 
     Args:
-        node: its NodeDef; None where nobody knows it.
-        functions: the functions there are, by name.
+        node: its NodeDef; None if it is not known.
+        functions: the known functions, by name.
     """
     called = [one.function for one in called_by(node, functions) if one.function in functions] if node else []
     return {inner.op for name in reachable(called, functions) for inner in functions[name].node_def}
 
 
 def where_inside(names: Sequence[str], nodes: Sequence[Any], functions: Mapping[str, Any], kind: str) -> str:
-    """Returns how to reach the ops of a type that are inside calls, as a suggestion; empty if no call holds one.
+    """Returns a suggestion for reaching the ops of a type inside calls; empty if no call has one.
 
     Args:
         names, nodes: the ops of a graph.
-        functions: the functions there are, by name.
+        functions: the known functions, by name.
         kind: the op type.
     """
     opened = CALLS | BRANCHING | functions.keys() if functions else ()
     calls = [name for name, node in zip(names, nodes, strict=True) if node is not None and node.op in opened
              and kind in types_inside(node, functions)]  # fmt: skip
-    return f"It is inside {few(list(map(repr, calls)), 3)}: ed.inlined() opens what is called" if calls else ""
+    return f"It is inside {few(list(map(repr, calls)), 3)}: ed.inlined() opens these calls" if calls else ""
 
 
 def gives_way(node: TFNodeDef, functions: Container[str] = ()) -> bool:
-    """Returns whether an op is a call and nothing else, so that what it calls can stand in its place."""
+    """Returns whether an op only calls, so that the ops of its function can take its place."""
     return node.op in CALLS or node.op in functions
 
 
 def gradient_of(
     node: TFNodeDef | None, gradients: Mapping[str, str], functions: Container[str] = ()
 ) -> tuple[str, bool]:
-    """Returns the function that is the gradient of an op, by name; empty where none is known.
+    """Returns the function that is the gradient of an op, by name; empty if none is known.
 
     Args:
-        node: its NodeDef; None where nobody knows it.
-        gradients: function, or name of a gradient -> the function that it is.
-        functions: the names of the functions there are.
+        node: its NodeDef; None if it is not known.
+        gradients: function, or name of a gradient -> the gradient function.
+        functions: the names of the known functions.
 
     Returns:
-        with it, whether it is that of the function which the op calls: it takes what that takes, then the gradients of
-        its results. One by `tf.custom_gradient` takes these, then what it reads beside them.
+        its name, and whether it is the gradient of the function that the op calls. Such a gradient takes the arguments
+        of that function, then the gradients of its results. A gradient by `tf.custom_gradient` takes the gradients of
+        the results, then the other tensors that it reads.
     """
     if node is None or not gradients:
         return "", False
@@ -120,15 +121,15 @@ def gradient_of(
 
 
 def given(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T | None]:
-    """Returns what each argument of a function is given by an op that calls it; None where nobody knows.
+    """Returns the input that an op passes to each argument of a function; None if it is not known.
 
-    A branch takes what comes after the choice, a call and a loop all; what runs over a dataset takes its elements, and,
-    last, what it captures.
+    A branch takes the inputs after the condition; a call or loop takes all inputs. A function that runs over a dataset
+    takes the elements and, last, the captured tensors.
 
     Args:
         node: the NodeDef of the op.
-        inputs: what the op reads, control inputs left out.
-        count: how many arguments the function has.
+        inputs: the inputs of the op, without control inputs.
+        count: the number of arguments of the function.
     """
     if node.op.removeprefix("Stateless") in ("If", "Case"):
         return list(inputs[1:]) if len(inputs) == count + 1 else [None] * count
@@ -139,12 +140,7 @@ def given(node: TFNodeDef, inputs: Sequence[T], count: int) -> list[T | None]:
 
 
 def short_name(function: str) -> str:
-    """Returns what a function was called before TensorFlow traced it.
-
-    Example:
-        >>> short_name("__inference_signature_wrapper_1423"), short_name("loop_body_12")
-        ('signature_wrapper', 'loop_body_12')
-    """
+    """Returns the name that a function had before TensorFlow traced it."""
     traced = _TRACED.fullmatch(function)
     return traced[1] if traced else function
 
@@ -193,10 +189,10 @@ def reachable(start: Iterable[str], functions: Mapping[str, Any], exclude: Conta
 
 
 def inside(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[int, int]:
-    """Returns how many ops call functions, and how many ops these have, at any depth; of one that calls itself, once.
+    """Returns how many ops call functions, and how many ops these have, at any depth; a recursive function counts once.
 
     Args:
-        nodes: NodeDefs of the ops; None where nobody knows one.
+        nodes: NodeDefs of the ops; None for an unknown one.
         functions: name -> FunctionDef.
     """
 

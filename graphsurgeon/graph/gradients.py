@@ -24,7 +24,7 @@ _STOPS = frozenset(
         "IsFinite", "IsInf", "IsNan", "InTopK", "InTopKV2", "ZerosLike", "OnesLike", "Where", "OneHot",
     }
 )  # fmt: skip
-#: They give on what they read, and its gradient.
+#: They pass on their input, and its gradient.
 _SAME = frozenset({"Identity", "Snapshot", "CheckNumerics", "Print", "DebugIdentity", "DebugIdentityV2"})
 #: They read no more than a shape.
 _SIZES = ("Shape", "ShapeN", "Size", "Rank")
@@ -35,8 +35,8 @@ class Rewired(NamedTuple):
 
     Args:
         op: the op, at its number before.
-        was: what it read.
-        now: what it reads, by the numbers after the change.
+        was: the tensor that it read.
+        now: the tensor that it reads, by the numbers after the change.
     """
 
     op: int
@@ -80,22 +80,22 @@ class Gradients:
     def stale(
         self, after: Graph, edges: Sequence[Rewired], changed: Sequence[int], names: Mapping[str, str]
     ) -> tuple[list[int], list[int]]:
-        """Returns the ops whose gradient is no longer that of what is computed, and the gradient ops that are not.
+        """Returns the ops whose existing gradient is no longer theirs, and the gradient ops concerned.
 
-        A gradient op that reads the new tensor as well is as right as before, as long as none goes to either tensor.
+        A gradient op that also reads the new tensor stays correct if no gradient goes to either tensor.
 
         Args:
             after: the graph after the change.
             edges: inputs that read other tensors.
-            changed: ops that compute something else of the same inputs.
-            names: old name -> new one, of ops that are called otherwise after the change.
+            changed: ops that now compute another result from the same inputs.
+            names: old name -> new name of renamed ops.
         """
         if not self.ops.any():
             return [], []
         graph = self.graph
 
         def now_at(op: int) -> int:
-            """The number of an op after the change; -1 where it is gone."""
+            """The number of an op after the change; -1 if it is removed."""
             return after.index.get(names.get(graph.names[op], graph.names[op]), -1)
 
         passing = ~self.ops & ~graph.typed(_STOPS)
@@ -118,14 +118,14 @@ class Gradients:
         return sorted(set(affected)), [i for i in wrong if now_at(i) >= 0]
 
     def _trained(self) -> Mask:
-        """The variables that are set by what is computed from gradients."""
+        """The variables that are set to values computed from gradients."""
         graph = self.graph
         updates = forward(graph, self.ops, control=False) & ~self.ops
         read = graph.mask(np.unique(graph.data.node[updates[graph.data.rows]]))
         return np.asarray(read & graph.typed(VARIABLE_TYPES), np.bool_)
 
     def _reads_still(self, op: int, was: Tensor, after: Graph, now_at: Callable[[int], int]) -> bool:
-        """Whether the gradient of an op goes on reading what the op itself reads no longer."""
+        """Whether the gradient of an op still reads a tensor that the op itself no longer reads."""
         end = (now_at(was[0]), was[1])
         own = np.flatnonzero(self.of([op]) & ~self.graph.typed(_SIZES)).tolist()
         return any(end in after.data.ends(new) for number in own if (new := now_at(number)) >= 0)
@@ -143,7 +143,7 @@ def _value(graph: Graph, tensor: Tensor) -> Tensor:
 def _derived(scope: str, graph: Graph) -> int:
     """The op whose gradient is made in a scope; -1 for none.
 
-    The name of the op follows that of the gradients, or is around both where the whole was copied into a scope.
+    The name of the op follows the name of the gradients. If both were copied into a scope, that scope precedes both.
     """
     parts = scope.removesuffix(_TAIL).split("/")
     for lead in range(len(parts)):

@@ -38,7 +38,7 @@ DTYPES = {
 
 
 class TensorInfo(NamedTuple):
-    """What is known of a tensor: dtype name (``float32``, ``float32_ref``) and static shape."""
+    """The known facts of a tensor: dtype name (``float32``, ``float32_ref``) and static shape."""
 
     dtype: str
     shape: tuple[int | None, ...] | None  # None: unknown rank
@@ -59,10 +59,10 @@ class TensorInfo(NamedTuple):
 
 
 def output_at(outputs: Sequence[TensorInfo] | None, port: int) -> TensorInfo | None:
-    """Returns what is known of one output of an op, or None if it is not known: a damaged file reads any number.
+    """Returns dtype and shape of one output of an op, or None if they are not known: a damaged file may use any number.
 
     Args:
-        outputs: what is known of each output of the op, or None.
+        outputs: dtype and shape of each output of the op, or None.
         port: the number of the output.
 
     Example:
@@ -94,22 +94,21 @@ def shape_from(text: str) -> tuple[int | None, ...] | None:
 
 
 def value_info(info: VariableInfo) -> TensorInfo:
-    """Returns dtype and static shape of what a variable holds."""
+    """Returns dtype and static shape of the value of a variable."""
     return TensorInfo(info.dtype, shape_from(info.shape))
 
 
 @dataclass(eq=False)
 class Unfolded:
-    """What a graph is in which calls are unfolded.
+    """The origin of a graph in which calls are unfolded.
 
     Args:
         graph: the graph itself.
-        calls: name -> NodeDef of each of the calls, the outer ones first; one inside of another under the name that
-            it has then.
-        scopes: the scopes that they are unfolded as.
-        results: tensor of a function that a call of the graph itself hands on -> that result of the call.
-        expand: gives the graph with the calls of some scopes unfolded.
-        settled: the same graph as what runs it has it, where that was asked for.
+        calls: name -> NodeDef of each call, the outer ones first. A call inside another has its unfolded name.
+        scopes: the scopes of the unfolded calls.
+        results: tensor of a function that a call of the graph itself returns -> that result of the call.
+        expand: returns the graph with the calls of some scopes unfolded.
+        settled: the same graph with what the runtime knows of it, if that was requested.
     """
 
     graph: Graph
@@ -157,15 +156,15 @@ class Graph:
         owner: identifies the graph: the live graph, which may be pending, or any other object. Ops that two
             snapshots of one owner share have the same numbers. After a plan, or a cut, the owner is `Derived`.
         outputs_of: op number -> TensorInfo of each of its outputs; None if they are not known.
-        title: what to call the graph in messages.
-        state_of: reads its variables and collections, when they are first asked for.
-        stamps: for each op what the live graph said of it, as bytes: the same while nobody changes the op. Empty
-            where it was not read from a live graph.
-        functions_of: reads the functions that its ops may call, when they are first asked for.
-        gradients_of: reads which functions are gradients, when they are first asked for.
-        unfolded: where calls are unfolded in it, of which graph.
+        title: the name of the graph in messages.
+        state_of: reads its variables and collections, at the first access.
+        stamps: for each op its state in the live graph, as bytes: equal until the op is changed. Empty if the snapshot
+            is not of a live graph.
+        functions_of: reads the functions that its ops may call, at the first access.
+        gradients_of: reads which functions are gradients, at the first access.
+        unfolded: if calls are unfolded in it, the graph that it comes from.
         unknown: the op types in it, and in its functions, that TensorFlow does not know here.
-        first: a snapshot that it was made of by adding ops, for as long as that is there: what is known of its names.
+        first: the snapshot to which ops were added to make it, while that exists; its tree of scopes is reused.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"])])
@@ -216,11 +215,11 @@ class Graph:
         return cls.read([PlainNode(*op) for op in ops], **about)
 
     def extended(self, nodes: Iterable[Any], stamps: Sequence[bytes] = ()) -> Graph:
-        """Returns a snapshot with these nodes added, and their stamps; this one stays as it is.
+        """Returns a snapshot with these nodes and their stamps added; this one is unchanged.
 
         Args:
-            nodes: NodeDefs of the new ops; they may read those that are there.
-            stamps: for each of them what the live graph says of it, as bytes. Default: none are known.
+            nodes: NodeDefs of the new ops; they may read existing ops.
+            stamps: for each new op its state in the live graph, as bytes. Default: not known.
         """
         keys = ("owner", "outputs_of", "title", "state_of", "functions_of", "gradients_of", "unknown")
         about = {key: getattr(self, key) for key in keys}
@@ -254,7 +253,7 @@ class Graph:
                 raise SelectionError(
                     f"reading op {op!r}",
                     f"its input {text!r} names no op of this graph",
-                    "Give the whole graph, or cut it so that every input is there",
+                    "Give the whole graph, or a part of it with all inputs",
                     names=[op],
                 ) from None
             except OverflowError:
@@ -262,7 +261,7 @@ class Graph:
                 raise SelectionError(
                     f"reading op {op!r}",
                     f"its input {text[-80:]!r} has a number that no output has",
-                    "Write the graph out again where it was made",
+                    "Write the graph out again in the code that made it",
                     names=[op],
                 ) from None
         rows = np.repeat(np.arange(len(nodes), dtype=np.int32), np.diff(ends))
@@ -288,7 +287,7 @@ class Graph:
 
     @property
     def folded(self) -> Graph:
-        """The graph that this is with calls unfolded; itself where none are."""
+        """The graph of which this is the form with unfolded calls; itself if no calls are unfolded."""
         return self if self.unfolded is None else self.unfolded.graph
 
     @property
@@ -314,7 +313,7 @@ class Graph:
     def functions(self) -> Mapping[str, Any]:
         """The functions that its ops may call: name -> FunctionDef; empty if they are not known.
 
-        A file may hold one without a name: no op can call it, for an empty name says that there is no function.
+        A file may contain a function without a name. No op can call it, because an empty name means no function.
         """
         found = self.functions_of() if self.functions_of else {}
         return {name: one for name, one in found.items() if name} if "" in found else found
@@ -338,7 +337,7 @@ class Graph:
         return frozenset(n.lower() for n in self.names) | frozenset(n.lower() for n in self.scopes.names)
 
     def taken(self, name: str) -> bool:
-        """Returns whether an op or a scope of this name is there (case does not make a difference).
+        """Returns whether an op or a scope of this name exists, without regard to case.
 
         Args:
             name: the name.
@@ -412,10 +411,10 @@ class Graph:
 
         Args:
             name: the name of an op.
-            asked: the call, as an error quotes it.
+            asked: the request, for error messages.
 
         Raises:
-            SelectionError: there is none; the nearest names are proposed.
+            SelectionError: there is no such op; the message proposes the nearest names.
         """
         asked = asked or f"find({name!r})"
         if not isinstance(name, str):
@@ -428,9 +427,9 @@ class Graph:
         return i
 
     def call_around(self, name: str) -> str:
-        """Returns the op that calls the function which an op of this name is inside of; empty for any other name.
+        """Returns the op that calls the function around an op of this name; empty for any other name.
 
-        Where the function is the gradient of an op, this is that op.
+        If the function is the gradient of an op, returns that op.
 
         Args:
             name: the name of an op, as a picture with unfolded calls shows it.
@@ -444,7 +443,7 @@ class Graph:
         return ""
 
     def _inside(self, name: str) -> tuple[str, str]:
-        """Returns of an op in the function of a call what is wrong with its name, and what to do; else empty texts."""
+        """Returns why an op in a called function cannot be used by its name, and a suggestion; else empty texts."""
         call = self.call_around(name)
         for one in called_by(self.nodes[self.index[call]], self.functions) if call else ():
             inner = name[len(call) + 1 :].removeprefix(f"{one.below}/" if one.below else "")
@@ -463,7 +462,7 @@ class Graph:
 
         Args:
             name: the name of a tensor or op.
-            asked: the call, as an error quotes it.
+            asked: the request, for error messages.
 
         Raises:
             SelectionError: no such op, or the op has no such output.
@@ -493,9 +492,9 @@ class Graph:
 
     @property
     def live(self) -> TFGraph:
-        """The live graph this is a snapshot of; that of a file is made now, if it was not before.
+        """The live graph of this snapshot. The live graph of a file is made at the first access.
 
-        Where an op is in `refused_ops`, there is a stand-in for it: what holds one must not be run or written.
+        A stand-in takes the place of an op in `refused_ops`. A graph with a stand-in must not be run or written.
 
         Raises:
             OpenError: TensorFlow refuses more of the graph than these.
@@ -508,7 +507,7 @@ class Graph:
         return live
 
     def stated(self, i: int) -> Sequence[TensorInfo] | None:
-        """Returns what is known of each output of op i without making a live graph: as far as its file states it.
+        """Returns dtype and shape of each output of op i as the file states them, without making a live graph.
 
         Args:
             i: the number of the op.
@@ -525,7 +524,7 @@ class Graph:
         return output_at(self.stated(i), port)
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
-        """Returns what is known of each output of op i, or None if it is not known.
+        """Returns dtype and shape of each output of op i, or None if they are not known.
 
         Args:
             i: the number of the op.
@@ -566,7 +565,7 @@ class Graph:
         return [self.names[n] for n in self.control.row(i)]
 
     def readers(self, tensor: tuple[int, int]) -> list[tuple[int, int]]:
-        """Returns (op, input) for what reads a tensor, in order.
+        """Returns (op, input) for each consumer of a tensor, in order.
 
         Args:
             tensor: (op number, output number).

@@ -80,14 +80,14 @@ def hazards(graph: Graph, mask: Mask | None = None) -> list[str]:
 
 
 def _longest(graph: Graph, hazard: _Hazard, mask: Mask | None) -> tuple[int, int] | None:
-    """Returns the first counted op and the length of the longest row that is too long; None where none is."""
+    """Returns the first counted op and the length of the longest row that is too long; None if there is none."""
     inside = graph.typed(hazard.counted | hazard.passed)
     ops = np.flatnonzero(inside)
     number = np.full(graph.size + 1, -1, np.int64)
     number[ops] = np.arange(len(ops))
     ptr = graph.data.ptr
     has = ptr[ops + 1] > ptr[ops]
-    before = np.full(len(ops), -1, np.int64)  # of each, what its first input comes from; of the first of a row, itself
+    before = np.full(len(ops), -1, np.int64)  # the producer of its first input; of the first of a row, itself
     before[has] = number[graph.data.node[ptr[ops][has]]]
     ends = before < 0
     before[ends] = np.flatnonzero(ends)

@@ -13,21 +13,21 @@ from .boundary import Tensor
 from .graph import Graph, Mask
 from .variables import FEED_TYPES
 
-#: Ops that fill, close or name what a feed reads: with the last feed gone, nothing waits for them.
+#: Ops that fill, close or name the source of a feed: without a feed, no op waits for them.
 _FILLS = ("QueueEnqueue", "QueueClose", "MakeIterator", "MultiDeviceIteratorInit", "IteratorToStringHandle", "Stage")
-#: Ops that only ask how full a queue is; a constant answers for one that is gone.
+#: Ops that only read how full a queue is; for a removed queue, a constant replaces the op.
 _ASKS = frozenset({"QueueSize", "QueueSizeV2"})
-#: Datasets; a one-shot iterator has its own in a function, and those of the program stay in the graph, read by nobody.
+#: Datasets. A one-shot iterator has its own in a function; those of the program stay in the graph, without consumers.
 _DATASET = re.compile(r"\w*Dataset(V\d+)?")
 
 
 @dataclass
 class Unneeded:
-    """What a graph no longer needs.
+    """The ops that a graph no longer needs.
 
     Args:
         mask: the ops.
-        constants: tensor of an op among these that something else still reads -> the value that takes its place.
+        constants: tensor of one of these ops that another op still reads -> the value that takes its place.
     """
 
     mask: Mask
@@ -35,12 +35,12 @@ class Unneeded:
 
 
 def unneeded(graph: Graph, replaced: Iterable[Tensor], needed: Collection[int] = ()) -> Unneeded:
-    """Returns the ops that only serve tensors which are replaced from outside, with all that fills them.
+    """Returns the ops that only serve tensors which are replaced from outside, with all ops that fill them.
 
     Args:
         graph: the graph.
-        replaced: tensors (op, output) that something else replaces.
-        needed: ops that stay, whatever reads them.
+        replaced: tensors (op, output) that are replaced.
+        needed: ops that stay in any case.
 
     Example:
         >>> g = Graph.of([("file", "Const", []), ("x", "Identity", ["file"]), ("y", "Neg", ["x"])])
@@ -76,7 +76,7 @@ def _free(graph: Graph, op: int, gone: Mask, cut: set[Tensor], feeds: set[int]) 
     if any(not gone[reader] and (op, port) not in cut for reader, port in graph.consumers.ends(op)):
         return False
     if op in feeds:
-        return True  # what waits for it waits for its replacement
+        return True  # its waiting ops wait for its replacement
     return all(gone[i] or graph.types[i] == "NoOp" for i in graph.control_consumers.row(op).tolist())
 
 

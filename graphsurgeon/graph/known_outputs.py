@@ -1,4 +1,4 @@
-"""Known outputs: dtypes and shapes in a graph that a plan has put together, whatever its steps are."""
+"""Known outputs: dtypes and shapes in a graph that a plan has put together from any steps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Telling = Callable[[int], Sequence[TensorInfo] | None]
 
 
 class _Part(NamedTuple):
-    """Ops in a row that one call tells of.
+    """Consecutive ops whose outputs one call returns.
 
     Args:
         first: number of the first.
-        tell: the call; None where nobody knows.
-        numbers: what each is called there; None: its number less `first`.
+        tell: the call; None if the outputs are not known.
+        numbers: the number of each op in that call; None: its number minus `first`.
     """
 
     first: int
@@ -54,7 +54,7 @@ class KnownOutputs:
 
     @classmethod
     def of(cls, graph: Graph) -> KnownOutputs:
-        """Returns what a graph says of its ops."""
+        """Returns the known outputs of the ops of a graph."""
         known = graph.outputs_of
         return known if isinstance(known, KnownOutputs) else cls([_Part(0, known, None)])
 
@@ -70,12 +70,12 @@ class KnownOutputs:
         """Returns the same with more ops.
 
         Args:
-            more: for each call the number of the first op that it tells of, and the call, which counts them from 0.
+            more: for each call the number of its first op, and the call, which counts its ops from 0.
         """
         return KnownOutputs([*self._parts, *(_Part(first, tell, None) for first, tell in more)], self._unshaped)
 
     def cut(self, stay: NDArray[np.integer], size: int) -> KnownOutputs:
-        """Returns what is known of a graph that has only some of the ops.
+        """Returns the known outputs of a graph that has only some of the ops.
 
         Args:
             stay: their numbers, rising.
@@ -92,5 +92,5 @@ class KnownOutputs:
         return KnownOutputs(parts or [_Part(0, None, None)], frozenset(unshaped.tolist()))
 
     def without_shapes(self, ops: Iterable[int]) -> KnownOutputs:
-        """Returns the same, but that of the outputs of some ops only the dtypes are known."""
+        """Returns the same, but with only the dtypes of the outputs of some ops."""
         return KnownOutputs(self._parts, self._unshaped.union(ops))

@@ -35,14 +35,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Layer:
-    """A Keras layer, or a module of a `tf.Module`, with what it is in the graph. One that is shared has several calls.
+    """A Keras layer, or a module of a `tf.Module`, with its ops in the graph. A shared layer has several calls.
 
     Args:
         name: its own name.
-        class_name: its class, as ``Conv2D``; empty where nothing says it.
+        class_name: its class, such as ``Conv2D``; empty if it is not known.
         path: its name with those of the nested models and layers around it: ``encoder/dense``.
-        calls: what each call of it has made, in order.
-        variables: names of the variable ops that it reads; those of the layers inside it too.
+        calls: its calls, in order.
+        variables: names of the variable ops that it reads, including those of the layers inside it.
 
     Example:
         >>> layer = Layer("dense", "Dense", "encoder/dense", (Call(("m/MatMul", "m/Add"), ("x:0",), ("m/Add:0",)),))
@@ -58,7 +58,7 @@ class Layer:
 
     @property
     def ops(self) -> tuple[str, ...]:
-        """Names of the ops of all its calls; those that hold and read its variables stand in `variables`."""
+        """Names of the ops of all its calls; the ops that hold and read its variables are in `variables`."""
         return tuple(dict.fromkeys(op for call in self.calls for op in call.ops))
 
     @property
@@ -68,7 +68,7 @@ class Layer:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the tensors that its calls give. A layer that does nothing here gives what it takes."""
+        """Names of the result tensors of its calls. A layer that does nothing in the graph returns its inputs."""
         return tuple(dict.fromkeys(t for call in self.calls for t in call.outputs))
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Layer:
 
 
 class Later(Sequence[Layer]):
-    """Layers that are looked for when somebody first asks.
+    """Layers that are searched for at the first access.
 
     Args:
         find: finds them.
@@ -154,7 +154,7 @@ class Layers(Sequence[Layer]):
 
     @property
     def text(self) -> str:
-        """How many there are, of which classes."""
+        """The number of layers of each class, as text."""
         kinds = Counter(layer.class_name or "class unknown" for layer in self)
         texts = [kind + (f" {n:,}" if n > 1 else "") for kind, n in kinds.most_common()]
         return f"{len(self):,} ({few(texts, 6)})"
@@ -189,10 +189,10 @@ class Layers(Sequence[Layer]):
         return [one for one in self if fnmatch.fnmatchcase(one.class_name.lower(), pattern.lower())]
 
     def close(self, word: str) -> list[str]:
-        """Returns the paths and names of layers, gone ones too, that look most like a word.
+        """Returns the paths and names of layers, including removed ones, that are most similar to a word.
 
         Args:
-            word: what was typed.
+            word: the word.
         """
         known = [*(one.path for one in self), *(one.name for one in self), *self.gone]
         return list(dict.fromkeys(nearest(word, known)))
@@ -229,10 +229,10 @@ class Layers(Sequence[Layer]):
 
         Args:
             patterns: names, paths, or patterns with ``*``.
-            asked: the call, as an error quotes it.
+            asked: the request, for error messages.
 
         Raises:
-            SelectionError: one of them fits nothing.
+            SelectionError: one of them matches no layer.
         """
         found = []
         for pattern in patterns:
@@ -243,10 +243,10 @@ class Layers(Sequence[Layer]):
         return found
 
     def none(self, asked: str) -> SelectionError:
-        """Returns what to say where layers are asked for and there are none.
+        """Returns the error for a request of layers from a graph without layers.
 
         Args:
-            asked: the call, as an error quotes it.
+            asked: the request, for error messages.
         """
         instead = "Open the keras.Model or tf.Module itself, or select by names and scopes"
         return SelectionError(asked, f"the graph has no layers: {self._reason}", instead)
@@ -280,8 +280,8 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
     Args:
         graph: the snapshot.
         layers: its layers.
-        things: tensors and ops by name or object; a name that none of them has may be that of a layer, or, with a
-            slash at the end, of a scope that is exactly one call of it. A `Layer` stands for itself.
+        things: tensors and ops by name or object; a name that none of them has may be that of a layer, or, with a slash
+            at the end, of a scope that is exactly one call of it. A `Layer` means itself.
         asked: the request, for messages.
 
     Raises:
@@ -311,7 +311,7 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
         if len(outputs) > 1:
             which = " or ".join(repr(few(names)) for names in outputs[:4])
             wrong = f"the layer {layer.path!r} is called {len(layer.calls)} times"
-            raise SelectionError(asked, wrong, f"Give what one of the calls returns: {which}")
+            raise SelectionError(asked, wrong, f"Give the result of one of the calls: {which}")
         if not layer.outputs:
             raise SelectionError(asked, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
         found += layer.outputs
@@ -325,15 +325,15 @@ def _is_closest(layers: Layers, word: str, graph: Graph) -> bool:
 
 
 def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str], how: str) -> Layers:
-    """Returns the layers as they are in a graph that was made of theirs.
+    """Returns the layers as they are in a graph that was made from their graph.
 
     Args:
         layers: the layers.
         before: their graph.
         calls: the new graph.
-        tensors: old name of an op or tensor -> new one, where it has another; an op that is now a scope, as a call
-            that was inlined, stands for what is new in it.
-        how: what has made the new graph; said of layers of which nothing is left.
+        tensors: old name of an op or tensor -> its new name, if that differs. An op that is now a scope, such as an
+            inlined call, means the new ops in this scope.
+        how: the change that made the new graph; recorded for layers of which nothing is left.
     """
     graph = calls.base
     stay = {tensors.get(name, name) for name in before.names} if layers else set()
@@ -357,12 +357,12 @@ def moved(layers: Layers, before: Graph, calls: Calls, tensors: Mapping[str, str
 
 
 def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -> tuple[Layer, ...]:
-    """Returns the layers that a copy of their ops has made; their paths begin with its scope.
+    """Returns the layers in a copy of their ops; their paths begin with the scope of the copy.
 
     Args:
         layers: the layers of the source.
         calls: the graph with the copy.
-        names: op of the source -> its copy; tensor of the source -> what the copy reads in its place.
+        names: op of the source -> its copy; tensor of the source -> the tensor that the copy reads in its place.
         scope: the scope of the copy.
 
     Example:
@@ -387,13 +387,13 @@ def copied(layers: Layers, calls: Calls, names: Mapping[str, str], scope: str) -
 def fitted(
     layer: Layer, calls: Calls, ops: Callable[[str], list[str]], tensor: Callable[[str], str] = str
 ) -> Layer | None:
-    """Returns a layer as it is in a graph; None where nothing of it is left.
+    """Returns a layer as it is in a graph; None if nothing of it is left.
 
     Args:
         layer: the layer.
         calls: the graph.
-        ops: says what an op of the layer is called there, or the ops that have taken its place.
-        tensor: says what a tensor is called there.
+        ops: returns the name of an op of the layer there, or of the ops that took its place.
+        tensor: returns the name of a tensor there.
     """
 
     def there(name: str) -> str:
@@ -433,8 +433,8 @@ def _fed(ops: Sequence[tuple[Part, int]]) -> dict[str, str]:
 def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
     """Returns the name scopes that are exactly one call of a layer, with a slash at the end, each with that call.
 
-    A scope in which all calls of a layer are is that layer too. What holds its variables may stand there beside them.
-    What calls in it are unfolded makes no difference to a scope.
+    A scope with all calls of a layer counts as that layer too. It may also contain the ops that hold the variables.
+    Unfolding calls in a scope makes no difference.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("n/d/y", "Neg", ["x"]), ("n/d/z", "Neg", ["n/d/y"])])
@@ -462,15 +462,15 @@ def scopes_of(graph: Graph, layers: Layers) -> dict[str, tuple[Layer, Call]]:
 
 
 def in_scopes(graph: Graph, model: str, classes: Mapping[str, str]) -> tuple[Layer, ...]:
-    """Returns the layers of a model whose ops are in scopes of its name and theirs.
+    """Returns the layers of a model whose ops are in scopes named after the model and the layer.
 
     Args:
         graph: the snapshot.
         model: name of the model: the scope that all its layers are in.
-        classes: path of a layer, as ``encoder/dense`` -> its class. One that has no scope is left out.
+        classes: path of a layer, such as ``encoder/dense`` -> its class. A layer without a scope is left out.
 
     Returns:
-        the layers, in the order of their first ops; all the calls of one are listed as one.
+        the layers, in the order of their first ops; all calls of a layer are listed as one call.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("net/d/y", "Neg", ["x"]), ("z", "Identity", ["net/d/y"])])
@@ -507,7 +507,7 @@ def _of_calls(path: str, kind: str, calls: Iterable[tuple[Part, list[int]]]) -> 
 
 
 def in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
-    """Returns layers in the order of their first ops; one that another one is in stands behind that.
+    """Returns layers in the order of their first ops; a layer inside another comes after it.
 
     Args:
         calls: the graph.
@@ -523,7 +523,7 @@ def in_order(calls: Calls, layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
 
 def _place(part: Part, number: int) -> list[int]:
-    """Where an op is in the whole: what is inside of a call comes after it."""
+    """The place of an op in the whole; ops inside a call come after the call."""
     found = [number]
     while part.around is not None:
         part, found = part.around, [part.call, *found]
@@ -535,14 +535,14 @@ def _place(part: Part, number: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Owner:
-    """What holds variables: a layer or module, of which it is not known yet what it has made.
+    """A layer or module that holds variables; its ops are not known yet.
 
     Args:
-        path: its name with those of what is around it.
-        scope: the name scope of its calls, as ``encoder/dense``; TensorFlow may have put numbers behind the parts.
-            Empty where it has none.
-        class_name: its class; empty where that is not known.
-        variables: names of its variable ops, with those of what is inside it.
+        path: its name with those of the layers or modules around it.
+        scope: the name scope of its calls, such as ``encoder/dense``; TensorFlow may have added numbers to the parts.
+            Empty if it has none.
+        class_name: its class; empty if that is not known.
+        variables: names of its variable ops, including those of the layers or modules inside it.
         methods: names of its functions.
     """
 
@@ -554,11 +554,11 @@ class Owner:
 
 
 def named_owners(names: Mapping[str, str]) -> list[Owner]:
-    """Returns what holds variables by their names alone: each scope that they are in.
+    """Returns the owners of variables by name alone: each scope that contains variables.
 
     Args:
-        names: variable op -> the name that it was made with. Where two have the same, they are of two that cannot be
-            distinguished, and nobody is said to hold them.
+        names: variable op -> the name that it was made with. Variables with the same name belong to owners that cannot
+            be distinguished, so no owner is returned for them.
 
     Example:
         >>> [(one.path, one.variables) for one in named_owners({"a": "net/d/w", "b": "net/w", "c": "net/w"})]
@@ -575,14 +575,14 @@ def named_owners(names: Mapping[str, str]) -> list[Owner]:
 
 
 def by_variables(inside: Calls, owners: Iterable[Owner]) -> tuple[Layer, ...]:
-    """Returns the layers that are certain by who holds the variables that ops read.
+    """Returns the layers that are certain from the owners of the variables that ops read.
 
-    A layer is what is in a scope of its name that reads a variable of its own, or a call of a function of its own name
-    that takes all its variables and no other. What several claim is nobody's.
+    A layer is a scope of its name that reads one of its variables, or a call of a function of its name that takes
+    exactly its variables. An op that several layers claim belongs to none of them.
 
     Args:
         inside: the graph, with its calls.
-        owners: what holds variables.
+        owners: the owners of the variables.
 
     Returns:
         the layers, in the order of their first ops.
@@ -628,7 +628,7 @@ def _numbers(part: Part, place: str) -> list[int]:
 
 
 def _scope_names(inside: Calls, variables: Mask) -> set[str]:
-    """The words in the names of scopes, with and without a number behind; those that hold variables alone left out."""
+    """The words in the names of scopes, with and without the number at the end; not of scopes with variables alone."""
     found = set[str]()
     for part in inside.parts():
         scopes = part.graph.scopes
@@ -640,8 +640,7 @@ def _scope_names(inside: Calls, variables: Mask) -> set[str]:
 def _read_in(inside: Calls, owner: Owner, scopes: Container[str]) -> list[tuple[Part, str]]:
     """The scopes, and the calls of functions, in which an owner reads its variables.
 
-    What is around it may have no scope, as a model that `TimeDistributed` holds: `scopes` are the names of all there
-    are.
+    The model around it may have no scope, such as a model in `TimeDistributed`: `scopes` are the names of all scopes.
     """
     parts = [part for part in owner.scope.split("/") if part]
     parts = [part for part in parts[:-1] if part in scopes] + parts[-1:]
@@ -670,10 +669,10 @@ def _variables_in(part: Part, scope: str) -> set[str]:
 
 
 def _scopes_like(part: Part, reader: int, like: Sequence[str]) -> list[str]:
-    """The scopes of an op, innermost first, that are called like the last of some parts, or that with a number behind.
+    """The scopes of an op, innermost first, that have the name of the last of some parts, or that name with a number.
 
-    They are in scopes like the others, which are around the op or around what calls its function. Scopes of other
-    names may stand between them, as ``map`` of `tf.map_fn`.
+    They are in scopes with the names of the other parts, around the op or around the call of its function. Scopes of
+    other names may be in between, such as ``map`` of `tf.map_fn`.
     """
     around, names = _scopes_around(part, reader), part.graph.names[reader].split("/")[:-1]
     parts = [name for some in around for name in some]
@@ -689,7 +688,7 @@ def _scopes_like(part: Part, reader: int, like: Sequence[str]) -> list[str]:
 def _scopes_around(part: Part, op: int) -> list[list[str]]:
     """The scopes that an op is in, those of the graph itself first, then those of each function around it.
 
-    Ops of a loop's body are called as the loop is, too, which is not said again.
+    The scopes of a loop are also in the names of the ops of its body; they are not repeated.
     """
     names = part.graph.names[op].split("/")[:-1]
     if part.around is None:
@@ -700,11 +699,11 @@ def _scopes_around(part: Part, op: int) -> list[list[str]]:
 
 
 def is_like(part: str, name: str) -> bool:
-    """Returns whether a scope has a name, or that with the number behind that TensorFlow puts where it is taken.
+    """Returns whether a scope has a name, or that name with the number that TensorFlow adds if it is taken.
 
     Args:
         part: the name.
-        name: what the scope is called, without the scopes around it.
+        name: the name of the scope, without the scopes around it.
     """
     lead, _, number = name.rpartition("_")
     return name == part or (lead == part and number.isdecimal())

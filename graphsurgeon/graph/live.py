@@ -1,4 +1,4 @@
-"""Live: what the package asks of graphs, ops, sessions and protos of TensorFlow, as types that need none of it."""
+"""Live: the parts of TensorFlow's graphs, ops, sessions and protos in use here, as types without TensorFlow."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class TFGraph(Protocol):
         """Returns the keys of its collections."""
 
     def get_collection(self, name: Any) -> list[Any]:
-        """Returns a collection as a list of its own."""
+        """Returns a collection as a new list."""
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """Returns a collection itself; makes it where there is none."""
+        """Returns a collection itself; makes it if there is none."""
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Adds an item to a collection."""
@@ -65,10 +65,10 @@ class TFGraph(Protocol):
         """Forbids to fetch an op."""
 
     def device(self, device_name_or_function: Any) -> AbstractContextManager[Any]:
-        """Places what a block makes."""
+        """Places the ops that a block makes."""
 
     def colocate_with(self, op: Any) -> AbstractContextManager[Any]:
-        """Places what a block makes with an op."""
+        """Places the ops that a block makes with an op."""
 
     def get_name_scope(self) -> str:
         """Returns the name scope that is open."""
@@ -81,11 +81,11 @@ class TFNodeDef(Protocol):
     name: str
     #: Its op type.
     op: str
-    #: What it reads and waits for, as the file says it.
+    #: Its inputs and control inputs, as written in the file.
     input: MutableSequence[str]
-    #: Where it asks to be placed.
+    #: The requested device.
     device: str
-    #: Attribute -> AttrValue; one that is asked for is there.
+    #: Attribute -> AttrValue; accessing a missing one adds it.
     attr: MutableMapping[str, Any]
     #: The type that TensorFlow infers of it.
     experimental_type: Any
@@ -94,7 +94,7 @@ class TFNodeDef(Protocol):
         """Becomes equal to another."""
 
     def ClearField(self, name: str) -> None:
-        """Lets go of what a field has."""
+        """Clears a field."""
 
     def HasField(self, name: str) -> bool:
         """Returns whether a field has something."""
@@ -117,7 +117,7 @@ class TFGraphDef(Protocol):
         """Becomes equal to another."""
 
     def ClearField(self, name: str) -> None:
-        """Lets go of what a field has."""
+        """Clears a field."""
 
     def HasField(self, name: str) -> bool:
         """Returns whether a field has something."""
@@ -149,16 +149,16 @@ class TFOp(Protocol):
     control_inputs: list[TFOp]
     #: Its NodeDef.
     node_def: TFNodeDef
-    #: Where it asks to be placed.
+    #: The requested device.
     device: str
-    #: Where it was made.
+    #: The stack of the call that made it.
     traceback: Any
 
     def get_attr(self, name: str) -> Any:
         """Returns an attribute; raises ValueError where there is none."""
 
     def colocation_groups(self) -> list[bytes]:
-        """Returns what it asks to be placed with."""
+        """Returns its colocation groups."""
 
 
 class TFTensor(Protocol):
@@ -217,4 +217,4 @@ class TFSession(Protocol):
         """Returns the devices that it has."""
 
     def close(self) -> None:
-        """Gives back what it holds."""
+        """Releases its resources."""

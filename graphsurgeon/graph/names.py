@@ -14,7 +14,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_.\-/>]|>(?![A-Za-z0-9.])")
 _FIRST = re.compile(r"[A-Za-z0-9.]")
 
 
-#: Variable and training collections: a trainer, a Saver or an initialiser must find what is in them.
+#: Variable and training collections: a trainer, a Saver or an initializer must find their entries.
 COLLECTIONS_KEPT = frozenset(
     {
         "variables", "local_variables", "trainable_variables", "model_variables", "metric_variables",
@@ -26,7 +26,7 @@ COLLECTIONS_KEPT = frozenset(
 )  # fmt: skip
 
 
-#: Those that optimizers look in for what they are to train.
+#: Those in which optimizers look for the variables to train.
 TRAINABLE_LISTS = frozenset({"trainable_variables", "trainable_resource_variables"})
 
 #: Of these a graph may hold one entry: a trainer that finds two gives up.
@@ -64,18 +64,18 @@ def valid_name(name: str, empty_parts: bool = False) -> bool:
 
 
 def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, str]:
-    """Returns what is wrong with a name that TensorFlow does not take, and what to type instead.
+    """Returns the problem of a name that TensorFlow does not accept, and a suggestion.
 
     Args:
         name: the name.
-        what: what it is to be, with its article.
-        taken: says of a name whether it is not free.
+        what: the kind of name, with its article.
+        taken: returns whether a name is in use.
 
     Example:
         >>> unfit("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[0]
         "'block/first conv' is not a name of an op: ' ' is not allowed in it"
         >>> unfit("block/first conv", "a name of an op", {"block/first_conv"}.__contains__)[1]
-        "Use letters, digits, '_', '.', '-' and '/' between parts, as 'block/first_conv_2'"
+        "Use letters, digits, '_', '.', '-' and '/' between parts, for example 'block/first_conv_2'"
     """
     odd = _ODD.search(name)
     if odd:
@@ -86,19 +86,20 @@ def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, st
         why = f"it begins with {name[:1]!r}"
     like = _cleaned(name, "")
     free = free_name(like if valid_name(like) else "other", taken)
-    return f"{name!r} is not {what}: {why}", f"Use letters, digits, '_', '.', '-' and '/' between parts, as {free!r}"
+    instead = f"Use letters, digits, '_', '.', '-' and '/' between parts, for example {free!r}"
+    return f"{name!r} is not {what}: {why}", instead
 
 
 def name_problem(
     name: str, taken: Callable[[str], object], title: str, what: str = "a name of an op", key: str = "name"
 ) -> tuple[str, str] | None:
-    """Returns why a plan cannot give a name, and what to type instead; None if it can.
+    """Returns why a plan cannot give a name, and a suggestion; None if it can.
 
     Args:
         name: the name.
         taken: returns whether a name is not free.
         title: the title of the graph.
-        what: what the name is for, with its article.
+        what: the use of the name, with its article.
         key: the argument that gives the name.
 
     Example:
@@ -116,9 +117,9 @@ def free_name(wish: str, taken: Callable[[str], object], as_tensorflow: bool = F
     """Returns `wish`, or the first name with a number that is free: ``wish_2``; after ``wish_7`` it is ``wish_8``.
 
     Args:
-        wish: the name that is best.
-        taken: says of a name whether it is not free, as `Graph.taken` does.
-        as_tensorflow: count as TensorFlow does, from 1 and behind a number that is there: ``wish_1``, ``wish_7_1``.
+        wish: the preferred name.
+        taken: returns whether a name is in use, as `Graph.taken` does.
+        as_tensorflow: count as TensorFlow does, from 1 and after an existing number: ``wish_1``, ``wish_7_1``.
 
     Example:
         >>> used = {"copy", "x_7"}
@@ -135,7 +136,7 @@ def free_name(wish: str, taken: Callable[[str], object], as_tensorflow: bool = F
 
 
 def placeholder_name(op: str, port: int, used: Container[str]) -> str:
-    """Returns a name for what stands in for output `port` of `op`: the op's own name where it is free."""
+    """Returns a name for the stand-in of output `port` of `op`: the op's own name if it is free."""
     name = op if port == 0 else f"{op}_{port}"
     base, n = name, 1
     while name in used:
@@ -144,19 +145,19 @@ def placeholder_name(op: str, port: int, used: Container[str]) -> str:
 
 
 def tensor_name(thing: Any) -> str:
-    """Returns the name of a tensor given by name or object; an op stands for its output 0."""
+    """Returns the name of a tensor given by name or object; an op means its output 0."""
     name = str(getattr(thing, "name", thing))
     return name if ":" in name else f"{name}:0"
 
 
 def op_name(thing: Any) -> str:
-    """Returns the name of an op given by name, op or one of its tensors, or as what waits for it: ``^name``."""
+    """Returns the name of an op given by name, op, one of its tensors, or as a control input: ``^name``."""
     text = thing if isinstance(thing, str) else str(getattr(thing, "name", thing))
     return text.lstrip("^").partition(":")[0]
 
 
 def outer_name(name: str, known: Container[str]) -> str | None:
-    """Returns the op of a name, or the call that it is inside of; None where neither is known.
+    """Returns the op of a name, or the call around it; None if neither is known.
 
     Example:
         >>> outer_name("a/call/b/c", {"a/call"}), outer_name("x", {"x"}), outer_name("y", {"x"})
@@ -222,7 +223,7 @@ def renamed_again(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str
 
 
 def renamed_end(text: str, names: Mapping[str, str]) -> str:
-    """Returns what an op reads or waits for with the op that gives it under another name, where that has one.
+    """Returns an input or control input of a NodeDef with the new name of the op that it comes from, if there is one.
 
     Example:
         >>> renamed_end("a/b:1", {"a/b": "c"}), renamed_end("^a/b", {"a/b": "c"}), renamed_end("a:1", {"a/b": "c"})
@@ -281,10 +282,10 @@ def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
 
 
 def starred(old: str, new: str, known: Iterable[str], asked: str) -> dict[str, str]:
-    """Returns the names that `old` fits -> what they are by `new`: the one ``*`` of each is the same text.
+    """Returns the names that `old` fits -> their new names by `new`: the one ``*`` in both means the same text.
 
     Raises:
-        PlanError: there is not one ``*`` on both sides.
+        PlanError: `old` or `new` does not have exactly one ``*``.
 
     Example:
         >>> starred("a/*/w", "b/*/v", ["a/conv/w", "a/w"], "rename()")

@@ -1,4 +1,4 @@
-"""Noted: what one tensor held at one moment of a run, and what an op cost."""
+"""Noted: a summary of a tensor at one moment of a run, and the cost of an op."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .sizes import size_text
 
 Watch = Callable[[int, int], bool]
-"""Asked now and then during a run: so many tensors have been noted, of so many; whether it goes on."""
+"""Called now and then during a run, with the numbers of tensors noted so far and in all; returns whether to go on."""
 
 #: About so many elements of a tensor are kept; of one that has no more, all.
 SAMPLE = 1024
@@ -26,14 +26,15 @@ _COUNT, _NAN, _LOW, _NEGATIVE, _ZEROS, _POSITIVE, _HIGH, _MIN, _MAX, _MEAN, _VAR
 
 @dataclass(frozen=True, eq=False)
 class Noted:
-    """What one tensor held at one moment of a run.
+    """The summary of a tensor at one moment of a run.
 
     Args:
         tensor: its name.
-        rounds: in which round of each loop around it, the outermost first; rounds are counted from 0.
-        numbers: in the order of TensorFlow's ``DebugNumericSummary``; of text, its shape alone.
-        sample: some of its elements, at equal distances; all where it is small.
-        dtype: its dtype; of half precision and complex numbers those of `numbers` are of float32 and absolute values.
+        rounds: the round of each loop around it, the outermost loop first; rounds are counted from 0.
+        numbers: its statistics, in the order of TensorFlow's ``DebugNumericSummary``; for text, the shape alone.
+        sample: some of its elements, at equal distances; all if it is small.
+        dtype: its dtype. The `numbers` of half precision are computed in float32, and those of complex numbers from
+            absolute values.
     """
 
     tensor: str
@@ -83,22 +84,22 @@ class Noted:
 
     @property
     def min(self) -> float:
-        """The smallest of the finite elements; NaN where there is none."""
+        """The smallest of the finite elements; NaN if there is none."""
         return self._finite(_MIN)
 
     @property
     def max(self) -> float:
-        """The largest of the finite elements; NaN where there is none."""
+        """The largest of the finite elements; NaN if there is none."""
         return self._finite(_MAX)
 
     @property
     def mean(self) -> float:
-        """The mean of the finite elements; NaN where there is none."""
+        """The mean of the finite elements; NaN if there is none."""
         return self._finite(_MEAN)
 
     @property
     def std(self) -> float:
-        """The standard deviation of the finite elements; NaN where there is none."""
+        """The standard deviation of the finite elements; NaN if there is none."""
         return math.sqrt(max(self._finite(_VARIANCE), 0.0)) if not math.isnan(self._finite(_VARIANCE)) else math.nan
 
     def _finite(self, at: int) -> float:
@@ -137,12 +138,12 @@ def _rounds(rounds: Sequence[int]) -> str:
 def noted(
     tensor: str, array: NDArray[Any], dtype: str, rounds: tuple[int, ...] = (), *, sampling: bool = True
 ) -> Noted:
-    """Returns what is noted of the value of a tensor.
+    """Returns the summary of the value of a tensor.
 
     Args:
         tensor: its name.
         array: its value; no part of it is kept.
-        dtype: its dtype; of text the shape alone is noted.
+        dtype: its dtype; for text only the shape is noted.
         rounds: as for `Noted`.
         sampling: whether a sample is taken.
 
@@ -168,7 +169,7 @@ _AT_ONCE = 1 << 15
 
 
 def _counted(flat: NDArray[Any]) -> list[float]:
-    """How many elements are of which kind, and the least, the largest, the mean and the variance of the finite."""
+    """The numbers of elements of each kind, and the least, largest, mean and variance of the finite ones."""
     if not flat.size:
         return [1, *[0] * 7, *[math.nan] * 4]
     least, most = flat.min(), flat.max()
@@ -183,7 +184,7 @@ def _counted(flat: NDArray[Any]) -> list[float]:
 
 
 def _moments(flat: NDArray[Any]) -> tuple[float, float]:
-    """The mean and the variance, of the distances from about the mean: these lose no digits where it is large."""
+    """The mean and the variance, computed from distances to about the mean: no digits are lost if the mean is large."""
     about, first, second = float(flat[:_AT_ONCE].mean(dtype=np.float64)), 0.0, 0.0
     room = np.empty(min(flat.size, _AT_ONCE))
     for start in range(0, flat.size, _AT_ONCE):
@@ -202,14 +203,14 @@ def step_of(size: int) -> int:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an op cost in a run, in all of its rounds.
+    """The cost of an op in a run, over all of its rounds.
 
     Args:
         op: its name.
-        seconds: how long it took.
+        seconds: the time it took.
         bytes: the memory that was allocated for it.
         runs: how often it ran.
-        device: where.
+        device: its device.
     """
 
     op: str

@@ -24,9 +24,9 @@ class OpenedFile:
 
     Args:
         path: its absolute path, or that of its folder.
-        options: the arguments of `gs.open` that say what of it is meant.
-        main: of a folder, the file in it that holds the graph.
-        stamp: size and time of that, as it was opened.
+        options: the arguments of `gs.open` that select a part of it.
+        main: for a folder, the file in it that holds the graph.
+        stamp: size and time of that file when it was opened.
     """
 
     path: str
@@ -36,7 +36,7 @@ class OpenedFile:
 
     @classmethod
     def of(cls, path: Path, main: Path, options: Mapping[str, Any]) -> OpenedFile:
-        """Returns what is to be known of a file that is about to be read."""
+        """Returns the facts of a file that is about to be read."""
         given = {key: value for key, value in options.items() if value is not None}
         found = main.stat() if main.exists() else None
         stamp = (found.st_size, found.st_mtime_ns) if found is not None else (0, 0)
@@ -45,23 +45,23 @@ class OpenedFile:
 
 @dataclass(frozen=True)
 class Opened:
-    """What was opened.
+    """An opened graph, with its source.
 
     Args:
         graph: the live graph; that of a file may be pending.
-        title: what to call it.
-        code: the Python that opens it again; empty where nobody will ask for it.
+        title: its title.
+        code: the Python that opens it again; empty if it will not be needed.
         session: the session given, if one was.
-        values: where its variables' values come from, if anywhere.
+        values: the source of the values of its variables, if there is one.
         inputs, outputs: of a function: argument or result -> name of its tensor.
         ends: names of the tensors that all signatures of a file feed and fetch; default: of the inputs and outputs.
         serving: the signatures of a SavedModel, and which of them was opened.
-        packed: of a function: makes of its results what it returns.
-        lack: why a variable has no value, where a file of values that belongs to the graph is not there.
+        packed: for a function: makes its return value from its results.
+        lack: why a variable has no value, if the file of values that belongs to the graph is missing.
         layers: the Keras layers whose ops are in it.
         origin: the Keras model that it was lifted from, and how that is connected, if it was.
         assets: of a SavedModel, the paths of the files that belong to it: assets, and the checkpoint.
-        file: the file that it came from, if it did.
+        file: the file that it came from, if any.
     """
 
     graph: TFGraph
@@ -85,10 +85,10 @@ class Opened:
             object.__setattr__(self, "ends", (tuple(self.inputs.values()), tuple(self.outputs.values())))
 
     def ends_as(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Returns inputs, outputs and ends where ops have other names: arguments of another of these.
+        """Returns inputs, outputs and ends after ops are renamed, as arguments of another `Opened`.
 
         Args:
-            names: op -> its other name.
+            names: op -> its new name.
         """
         inputs, outputs = (
             {key: renamed_end(tensor, names) for key, tensor in ends.items()} for ends in (self.inputs, self.outputs)
@@ -97,10 +97,10 @@ class Opened:
         return {"inputs": inputs, "outputs": outputs, "ends": (first, last)}
 
     def served(self, names: Mapping[str, str]) -> dict[str, str]:
-        """Returns tensors that signatures take and give, those of a function too -> which end each is.
+        """Returns the input and output tensors of signatures and of a function -> a description of each.
 
         Args:
-            names: op -> the name that it has by now.
+            names: op -> its present name.
         """
         out: dict[str, str] = {}
         words = (("the input", "an input"), ("the output", "an output"))

@@ -1,4 +1,4 @@
-"""Packages: which library an op type is from, where its name says so, and how messages tell of unknown op types."""
+"""Packages: the library that an op type is from, if its name shows it, and texts about unknown op types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..words import counted, few
 from .graph import Graph, Mask
 from .pending import pending
 
-#: Package -> what the names of its op types are like; only where no other library has such names.
+#: Package -> pattern of the names of its op types; only names that no other library has.
 _PACKAGES = {
     package: re.compile(pattern)
     for package, pattern in (
@@ -34,7 +34,7 @@ _PACKAGES = {
     )
 }
 
-#: How a message tells people to go on without such ops.
+#: The suggestion to go on without such ops.
 WITHOUT = (
     "or leave them out: ed.save(path, inputs=..., outputs=...), ed.function(inputs, outputs), or "
     "gs.open(tf.Graph()).plan().copy(ed.select(inputs=..., outputs=...)), between tensors that need none of them"
@@ -42,7 +42,7 @@ WITHOUT = (
 
 
 def package_of(kind: str) -> str:
-    """Returns the package that an op type is most likely from; empty where its name does not say.
+    """Returns the package that an op type is most likely from; empty if its name does not show it.
 
     Example:
         >>> package_of("SentencepieceTokenizeOp"), package_of("Addons>EmbeddingBag"), package_of("MyOp")
@@ -59,7 +59,7 @@ def packages_of(kinds: Collection[str]) -> list[str]:
 def unknown_counts(graph: Graph, among: Mask | None = None) -> dict[str, int]:
     """Returns the op types that TensorFlow does not know here, the most frequent first, each with its ops.
 
-    What is only in functions counts for nothing here, and comes last.
+    Op types that are only in functions count as zero, and come last.
 
     Args:
         graph: the snapshot.
@@ -85,7 +85,8 @@ def unknown_rows(graph: Graph) -> list[str]:
 
 
 def unknown_words(graph: Graph, among: Mask | None = None) -> str:
-    """Returns how many ops are of unknown types, and which; empty where none is; arguments as of `unknown_counts`.
+    """Returns the number of ops of unknown types, and the types, in words; empty if there are none. The arguments are
+    those of `unknown_counts`.
 
     Example:
         >>> unknown_words(Graph.of([("a", "Addons>Parse", [])], unknown=frozenset({"Addons>Parse"})))
@@ -102,24 +103,24 @@ def unknown_words(graph: Graph, among: Mask | None = None) -> str:
 
 
 def refused(graph: Graph) -> str:
-    """Returns why TensorFlow refuses a graph, and what can be done with it all the same; empty where it does not.
+    """Returns why TensorFlow refuses a graph, and what can still be done with it; empty if it accepts the graph.
 
-    It is what is known by now; `Pending.judge` finds out more.
+    This is only what is known so far; `Pending.judge` finds out more.
     """
     waiting = pending(graph.owner)
     if waiting is None or waiting.refusal is None:
         return ""
     if waiting.hopeless:
         return f"to look at only: {waiting.refusal.wrong}"
-    return f"{unknown_words(graph)}: what needs none of them can be run and saved"
+    return f"{unknown_words(graph)}: parts that need none of them can be run and saved"
 
 
 def refuse_unknown(graph: Graph, among: Mask, asked: str) -> None:
-    """Refuses what would hold ops that TensorFlow does not know here.
+    """Refuses a request whose result would contain ops that TensorFlow does not know here.
 
     Args:
         graph: the snapshot.
-        among: the ops that it would hold.
+        among: the ops of the result.
         asked: the request, for messages.
 
     Raises:

@@ -15,9 +15,9 @@ from .live import TFNodeDef
 from .names import op_name
 
 WAYS = ("mapping", "name", "structure")
-#: Attributes that TensorFlow writes for its own use, or that say where an op comes from: no change of the op.
+#: Attributes for TensorFlow's own use, or with the origin of an op: a difference in them is not a change of the op.
 VOLATILE = frozenset({"_output_shapes", "_has_manual_control_dependencies", "_gs_origin"})
-#: Attributes that hold names of ops: they follow when an op gets another name.
+#: Attributes that hold names of ops: they change when an op gets another name.
 NAMING = frozenset({"_class", "shared_name", "frame_name"})
 #: So far around an op its surroundings are compared, in edges.
 _RADIUS = 6
@@ -25,7 +25,7 @@ _RADIUS = 6
 Hashes = NDArray[np.uint64]
 
 
-#: Says what an attribute means, as bytes: equal bytes, equal meaning.
+#: Returns the meaning of an attribute as bytes: equal bytes, equal meaning.
 Meaning = Callable[[Any], bytes]
 
 
@@ -46,13 +46,13 @@ def pair(
 
     Args:
         a, b: the graphs.
-        by: ``name``; ``structure``: by name where the type is the same, and then by what surrounds an op;
-            ``mapping``: nothing but the mapping.
-        mapping: op of `a` -> op of `b`, or None for an op without partner; it goes first.
-        meanings: what an attribute of `a` means, and one of `b`.
+        by: ``name``; ``structure``: by name if the type is the same, and then by the surroundings of an op;
+            ``mapping``: only by the mapping.
+        mapping: op of `a` -> op of `b`, or None for an op without partner; it takes precedence.
+        meanings: the meaning of an attribute of `a`, and of one of `b`.
 
     Raises:
-        SelectionError: `by` is none of these, the mapping names an op that is not there, or one of `b` twice.
+        SelectionError: `by` is not one of these, the mapping names an op that does not exist, or one of `b` twice.
 
     Example:
         >>> a = Graph.of([("x", "Const", []), ("y", "Neg", ["x"])])
@@ -93,7 +93,7 @@ def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, taken: 
 
 
 def _named(a: Graph, b: Graph, place: Ints, taken: NDArray[np.bool_], alone: NDArray[np.bool_], strict: bool) -> None:
-    """Pairs what has the same name; `strict`: and the same type."""
+    """Pairs ops with the same name; `strict`: and the same type."""
     find = b.index.get
     for i in np.flatnonzero((place < 0) & ~alone).tolist():
         j = find(a.names[i])
@@ -102,7 +102,7 @@ def _named(a: Graph, b: Graph, place: Ints, taken: NDArray[np.bool_], alone: NDA
 
 
 def attributes(node: TFNodeDef | None, meaning: Meaning = attribute_bytes) -> dict[str, bytes] | None:
-    """Returns what the attributes of a NodeDef mean, without volatile ones; None where the node is not known."""
+    """Returns the meanings of the attributes of a NodeDef, without volatile ones; None if the node is not known."""
     if node is None:
         return None
     held = getattr(node, "attr", None) or {}
@@ -110,7 +110,7 @@ def attributes(node: TFNodeDef | None, meaning: Meaning = attribute_bytes) -> di
 
 
 class _Side(NamedTuple):
-    """One of the two graphs, with what is compared of it."""
+    """One of the two graphs, with the parts that are compared."""
 
     graph: Graph
     labels: Ints
@@ -134,7 +134,7 @@ class _Surroundings:
         labels = [_labels(graph, known, meaning) for graph, meaning in zip((a, b), meanings, strict=True)]
         starts = [_mixed(label.astype(np.uint64)) for label in labels]
         there = np.flatnonzero(place >= 0)
-        # Partners have a hash of their own, so that what stands beside them differs from all else.
+        # Partners have their own hash, so that the ops next to them differ from all others.
         own = _mixed(np.arange(len(there), dtype=np.uint64) + np.uint64(1 << 40))
         starts[0][there], starts[1][place[there]] = own, own
         self.a, self.b = (
@@ -175,7 +175,7 @@ class _Surroundings:
             self.todo.append((i, j))
 
     def _spread(self) -> None:
-        """From partners to their neighbours: the same input of both, and readers of which there is one of a kind."""
+        """Goes from partners to their neighbors: the same input of both, and consumers if there is one of a kind."""
         a, b = self.a.graph, self.b.graph
         while self.todo:
             i, j = self.todo.pop()
@@ -188,7 +188,7 @@ class _Surroundings:
                 )
 
     def _single(self, ours: dict[Any, int], theirs: dict[Any, int]) -> None:
-        """Pairs neighbours where there is one of a kind on each side; -1 stands for several."""
+        """Pairs neighbors if there is one of a kind on each side; -1 means several."""
         for key, i in ours.items():
             j = theirs.get(key, -1)
             if i >= 0 and j >= 0:
@@ -206,7 +206,7 @@ def _kinds(edges: Edges, op: int, labels: Ints, used: NDArray[np.bool_]) -> dict
 
 
 def _labels(graph: Graph, known: dict[Any, int], meaning: Meaning) -> Ints:
-    """What an op is in itself: type, attributes that name no op, and number of inputs; as numbers."""
+    """The op itself, as numbers: type, attributes that name no op, and number of inputs."""
     counts = graph.data.degrees.tolist()
     out = np.empty(graph.size, np.int32)
     for i, node in enumerate(graph.nodes):

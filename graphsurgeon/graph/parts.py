@@ -1,4 +1,4 @@
-"""Parts: what a part of a graph needs to run alone, and why it would not give what it gives in the whole."""
+"""Parts: the needs of a part of a graph that runs alone, and why its results would differ from those in the whole."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .rewired import TURNING
 from .traversal import backward, end_of, forward, met_from
 from .variables import FEED_TYPES
 
-#: Ops that write to a variable, whatever it holds.
+#: Ops that write to a variable without reading it.
 _SETTING = ("Assign", "AssignVariableOp")
-#: Of so many writes the reads are looked up.
+#: The number of writes for which the reads are looked up.
 _MOST = 4
 _PASSING = ("Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch")
 
@@ -42,7 +42,8 @@ class LostWrite:
     feeds: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.read} reads {self.holder} without what {self.write} writes to it before: that is left out"
+        writes = f"the value that {self.write} writes to it before"
+        return f"{self.read} reads {self.holder} without {writes}: that op is left out"
 
 
 def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | None = None) -> Mask:
@@ -74,7 +75,7 @@ def required(graph: Graph, goals: Mask, cuts: frozenset[Tensor], within: Mask | 
         read = backward(graph, less, cuts, control=False, within=within) & aside
         if not read.any():
             return less
-        aside &= ~read  # an op that stays needs what it reads
+        aside &= ~read  # an op that stays needs its inputs
     return ancestry
 
 
@@ -90,7 +91,7 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
         >>> g = Graph.of([("v", "VarHandleOp", []), ("z", "Placeholder", []), ("set", "AssignVariableOp", ["v", "z"]),
         ...               ("read", "ReadVariableOp", ["v", "^set"])])
         >>> print(*lost_writes(g, g.mask([0, 3])))
-        read:0 reads v without what set writes to it before: that is left out
+        read:0 reads v without the value that set writes to it before: that op is left out
         >>> lost_writes(g, g.mask([0, 1, 2, 3]))
         []
     """
@@ -120,7 +121,7 @@ def lost_writes(graph: Graph, mask: Mask, edges: Iterable[tuple[int, int]] | Non
 
 
 def part_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, str] | None:
-    """Returns what is wrong with a part that cuts through a loop, a branch or a TensorArray, and what to take instead.
+    """Returns the problem of a part that cuts through a loop, a branch or a TensorArray, and a suggestion.
 
     Args:
         graph: the snapshot.
@@ -134,7 +135,8 @@ def part_fault(graph: Graph, mask: Mask, cuts: Iterable[Tensor]) -> tuple[str, s
 def array_fault(
     graph: Graph, mask: Mask, cuts: frozenset[Tensor], beside: Mask | None = None
 ) -> tuple[str, str] | None:
-    """Returns what is wrong with a part that reads a TensorArray without what is written to it before, as `part_fault`.
+    """Returns the problem of a part that reads a TensorArray without earlier writes, and a suggestion, as in
+    `part_fault`.
 
     Args:
         graph: the snapshot.
@@ -155,7 +157,7 @@ def array_fault(
         lost = next((end for end in met if end in cuts or not runs[end[0]]), None)
         if lost is not None:
             name = graph.name(lost)
-            wrong = f"{name!r} orders the writes and reads of a TensorArray; it does not hold what was written"
+            wrong = f"{name!r} orders the writes and reads of a TensorArray; it does not hold the written values"
             numbers = shared_holders(graph)
             own = numbers == numbers[user] if numbers is not None else graph.mask([])
             writes = [graph.names[i] for i in np.flatnonzero(own & ~mask).tolist()]
@@ -164,7 +166,7 @@ def array_fault(
 
 
 def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
-    """Returns what is wrong with a function of some ops if others use the same TensorArray or stack, and what to do.
+    """Returns the problem of a function of some ops if others use the same TensorArray or stack, and a suggestion.
 
     Args:
         graph: the snapshot.
@@ -189,17 +191,12 @@ def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
 
 
 def is_array_type(kind: str) -> bool:
-    """Returns whether ops of a type use a TensorArray; their last input orders them after what is written to it.
-
-    Example:
-        >>> is_array_type("TensorArrayReadV3"), is_array_type("TensorListGetItem")
-        (True, False)
-    """
+    """Returns whether ops of a type use a TensorArray; their last input orders them after the writes."""
     return kind.startswith("TensorArray") and kind.endswith(("V2", "V3"))
 
 
 def _flow_before(graph: Graph, mask: Mask, cuts: frozenset[Tensor], end: Tensor) -> list[Tensor]:
-    """Where a tensor that orders the use of a TensorArray comes from, within a part, if its op only passes it on."""
+    """The tensors of a part that an op passes on as the order of uses of a TensorArray; empty for other ops."""
     kind = graph.types[end[0]]
     if end in cuts or not mask[end[0]] or kind not in (*_PASSING, *MERGES, *EXITS, *TURNING):
         return []
@@ -215,19 +212,19 @@ def refuse_part(
     outputs: Iterable[Tensor] = (),
     key: str = "inputs",
 ) -> None:
-    """Refuses a part of a graph that would not give what it gives in the whole.
+    """Refuses a part of a graph whose results would differ from those in the whole.
 
     Args:
         graph: the snapshot.
         mask: the ops of the part.
         inputs: the tensors that are fed.
         asked: the request, for messages.
-        outputs: the tensors that it is for.
+        outputs: the tensors that are fetched.
         key: the argument that names the inputs.
 
     Raises:
-        PlanError: it cuts through a loop, a branch or a TensorArray; an output is inside a loop; or it
-            would read what a write before it no longer sets. The message proposes what to take or feed instead.
+        PlanError: it cuts through a loop, a branch or a TensorArray; an output is inside a loop; or it would read a
+            value that a write before it no longer sets. The message proposes other ops or feeds.
     """
     given = list(inputs)
     fault = part_fault(graph, mask, given)
@@ -286,7 +283,7 @@ def _users(graph: Graph, holder: int) -> list[int]:
 
 
 def _reads(graph: Graph, op: int) -> bool:
-    """Whether an op of a variable gives what it holds."""
+    """Whether an op of a variable returns its value."""
     return graph.types[op] not in _SETTING and graph.outputs(op) != [] and not _passes(graph, op)
 
 

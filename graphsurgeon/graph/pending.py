@@ -1,4 +1,4 @@
-"""Pending: the live graph of a file before anybody needs it: empty, with what it will be filled with."""
+"""Pending: the live graph of a file before it is needed: empty, with the content to fill it with."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ _Live = TypeVar("_Live")
 
 
 class Pending:
-    """What an empty live graph waits for.
+    """The content of a live graph that is still empty.
 
-    The graph is there from the beginning, as what all snapshots of it are of; its ops come with the first need.
+    The graph exists from the beginning and owns all its snapshots. Its ops are added when they are first needed.
 
     Args:
         read: the snapshot, read from the file without TensorFlow.
-        fill: puts the ops of the file into the graph; raises OpenError where TensorFlow refuses them. Where a refusal
-            is given, what it puts in has stand-ins for what is refused; None: nothing can be put in.
-        records: what applied plans have noted in the file.
-        refusal: why TensorFlow will refuse the graph as a whole, where that is known already.
-        infer: returns the snapshot with the shapes that TensorFlow infers, found without filling the graph, and why
-            TensorFlow would not survive that here, None where it would; None where it was left. Default: they come
-            with the filling.
-        leave: ends what `infer` is at, so that it can be asked again.
-        judge: returns why nothing can be put in, None where nothing is known against it; asked at most once, before
-            anything is put in, as it takes time. Default: nothing is known.
+        fill: puts the ops of the file into the graph; raises OpenError if TensorFlow refuses them. If a refusal is
+            given, stand-ins replace the refused ops. None: no ops can be put in.
+        records: the records of applied plans in the file.
+        refusal: why TensorFlow will refuse the graph as a whole, if that is known already.
+        infer: finds the shapes that TensorFlow infers without filling the graph. Returns the snapshot with these
+            shapes, and why TensorFlow would not survive that here, or None if it would. Returns None if it was stopped.
+            Default: shapes are inferred when the graph is filled.
+        leave: stops `infer`, which can then be called again.
+        judge: returns why no ops can be put in, or None if no reason is known. It takes time, and is called at most
+            once, before ops are put in. Default: no reason is known.
 
     Attributes:
         read: the snapshot, with the shapes that have been inferred.
-        records: see there.
-        refusal: why TensorFlow refuses the graph; None as long as nobody knows of a reason.
-        filled: whether the ops are in the graph, stand-ins for what is refused among them.
-        inferred: whether the shapes are there that can be inferred.
-        leave: see there; callable from any thread.
+        records: see above.
+        refusal: why TensorFlow refuses the graph; None as long as no reason is known.
+        filled: whether the ops are in the graph, including stand-ins for refused ones.
+        inferred: whether the shapes are known that can be inferred.
+        leave: see above; callable from any thread.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Pending:
                     self.spoil(danger)
 
     def infer(self, graph: Any) -> None:
-        """Lets the shapes be inferred, once; callable from any thread, and it may take long."""
+        """Infers the shapes, once; callable from any thread, and may take long."""
         self.judge()
         if self.inferred:
             return
@@ -90,14 +90,14 @@ class Pending:
                 self.spoil(refusal)
 
     def wait_in(self, graph: Any) -> None:
-        """Lets an empty live graph wait for this."""
+        """Attaches this to an empty live graph."""
         setattr(graph, _MARK, self)
 
     def fill(self, graph: Any, whole: bool = True) -> None:
-        """Fills the graph, once; unless it is to be `whole`, with stand-ins for what TensorFlow refuses.
+        """Fills the graph, once. If `whole` is not set, stand-ins replace the ops that TensorFlow refuses.
 
         Raises:
-            OpenError: TensorFlow refuses it, now or when it was asked before.
+            OpenError: TensorFlow refuses the graph, now or at an earlier call.
         """
         with self._lock:
             if pending(graph) is not self:
@@ -120,7 +120,7 @@ class Pending:
 
 
 def pending(graph: Any) -> Pending | None:
-    """Returns what a live graph waits for; None where it is there."""
+    """Returns the pending content of a live graph; None if the graph is not pending."""
     found: Pending | None = getattr(graph, _MARK, None)
     return found
 

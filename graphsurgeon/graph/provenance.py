@@ -1,4 +1,4 @@
-"""Provenance: where each op of a graph came from, and the records by which a graph remembers it."""
+"""Provenance: the origin of each op of a graph, and the records of it in the graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .names import under
 
 #: The collection of a graph that holds the records, one of bytes for each step.
 COLLECTION = "graphsurgeon/provenance"
-#: The attribute that says the same of one node, in a GraphDef that was asked for with it.
+#: The attribute with the same record of one node, in a GraphDef that was requested with it.
 ATTRIBUTE = "_graphsurgeon"
 _MARK = b"graphsurgeon provenance 1"
 #: Longer records are packed; unpacked, a record of a stranger may not be longer than this.
@@ -22,7 +22,7 @@ _HOW = {
     "copied": "copied from op {was!r} of {graph} in step {step}",
     "placeholder": "placeholder made in step {step} in place of {was!r} of {graph}",
     "constant": "constant made in step {step} in place of {was!r} of {graph}",
-    "setter": "made in step {step} to set what was copied from {was!r} of {graph}",
+    "setter": "made in step {step} to set the copy of {was!r} of {graph}",
     "inserted": "inserted in step {step}",
     "orphan": "an orphan, left by step {step}",
     "original": "original",
@@ -31,7 +31,7 @@ _HOW = {
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an op came from; printed, one line.
+    """The origin of an op; prints as one line.
 
     Args:
         op: its name.
@@ -40,8 +40,8 @@ class Origin:
         step: the step of the history that made it; 0 for an original.
         was: the op or tensor of the source.
         graph: the title of the source.
-        before: where the op of the source came from, in words; empty where it was an original.
-        changes: (step, what was changed).
+        before: the origin of the op of the source, in words; empty if that was an original.
+        changes: (step, the change).
 
     Example:
         >>> print(Origin("copy/x", "copied", 3, "x", "net.pb", changes=((4, "input 0 reads y:0"),)))
@@ -68,7 +68,7 @@ class Origin:
 
 
 def written(step: int, about: Mapping[str, Any]) -> bytes:
-    r"""Returns a record as bytes: a line that says what it is, and JSON, packed where it is long.
+    r"""Returns a record as bytes: a header line, and JSON, packed if it is long.
 
     Example:
         >>> written(3, {"made": {}})
@@ -80,7 +80,7 @@ def written(step: int, about: Mapping[str, Any]) -> bytes:
 
 
 def step_of(data: Any) -> int:
-    """Returns the step that a record is of; 0 where it is none.
+    """Returns the step of a record; 0 if the data is not a record.
 
     Example:
         >>> step_of(written(3, {})), step_of(b"something else")
@@ -93,7 +93,7 @@ def step_of(data: Any) -> int:
 
 
 def origins(records: Sequence[Any]) -> Mapping[str, Origin]:
-    """Returns op name -> where it came from, for all that is not an original; what is not a record is passed over.
+    """Returns op name -> origin, for all ops that are not originals; data that is not a record is ignored.
 
     Example:
         >>> about = {"copies": [{"graph": "net", "to": "copy", "ops": ["x"]}], "changed": {"y": "T=1"}}
@@ -157,7 +157,7 @@ def attribute(origin: Origin) -> bytes:
 
 
 def from_attribute(op: str, data: bytes) -> Origin:
-    """Returns what such an attribute says; an original where it cannot be read.
+    """Returns the origin in such an attribute; an original if the attribute cannot be read.
 
     Example:
         >>> origin = Origin("copy/x", "copied", 3, "x", "net.pb")

@@ -1,4 +1,4 @@
-"""Reports: what was restored, transferred or saved, and what was not."""
+"""Reports: the values that were restored, transferred or saved, and those that were not."""
 
 from __future__ import annotations
 

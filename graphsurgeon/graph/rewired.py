@@ -12,7 +12,7 @@ from .graph import Derived, Edges, Graph, Mask
 from .known_outputs import KnownOutputs
 from .traversal import backward, strong_components
 
-#: What closes a loop of TF1: what goes round, and where it comes in again.
+#: The ops that close a loop of TF1: those of the next round, and those that take its value.
 TURNING, MERGING = ("NextIteration", "RefNextIteration"), ("Merge", "RefMerge")
 #: op, position of its input, (producer, output).
 Edge = tuple[int, int, tuple[int, int]]
@@ -114,7 +114,7 @@ def _kept(edges: Edges, keep: np.ndarray, place: np.ndarray) -> Edges:
 
 
 def closed_cycle(after: Graph, edges: Sequence[tuple[int, int]]) -> Mask:
-    """Returns a mask of the ops on cycles that edges (op, what it reads or waits for) close.
+    """Returns a mask of the ops on cycles that edges (op, its input or control input) close.
 
     Args:
         after: the graph with these edges in it.

@@ -16,7 +16,7 @@ from .names import op_name
 from .risky_ops import CODE, KINDS, NETWORK, RISKY, SAVERS, SAVERS_OWN, WRITES, RiskyOp
 from .traversal import backward, met_from
 
-#: Ops that hand on what one of their inputs is -> which of these; all where nothing is said.
+#: Ops that pass on the value of one of their inputs -> which inputs these are; ``slice(None)``: all.
 _SAME: dict[str, slice] = {
     "Concat": slice(1, None), "ConcatV2": slice(None, -1), "ExpandDims": slice(1), "Identity": slice(None),
     "IdentityN": slice(None), "Merge": slice(None), "Pack": slice(None), "RefIdentity": slice(1),
@@ -39,14 +39,14 @@ class Risk:
     """An op that reaches out of the graph as it runs.
 
     Args:
-        op: its name; inside of a function that is called ``call/inner``, as everywhere.
+        op: its name; ``call/inner`` for an op in a function.
         type: its op type.
         kind: ``writes files``, ``reads files``, ``opens the network``, ``calls Python``, ``runs other code`` or
             ``ends the process``.
         reason: what it does.
-        path: the file, address or token, where the graph says it.
-        load: what makes it run as the graph is loaded, as ``init op 'init'``; empty where nothing does.
-        harmless: why nobody needs to be asked before it runs; empty where somebody must be.
+        path: the file, address or token, if the graph contains it.
+        load: what runs it when the graph is loaded, such as ``init op 'init'``; empty if nothing does.
+        harmless: why it may run without your permission; empty if it may not.
 
     Example:
         >>> print(Risk("w", "WriteFile", "writes files", "writes its text to a file", "/etc/motd", "init op 'init'"))
@@ -120,7 +120,7 @@ class Risks:
         wide = max((len(risk.kind) for risk in (*self.items, *self.harmless)), default=0)
         lines += [f"  {risk.kind:<{wide}}  {risk}" for risk in self.items]
         if self.harmless:
-            do = "does what is asked of it" if len(self.harmless) == 1 else "do what is asked of them"
+            do = "does only what you request" if len(self.harmless) == 1 else "do only what you request"
             lines.append(f"  {counted(len(self.harmless), 'ops')} more that {do}:")
             lines += [f"  {risk.kind:<{wide}}  {risk}" for risk in self.harmless]
         if self.unknown:
@@ -139,20 +139,20 @@ def _many(kind: str) -> str:
 def risks(
     graph: Graph, load: Mapping[str, str] | None = None, assets: Collection[str] = (), whole: bool = False
 ) -> Risks:
-    """Returns what in a graph reaches out of it: in its ops, and in the functions that these call.
+    """Returns the ops that reach out of a graph, in the graph and in the functions that it calls.
 
     Args:
         graph: the snapshot.
-        load: op -> what makes it run as the graph is loaded; the initialisers of its variables and tables are known.
+        load: op -> what runs it when the graph is loaded; initializers of variables and tables need not be given.
         assets: the paths of files that belong to the graph.
-        whole: functions that nothing calls, too.
+        whole: also search functions that nothing calls.
 
     Example:
         >>> print(risks(Graph.of([("p", "Placeholder", []), ("r", "ReadFile", ["p"]), ("e", "Abort", [])])))
         graph: 1 op reaches out of it
           ends the process  'e' (Abort) ends the process
-          1 op more that does what is asked of it:
-          reads files       'r' (ReadFile) reads a whole file; whoever runs it names the path
+          1 op more that does only what you request:
+          reads files       'r' (ReadFile) reads a whole file; you give the path when you run it
     """
     reader = _Reader(graph, whole)
     found = list(reader.risky())
@@ -173,11 +173,11 @@ class _Found(NamedTuple):
     """An op of a risky type.
 
     Args:
-        place: the function that it is in; empty where it is an op of the graph.
+        place: the function that it is in; empty for an op of the graph.
         name: its name.
-        outer: the op of the graph that it is, or those that lead to its function.
+        outer: the op of the graph, or the ops of the graph that lead to its function.
         node: its NodeDef.
-        known: what its type does.
+        known: the effect of its type.
     """
 
     place: str
@@ -188,13 +188,13 @@ class _Found(NamedTuple):
 
 
 class _Origin(NamedTuple):
-    """Where a text comes from.
+    """The origin of a text.
 
     Args:
-        texts: what it may be, or begin with, as the graph says.
-        added: what the graph may add behind that.
-        fed: whoever runs the graph may say it.
-        unknown: it may be anything else.
+        texts: the texts, or beginnings of texts, that it may be.
+        added: what the graph may append to these.
+        fed: whether it may come from a feed.
+        unknown: whether it may be anything else.
     """
 
     texts: frozenset[str] = frozenset()
@@ -204,7 +204,7 @@ class _Origin(NamedTuple):
 
 
 def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Collection[str]) -> Risk | None:
-    """What an op does; None where it does nothing of the kind."""
+    """What an op does; None if it has no such effect."""
     known, load = one.known, next((loaded[op] for op in one.outer if op in loaded), "")
     origin = reader.path(one)
     texts = sorted(origin.texts)
@@ -224,12 +224,12 @@ def _risk(reader: _Reader, one: _Found, loaded: Mapping[str, str], assets: Colle
 
 
 def _harmless(kind: str, origin: _Origin) -> str:
-    """Why an op does only what is asked of it; empty where that is not known."""
+    """Why an op does only what its user requests; empty if that is not known."""
     if origin.unknown or not all(_ADDED.fullmatch(text) for text in origin.added):
         return ""
     if kind in SAVERS and origin.texts.issubset(SAVERS_OWN) and (origin.fed or origin.texts):
-        return "whoever saves or restores names the path"
-    return "whoever runs it names the path" if origin.fed and not origin.texts else ""
+        return "you give the path when you save or restore"
+    return "you give the path when you run it" if origin.fed and not origin.texts else ""
 
 
 def _loaded(graph: Graph, load: Mapping[str, str], found: list[_Found]) -> dict[str, str]:
@@ -282,7 +282,7 @@ class _Reader:
         return tuple(dict.fromkeys(node.name for one in met for place, node in self._callers.get(one, ()) if not place))
 
     def path(self, one: _Found) -> _Origin:
-        """Returns where the path, address or token of an op comes from."""
+        """Returns the origin of the path, address or token of an op."""
         place = one.known.path
         if place is None:
             return _Origin(unknown=True)
@@ -336,7 +336,7 @@ class _Reader:
         return self._graph.nodes[self._graph.index[name]] if name in self._graph.index else None
 
     def _origin(self, place: str, text: str) -> _Origin:
-        """Follows a text back, through calls too, to what says it."""
+        """Follows a text back to its origin, also through calls."""
         texts, added = set[str](), set[str]()
         fed = unknown = False
         todo, seen = [(place, text, True)], set[tuple[str, str, bool]]()
@@ -375,7 +375,9 @@ class _Reader:
         return _Origin(frozenset(texts), frozenset(added), fed, unknown)
 
     def _given(self, function: str, argument: str) -> list[tuple[str, str]] | None:
-        """What calls give an argument; nothing where nothing calls the function; None where nobody knows."""
+        """The values that calls pass to an argument; empty without calls of the function; None if they are not
+        known.
+        """
         arguments = [one.name for one in self._functions[function].signature.input_arg]
         if argument not in arguments:
             return None
@@ -391,7 +393,7 @@ class _Reader:
 
 
 def _strings(node: TFNodeDef) -> list[str]:
-    """The texts that a constant holds; none where it is written in another way than TensorFlow writes them."""
+    """The texts of a constant; empty if it is written in another way than TensorFlow writes constants."""
     attributes = getattr(node, "attr", {})
     held = attributes["value"].tensor.string_val if "value" in attributes else ()
     return [text.decode("utf-8", "replace") for text in held]

@@ -13,14 +13,15 @@ WRITES, NETWORK, PYTHON, CODE, ENDS, READS = KINDS
 
 
 class RiskyOp(NamedTuple):
-    """What an op type does outside of the graph.
+    """The effect of an op type outside of the graph.
 
     Args:
         kind: one of `KINDS`.
         reason: what it does.
-        path: where the path, address or token stands: which input, or the name of an attribute; None: nowhere.
-        harmless: it does nothing where the path is one of these; one that ends in ``://`` stands for all that begin so.
-        only: it does something only where the path begins with this.
+        path: the place of the path, address or token: the number of an input, or the name of an attribute; None if
+            there is none.
+        harmless: the paths for which it does nothing; one that ends in ``://`` covers all paths that begin with it.
+        only: it does something only if the path begins with this.
         calls: if the attribute `path` is a program, the function that lists the library functions it calls; None if
             the program cannot be read.
     """
@@ -46,7 +47,7 @@ def _of(kind: str, reason: str, path: int | str | None, *types: str, **more: obj
     return {name: RiskyOp(kind, reason, path, **more) for name in types}  # type: ignore[arg-type]
 
 
-#: Op type -> what it does. A test holds this against TensorFlow's own list of op types.
+#: Op type -> its effect. A test compares this with TensorFlow's own list of op types.
 RISKY: dict[str, RiskyOp] = {
     # files
     **_of(WRITES, "writes its text to a file", 0, "WriteFile"),
@@ -111,7 +112,7 @@ RISKY: dict[str, RiskyOp] = {
         "DataServiceDatasetV3", "DataServiceDatasetV4",
     ),
     **_of(NETWORK, "gives a dataset to a host", 1, "RegisterDataset", "RegisterDatasetV2"),
-    **_of(NETWORK, "lets a host write a dataset", 2, "DistributedSave"),
+    **_of(NETWORK, "makes a host write a dataset", 2, "DistributedSave"),
     **_of(NETWORK, "opens a port that others can call", 0, "RpcServer"),
     **_of(NETWORK, "calls functions of another host", 0, "RpcClient"),
     **_of(NETWORK, "sets how a file system is reached, as one in a cloud", 0, "FileSystemSetConfiguration"),
@@ -136,6 +137,6 @@ RISKY: dict[str, RiskyOp] = {
     **_of(ENDS, "can tell a worker to end", None, "WorkerHeartbeat"),
 }  # fmt: skip
 
-#: Ops of savers. Whoever runs them names the file; where nobody does, it is the one that TensorFlow itself writes here.
+#: Ops of savers. The caller gives the file name; without one, it is the name here, which TensorFlow itself writes.
 SAVERS = frozenset({"MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"})
 SAVERS_OWN = ("model",)

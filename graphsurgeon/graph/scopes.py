@@ -40,17 +40,17 @@ class Scopes:
 
         Args:
             op_names: the names, in the order of the ops.
-            ops: name -> number of the op, where somebody has it already.
+            ops: name -> number of the op, if it exists already.
         """
         root = cls([""], np.asarray([-1], np.int32), np.empty(0, np.int32), {"": 0})
         return root.extended(op_names, dict(zip(op_names, range(len(op_names)), strict=True)) if ops is None else ops)
 
     def extended(self, op_names: Sequence[str], ops: Mapping[str, int]) -> Scopes:
-        """Returns the tree of more ops; this one stays as it is.
+        """Returns the tree with more ops; this one is unchanged.
 
         Args:
-            op_names: the names of those that come behind these.
-            ops: name -> number, of all.
+            op_names: the names of the ops that come after these.
+            ops: name -> number, for all ops.
 
         Example:
             >>> Scopes.of(["a/b"]).extended(["a/c/d", "a"], {"a/b": 0, "a/c/d": 1, "a": 2}).home.tolist()
@@ -78,7 +78,7 @@ class Scopes:
         return Scopes(names, np.asarray(parents, np.int32), homes, index)
 
     def called(self, name: str) -> list[str]:
-        """Returns the scopes that are called so, or whose path ends so, without regard to case; the root is none.
+        """Returns the scopes of this name, or whose path ends with it, without regard to case; never the root.
 
         Example:
             >>> Scopes.of(["a/conv/x", "a/Conv/y", "b/conv2/z"]).called("conv"), Scopes.of(["a/b/x"]).called("a/b")
@@ -122,13 +122,15 @@ class Scopes:
 
     @cached_property
     def _places(self) -> Ints:
-        """For each place in preorder, how many ops of `order` come before those of the scope there; and all."""
+        """For each place in preorder, the number of ops of `order` before the scope there; and the number of all
+        ops.
+        """
         begin, _ = self._preorder
         return _counted(begin[self.home], len(begin))
 
     @cached_property
     def spans(self) -> Ints:
-        """For each scope, where its ops begin and end in `order`, all levels below included."""
+        """For each scope, the beginning and end of its ops in `order`, including all levels below."""
         return self._places[np.stack(self._preorder, axis=1)]
 
     @cached_property

@@ -19,13 +19,13 @@ from .layers import NO_LAYERS, Layers, made_by
 from .stablehlo import MODULE_OP, op_names
 
 KEYS = ("attr", "device", "dtype", "is", "layer", "layer-type", "op", "shape", "type")
-"""What a word may ask for: ``key:value``."""
+"""The keys of a query: ``key:value``."""
 
 AttributeText = Callable[[Any], str]
 
 
 class Index:
-    """What a search needs of a graph, made when it is first asked for and kept.
+    """The indexes of a graph for a search, made when they are first needed and kept.
 
     Args:
         graph: the snapshot.
@@ -76,7 +76,7 @@ class Index:
 
     @cached_property
     def devices(self) -> dict[str, list[int]]:
-        """Device as the ops ask for it -> those ops."""
+        """Requested device -> the ops with this device."""
         found: dict[str, list[int]] = {}
         for op, node in enumerate(self.nodes):
             device = getattr(node, "device", "")
@@ -96,7 +96,7 @@ class Index:
 
     @cached_property
     def attributes(self) -> dict[str, set[str]]:
-        """Names of attributes, by what they are in lower case."""
+        """Names of attributes, by their lower-case form."""
         found: dict[str, set[str]] = {}
         for node in self.nodes:
             for key in getattr(node, "attr", ()):
@@ -178,7 +178,7 @@ def hits(
         query: see `search`.
         attribute: how to write the value of an attribute.
         layers: the layers of the graph.
-        hidden: the ops that a picture does not show; they come behind all that fit as well.
+        hidden: the ops that a picture does not show; they come after others that fit equally well.
 
     Raises:
         SelectionError: as `search`.

@@ -227,7 +227,7 @@ class Selection:
                 return Selection(graph, made, Query(verb, (), (self.query, other.query)))
             missing[graph] = [*lost, *left]
         lacks = [f"{_called(graph)} does not have {few(map(repr, names))}" for graph, names in missing.items()]
-        way = "Leave out what the second graph does not have: first.on(second.graph) | second"
+        way = "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
         raise SelectionError(asked, ", and ".join(lacks), way)
 
     def _refuse_foreign(self, graph: Graph, asked: str, way: str) -> None:
@@ -284,7 +284,7 @@ class Selection:
         _, lost = _carried(self, graph)
         if lost:
             wrong = f"{_called(graph)} does not have {few(map(repr, lost))}"
-            raise SelectionError(asked, wrong, "Leave out what it does not have: selection.on(graph)")
+            raise SelectionError(asked, wrong, "Leave out the ops that it does not have: selection.on(graph)")
         return self.on(graph)
 
     def moved(self, graph: Graph) -> Selection:
@@ -297,7 +297,7 @@ class Selection:
             SelectionError: if an op does not exist there.
         """
         names, old = tuple(self.names), self.graph.names
-        mask = graph.mask([graph.find(name, "the copy of what was selected") for name in names])
+        mask = graph.mask([graph.find(name, "the copy of the selection") for name in names])
         start, end = (
             tuple((graph.find(old[op], "the copy"), port) for op, port in t) for t in (self.inputs, self.outputs)
         )
@@ -424,7 +424,7 @@ def select(
 
 
 def _made(graph: Graph, ops: Iterable[str]) -> Mask:
-    """Ops by name, those of a call that is unfolded with it."""
+    """Ops by name; for an unfolded call, the ops in it."""
     found = list(ops)
     mask = graph.mask(graph.index[name] for name in found if name in graph.index)
     calls = graph.unfolded.calls if graph.unfolded is not None else {}

@@ -1,4 +1,4 @@
-"""Signatures: what a file serves, as values."""
+"""Signatures: the functions that a file serves, as values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .graph import TensorInfo
 
 @dataclass(frozen=True)
 class Signature:
-    """An entry of a SavedModel: what it takes and what it gives.
+    """A signature of a SavedModel: its arguments and results.
 
     Args:
-        name: its name, as ``"serving_default"``.
+        name: its name, such as ``"serving_default"``.
         inputs: argument -> dtype and shape.
         outputs: result -> dtype and shape.
     """
@@ -32,15 +32,15 @@ class Signature:
 
 @dataclass(frozen=True)
 class Serving:
-    """What a file serves, and what of it was opened.
+    """The signatures of a file, and the one that was opened.
 
     Args:
         signatures: its signatures.
-        opened: the name of the one that was opened; empty where the file was opened as it lies.
-        left: how many ops of the file were left out then.
-        notes: what to know of it.
-        functions: the ways to its other functions from the object that was saved.
-        other: opens another of its signatures, or one of these functions, by name; None where it cannot be asked.
+        opened: the name of the one that was opened; empty if the whole file was opened.
+        left: the number of ops of the file that were left out.
+        notes: notes about the file.
+        functions: the paths to its other functions from the saved object.
+        other: opens another of its signatures, or one of these functions, by name; None if that is not possible.
     """
 
     signatures: tuple[Signature, ...] = ()

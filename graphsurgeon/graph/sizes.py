@@ -15,7 +15,7 @@ _BITS = {"bfloat16": 16, "half": 16, "bool": 8, "qint8": 8, "quint8": 8, "qint16
 
 
 def variable_bytes(info: VariableInfo) -> int:
-    """Returns the size of a variable's value in bytes; 0 where its shape or dtype does not say.
+    """Returns the size of a variable's value in bytes; 0 if its shape or dtype does not determine it.
 
     Example:
         >>> variable_bytes(VariableInfo("w", dtype="float32", shape="(2, 3)"))

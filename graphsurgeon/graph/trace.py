@@ -1,4 +1,4 @@
-"""Trace: one run of a graph as a value: what each tensor held, and what each op cost."""
+"""Trace: one run of a graph as a value: the values of each tensor and the cost of each op, in summary."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _NUMBER: dict[str, Callable[[Noted], float]] = {
     "not finite": lambda note: float(note.nans + note.infinite),
 }
 NUMBERS = ("ms", "bytes", *_NUMBER)
-"""What a trace tells of each op as one number."""
+"""The numbers that a trace has for each op."""
 _COLUMNS = ("dtype", "shape", "min", "max", "mean", "std", "zeros", "nan", "infinite", "seconds", "bytes")
 _ROW = (*_COLUMNS, "rounds", "device")
 _TEXTS, _HEADS = ("tensor", "dtype", "shape", "device"), {"seconds": "us", "bytes": "memory"}
-_KEYS = {head: key for key, head in _HEADS.items()}  # a column may be asked for by what stands above it, too
+_KEYS = {head: key for key, head in _HEADS.items()}  # a column may also be given by its heading
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +45,15 @@ class Trace:
     """One run of a graph on one feed. Made by `Editor.trace`.
 
     Args:
-        graph: what ran: the part of the graph that was needed, with its calls in the open.
-        notes: what the tensors held, in the order in which it was noted.
-        costs: op -> what it cost.
-        results: tensor that was asked for -> its value.
-        feeds: tensor that was fed -> the array.
-        same: tensor -> the one it hands on as it is, whose numbers are its own.
-        stopped: why the run did not come to its end; empty where it did.
-        unrecorded: tensor -> why it has no numbers though its op may have run.
-        added: ops that stand for how a cond or loop of TF2 turns, which the graph that was traced does not name.
+        graph: the graph that ran: the needed part, with its calls unfolded.
+        notes: the summaries of the tensors, in the order in which they were noted.
+        costs: op -> its cost.
+        results: requested tensor -> its value.
+        feeds: fed tensor -> the array.
+        same: tensor -> the tensor that it passes on unchanged, which has the same numbers.
+        stopped: why the run did not finish; empty if it did.
+        unrecorded: tensor -> why it has no numbers, although its op may have run.
+        added: ops that control a cond or loop of TF2, and that have no name in the traced graph.
 
     Example:
         >>> import graphsurgeon as gs, tensorflow as tf
@@ -81,20 +81,20 @@ class Trace:
 
     @cached_property
     def by_tensor(self) -> Mapping[str, tuple[Noted, ...]]:
-        """Tensor -> what it held, by round."""
+        """Tensor -> its summaries, by round."""
         found: dict[str, list[Noted]] = {}
         for note in self.notes:
             found.setdefault(note.tensor, []).append(note)
         return {name: tuple(sorted(notes, key=lambda note: note.rounds)) for name, notes in found.items()}
 
     def rounds(self, tensor: Any) -> tuple[Noted, ...]:
-        """Returns what a tensor held in each round of its loop; of one in no loop, a single note.
+        """Returns the summaries of a tensor, one for each round of its loop; one if it is in no loop.
 
         Args:
             tensor: its name, or the `tf.Tensor`.
 
         Raises:
-            SelectionError: there is no such tensor, or it has no numbers; the message says why.
+            SelectionError: there is no such tensor, or it has no numbers; the message gives the reason.
         """
         name = tensor_name(getattr(tensor, "name", tensor))
         asked = f"trace[{name!r}]"
@@ -106,7 +106,7 @@ class Trace:
         raise SelectionError(asked, f"{name!r} has no numbers: {self.why_not(name)}", self._instead())
 
     def __getitem__(self, tensor: Any) -> Noted:
-        """Returns what a tensor held; of one in a loop, in the last round, or in the first that is not finite."""
+        """Returns the summary of a tensor; in a loop, that of the last round, or of the first that is not finite."""
         notes = self.rounds(tensor)
         return next((note for note in notes if note.bad), notes[-1])
 
@@ -171,29 +171,29 @@ class Trace:
         return sum(cost.seconds for cost in self.costs.values())
 
     def first_bad(self) -> FirstBad | None:
-        """Returns where the first NaN or infinity arises: inputs finite, output not; None where all is finite.
+        """Returns the op at which the first NaN or infinity arises; None if all values are finite.
 
-        Where there are NaNs, it is what they come from: an infinity that turns into one is the cause, one that does not
-        is none. In a loop it is the first round.
+        The inputs of this op are finite, and its output is not. If there are NaNs, it is the op that they come from: an
+        infinity counts only if it later becomes a NaN. In a loop, it is the first such round.
         """
         return first_bad(self.graph, self.by_tensor, self.handed_on, self.feeds, self.added)
 
     def first_difference(
         self, other: Trace, tolerance: float = 1e-5, names: Mapping[str, str] | None = None
     ) -> FirstDifference | None:
-        """Returns where another run first parts from this one: the op, and what it gave in both; None where none does.
+        """Returns the first op with a different output in another run, and both outputs; None if there is none.
 
-        Compared are shape, minimum, maximum, mean, standard deviation, the counts of NaN and infinities, and the
-        sample, of each tensor that both have, in each round of its loop.
+        The shape, minimum, maximum, mean, standard deviation, counts of NaN and infinities, and sample are compared,
+        for each tensor that both runs have, in each round of its loop.
 
         Args:
             other: the other run: of another checkpoint, dtype, machine or graph, or after a plan.
-            tolerance: how far two tensors may be apart, in parts of the largest absolute value.
-            names: tensor of this run -> its name in the other, where it has another.
+            tolerance: the largest accepted difference, divided by the largest absolute value.
+            names: tensor of this run -> its name in the other, if that differs.
 
         Raises:
-            SelectionError: the other is not a trace.
-            PlanError: the tolerance is none.
+            SelectionError: `other` is not a trace.
+            PlanError: the tolerance is not valid.
         """
         asked = "trace.first_difference"
         _refuse_no_trace(other, asked)
@@ -204,18 +204,18 @@ class Trace:
         return first_difference(self.graph, {**self.by_tensor, **ours}, theirs, names, tolerance, self.added)
 
     def differences(self, other: Trace, names: Mapping[str, str] | None = None) -> dict[str, float]:
-        """Returns for each op that both runs have how far its outputs are apart, at most: to colour a picture by.
+        """Returns the largest difference in the outputs of each op that both runs have, for the colors of a picture.
 
         Args:
             other: the other run.
-            names: tensor of this run -> its name in the other, where it has another.
+            names: tensor of this run -> its name in the other, if that differs.
 
         Returns:
-            op of this run -> the difference, in parts of the largest absolute value; infinity for other shapes or other
-            counts of what is not finite.
+            op of this run -> the difference, divided by the largest absolute value; infinity if the shapes or the
+            counts of NaN and infinities differ.
 
         Raises:
-            SelectionError: the other is not a trace.
+            SelectionError: `other` is not a trace.
         """
         _refuse_no_trace(other, "trace.differences")
         return differences(self.by_tensor, other.by_tensor, names or {})
@@ -223,7 +223,7 @@ class Trace:
     def rows(self) -> list[dict[str, Any]]:
         """Returns a row for each tensor that has numbers: those of `Noted`, with time and memory of its op.
 
-        What an op reads stands before what it gives; numbers themselves are noted as they come, of some ops at once.
+        The inputs of an op come before its outputs. The `notes` are in the order of the run.
         """
         rows, place, graph = [], order(self.graph), self.graph
 
@@ -248,9 +248,9 @@ class Trace:
 
         Args:
             by: the column to sort by, largest first: ``"seconds"``, ``"bytes"``, ``"max"`` ...
-            limit: so many rows.
-            columns: which columns of `rows` to show beside the tensor, as ``["shape", "zeros"]``. Default: all but the
-                rounds and the device.
+            limit: the largest number of rows.
+            columns: which columns of `rows` to show next to the tensor, such as ``["shape", "zeros"]``. Default: all
+                but the rounds and the device.
 
         Raises:
             SelectionError: there is no such column.
@@ -320,7 +320,8 @@ class Trace:
             f"{1e3 * self.seconds:,.1f} ms in ops"
         ]
         lines += [f"  stopped: {self.stopped}"] * bool(self.stopped)
-        lines += [f"  first not finite: {bad}" if bad else f"  {'what ran' if self.stopped else 'all'} is finite"]
+        ran = "the part that ran" if self.stopped else "all"
+        lines += [f"  first not finite: {bad}" if bad else f"  {ran} is finite"]
         return "\n".join(lines)
 
     # -- kept in a file -------------------------------------------------------------------------
@@ -329,11 +330,11 @@ class Trace:
         """Writes it to a file that `Trace.load` reads: a NumPy archive (``.npz``), without pickled objects.
 
         Args:
-            path: the file; it is written whole or not at all, and its folder is made where there is none.
-            overwrite: replace a file that is there, as in `Editor.save`.
+            path: the file; it is written whole or not at all, and its folder is made if it does not exist.
+            overwrite: replace an existing file, as in `Editor.save`.
 
         Raises:
-            PlanError: a file is there already.
+            PlanError: the file already exists.
         """
         refuse_there(path, overwrite, f"save({os.fspath(path)!r})")
         graph = self.graph
@@ -387,10 +388,10 @@ class Trace:
 
 
 def refuse_no_tolerance(tolerance: Any, asked: str) -> None:
-    """Refuses what is not a share of the largest value.
+    """Refuses a tolerance that is not a fraction of the largest value.
 
     Raises:
-        PlanError: it is none.
+        PlanError: the tolerance is not valid.
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.number)) or not tolerance >= 0:
         wrong = "that is not a share of the largest value"

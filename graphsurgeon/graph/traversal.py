@@ -16,11 +16,11 @@ Thing = TypeVar("Thing")
 
 
 def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]]) -> dict[Thing, None]:
-    """Returns things of any kind and all that they lead to, each once: a walk where there are no arrays of edges.
+    """Returns things of any kind and all that they lead to, each once: a walk without arrays of edges.
 
     Args:
-        start: where the walk begins.
-        onward: gives what one of them leads to; asked once for each.
+        start: the things at which the walk begins.
+        onward: returns the things that one leads to; called once for each.
 
     Example:
         >>> list(met_from([6], lambda n: [n // 2, n // 3] if n else []))
@@ -37,11 +37,11 @@ def met_from(start: Iterable[Thing], onward: Callable[[Thing], Iterable[Thing]])
 
 
 def end_of(start: Thing, onward: Callable[[Thing], Thing | None]) -> Thing:
-    """Returns where a chain ends; one that comes back to itself, as in a damaged file, ends before it does.
+    """Returns the end of a chain. A chain that comes back to itself, as in a damaged file, ends before it does.
 
     Args:
         start: the first.
-        onward: gives what one leads to, or None.
+        onward: returns the next thing, or None.
 
     Example:
         >>> end_of(40, lambda n: n // 2 if n % 2 == 0 else None), end_of(7, lambda n: (n + 1) % 3)
@@ -105,7 +105,7 @@ def forward(
 
 
 def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
-    """Returns what is reached from seeds, the seeds first, then wave by wave in the order of the edges.
+    """Returns the ops that are reached from seeds, the seeds first, then wave by wave in the order of the edges.
 
     Args:
         rows: the op that each edge is followed from, in rising order.
@@ -122,7 +122,7 @@ def nearest_first(rows: Ints, ends: Ints, seeds: Ints, size: int) -> Ints:
 
 
 def kept_edges(graph: Graph, cuts: frozenset[tuple[int, int]]) -> Mask | None:
-    """Returns a mask over data edges that is false where an edge carries a tensor of `cuts`; None for no cuts."""
+    """Returns a mask over data edges that is false for an edge with a tensor of `cuts`; None for no cuts."""
     if not cuts:
         return None
     keep = np.ones(len(graph.data.node), np.bool_)
@@ -150,11 +150,11 @@ def components(graph: Graph, into: Mask, out_of: Mask, control: bool = True) -> 
 
 
 def strong_components(graph: Graph, out_of: Mask) -> NDArray[np.int32]:
-    """Returns for each op the number of the circle it is on; an op on none has a number of its own.
+    """Returns for each op the number of the cycle that it is on; an op on no cycle has a separate number.
 
     Args:
         graph: the snapshot.
-        out_of: what reads these ops does not count; what waits for them does.
+        out_of: ops whose data edges do not count; control edges from them do.
 
     Example:
         >>> g = Graph.of([("a", "Neg", ["b"]), ("b", "Neg", ["a"]), ("c", "Neg", ["b"])])
@@ -191,13 +191,13 @@ def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
 
 
 def shortest_between(graph: Graph, starts: Mask, goals: Mask, control: bool = True) -> list[int]:
-    """Returns a shortest chain of ops from some to others of which they are read; or nothing.
+    """Returns a shortest chain of ops from some ops to others downstream; empty if there is none.
 
     Args:
         graph: the snapshot.
-        starts: where it may begin.
-        goals: where it may end.
-        control: that one op waits for another counts as reading it.
+        starts: the ops at which it may begin.
+        goals: the ops at which it may end.
+        control: whether control edges count too.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "Neg", ["b"]), ("d", "Add", ["a", "c"])])
@@ -254,7 +254,7 @@ def _walk(edges: Edges, start: Mask) -> Mask:
 
 
 def _order(edges: Edges, first: Ints) -> Ints:
-    """What is reached, in order; a virtual op in front of all starts makes it one walk, and comes first."""
+    """The reached ops, in order; a virtual op in front of all starts makes it one walk, and comes first."""
     size, node = len(edges.ptr) - 1, np.concatenate([edges.node, first])
     ptr = np.append(edges.ptr, np.int32(len(node)))
     matrix = sparse.csr_matrix((np.ones(len(node)), node, ptr), shape=(size + 1, size + 1))

@@ -1,7 +1,7 @@
-"""Trust: which live graphs have come from files, and whether somebody has said that these may run.
+"""Trust: which live graphs came from files, and whether the user has allowed these to run.
 
-A file with ops that reach out of a graph has an `Origin`. A live graph knows its origins, and what is made from it gets
-them too. Whoever runs a graph asks for those that nobody has trusted yet.
+A file with ops that reach out of a graph has an `Origin`. A live graph has a list of its origins, which is passed on to
+graphs that are made from it. Before a graph runs, its origins must be trusted.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Origin:
     """A file, or a proto, with ops that reach out of its graph.
 
     Args:
-        read: the graph as it says it.
+        read: the graph, as written in the file.
 
     Attributes:
-        title: what it is called.
-        key: what tells it from any other: a digest of its bytes.
-        load: op -> what makes it run as the graph is loaded.
+        title: its title.
+        key: a digest of its bytes, which identifies it.
+        load: op -> what runs it when the graph is loaded.
         assets: the paths of files that belong to it.
     """
 
@@ -43,14 +43,14 @@ class Origin:
 
     @cached_property
     def risks(self) -> Risks:
-        """What somebody must be asked about before it runs, as the file has it."""
+        """The risks that need the user's permission before the file runs, as they are in the file."""
         found = risks(self._read, self.load, self.assets)
         del self._read  # it may be large
         return found
 
     @property
     def trusted(self) -> bool:
-        """Whether somebody has said that it may run: of these very bytes, in this process."""
+        """Whether the user has allowed it to run: these very bytes, in this process."""
         return self.key in _trusted
 
     def trust(self) -> None:
@@ -58,7 +58,7 @@ class Origin:
         _trusted.add(self.key)
 
     def left_in(self, graph: Graph) -> Risks:
-        """Returns the risks that a graph which holds some of it still has; those of other types are none of its."""
+        """Returns the risks that remain in a graph with parts of this file, without op types that the file lacks."""
         found, own = risks(graph, self.load, self.assets), {one.type for one in (*self.risks, *self.risks.harmless)}
         return replace(found, items=tuple(one for one in found if one.type in own))
 
@@ -83,22 +83,22 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
 
 
 def origins(graph: TFGraph) -> tuple[Origin, ...]:
-    """Returns the origins of a live graph; those that somebody has trusted are among them."""
+    """Returns the origins of a live graph, including trusted ones."""
     found: tuple[Origin, ...] = getattr(graph, _MARK, ())
     return found
 
 
 def note(graph: TFGraph, found: Iterable[Origin]) -> None:
-    """Notes that a live graph has these origins, beside those that it has."""
+    """Adds these origins to those of a live graph."""
     setattr(graph, _MARK, tuple(dict.fromkeys([*origins(graph), *found])))
 
 
 def forget(graph: TFGraph) -> None:
-    """Lets a live graph have no origins."""
+    """Removes the origins of a live graph."""
     setattr(graph, _MARK, ())
 
 
 def hand_on(graph: TFGraph, *sources: Any) -> None:
-    """Notes that a live graph holds what comes from others: it has their origins too."""
+    """Adds the origins of other graphs to a live graph that has ops from them."""
     if any(map(origins, sources)):
         note(graph, [one for source in sources for one in origins(source)])

@@ -1,4 +1,4 @@
-"""Updates: what a region changes of its own state when it is trained: moving averages, counters of random numbers."""
+"""Updates: changes of a region to its own state during training: moving averages, counters of random numbers."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Updates:
 
 
 def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Updates:
-    """Returns the ops that assign to variables as a part of a region, though its outputs do not need them.
+    """Returns the ops that assign to variables as a part of a region, although its outputs do not need them.
 
-    Such an op reads what the region computes of its inputs, as a moving average does, or counts on a variable that the
-    region reads, as a generator of random numbers does. What it needs beside the region leads to nothing but updates.
-    Where TF1 says which ops are updates, in its collection of them, only these are.
+    Such an op reads values that the region computes from its inputs, for example for a moving average. Or it increments
+    a variable that the region reads, for example the state of a random number generator. Ops outside the region that it
+    needs lead only to updates. If the TF1 collection of updates exists, only its ops count.
 
     Args:
         graph: the snapshot.
@@ -76,12 +76,12 @@ def updates(graph: Graph, region: Mask, inputs: Iterable[tuple[int, int]]) -> Up
 
 @dataclass
 class _Needs:
-    """What the value needs that an op assigns.
+    """The requirements of the value that an op assigns.
 
     Args:
-        reads: whether it is computed of an input, or of what the region computes.
+        reads: whether it is computed from an input, or from values that the region computes.
         variables: numbers of the variables that it reads.
-        missing: the first tensor that somebody would have to feed.
+        missing: the first tensor that would have to be fed.
     """
 
     reads: bool = False
@@ -90,7 +90,7 @@ class _Needs:
 
 
 def _needs(graph: Graph, number: int, cuts: frozenset[tuple[int, int]], region: Mask, others: Mask) -> _Needs | None:
-    """What an update needs; None where it is an update of another part of the graph, below or beside."""
+    """The requirements of an update; None if it updates another part of the graph, below or next to the region."""
     found = _Needs()
     seen, todo = {number}, [graph.data.ends(number)[1]]
     while todo:

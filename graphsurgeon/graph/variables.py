@@ -1,4 +1,4 @@
-"""What a graph holds beside ops and edges: variables and collections, as plain values."""
+"""Variables and collections of a graph, as plain values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .names import op_name
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
 PLACEHOLDER_TYPES = frozenset({"Placeholder", "PlaceholderV2"})
 
-#: Ops that TensorFlow calls stateful, and that only read what a variable or a table holds, or tell of it.
+#: Ops that TensorFlow calls stateful, and that only read a variable or a table, or facts about it.
 READING_TYPES = frozenset(
     {
         "LookupTableFindV2", "LookupTableSizeV2", "ReadVariableOp", "ResourceGather", "ResourceGatherNd",
@@ -19,7 +19,7 @@ READING_TYPES = frozenset(
     }
 )  # fmt: skip
 
-#: Ops that tell whether a variable has a value.
+#: Ops that return whether a variable has a value.
 ASKING_TYPES = frozenset({"VarIsInitializedOp", "IsVariableInitialized"})
 
 #: Ops whose value comes from outside the graph: without an input there, a copy would ask to be fed again.
@@ -34,12 +34,12 @@ FEED_TYPES = frozenset(
 _TABLES = ("MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable")
 _QUEUES = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
 
-#: Tables and queues that ops fill while a session runs: what they hold is in that session alone.
+#: Tables and queues that ops fill while a session runs: their contents are in that session alone.
 TABLE_TYPES = frozenset(kind + version for kind in _TABLES for version in ("", "V2"))
 QUEUE_TYPES = frozenset(kind + version for kind in _QUEUES for version in ("", "V2"))
 
 
-#: Why a variable has no value, where a session was given.
+#: Why a variable has no value, if a session was given.
 UNHELD = "not in the session"
 
 
@@ -49,12 +49,12 @@ class VariableInfo:
 
     Args:
         op: name of the variable's op (``VariableV2``, ``VarHandleOp``).
-        initializer: name of the op that assigns the initial value; empty where there is none.
-        initial_value: name of the tensor with the initial value; empty where there is none.
-        snapshot: name of the tensor that reads the value; empty where there is none.
-        dtype, shape: as people write them.
+        initializer: name of the op that assigns the initial value; empty if there is none.
+        initial_value: name of the tensor with the initial value; empty if there is none.
+        snapshot: name of the tensor that reads the value; empty if there is none.
+        dtype, shape: as text.
         resource: True for resource variables.
-        trainable: as the collections say.
+        trainable: whether it is in a collection of trainable variables.
         collections: names of the collections that hold it.
     """
 
@@ -75,12 +75,12 @@ class VariableInfo:
 
 
 def defined_by(info: VariableInfo, proto: Any, assigned: str, collections: Iterable[str]) -> VariableInfo:
-    """Returns what is known of a variable, with what its `VariableDef` says of it.
+    """Returns the known facts of a variable, completed from its `VariableDef`.
 
     Args:
-        info: what is known: the op, dtype and shape.
-        proto: the definition. For its initialiser it may name a tensor, where the variable starts from a checkpoint.
-        assigned: the tensor that the initialiser assigns: the definition may not name it, or no longer.
+        info: the known facts: the op, dtype and shape.
+        proto: the definition. Its initializer may be a tensor, if the variable starts from a checkpoint.
+        assigned: the tensor that the initializer assigns, which may be missing from the definition.
         collections: those that hold the variable.
     """
     inside = tuple(collections)
@@ -96,12 +96,12 @@ def defined_by(info: VariableInfo, proto: Any, assigned: str, collections: Itera
 
 
 def variable_read_by(op: str, readers: Iterable[tuple[str, str, str | None]], **about: Any) -> VariableInfo:
-    """Returns what is known of a variable by the ops that read it.
+    """Returns the facts of a variable that follow from the ops that read it.
 
     Args:
         op: name of the variable's op.
         readers: op type and name of each, and the tensor that it assigns to the variable; None for one that does not.
-        about: what else is known of it.
+        about: the other known facts.
 
     Example:
         >>> info = variable_read_by("w", [("Identity", "w/read", None), ("Assign", "w/Assign", "zeros:0")])
@@ -123,9 +123,9 @@ class Entry:
     """One thing in a collection.
 
     Args:
-        kind: ``op``, ``tensor``, ``variable``, ``runner``; ``structure`` for what is made of several ops, as a
+        kind: ``op``, ``tensor``, ``variable``, ``runner``; ``structure`` for an object of several ops, such as a
             SparseTensor or a Saver; ``value`` for text, numbers and objects that belong to no graph; ``other``.
-        name: its name, or how it is written.
+        name: its name, or its text.
         parts: the ops a structure is made of.
     """
 
@@ -136,13 +136,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class State:
-    """What a graph holds beside ops and edges.
+    """The state of a graph: its contents other than ops and edges.
 
     Args:
         variables: by op name.
         collections: in insertion order.
         contexts: for each outermost ``while_loop`` or ``cond`` of TF1, the names of all ops it is made of.
-        init_ops: op name -> ops that must run before it can be used (a table's initialiser, an iterator's).
+        init_ops: op name -> ops that must run before it can be used (the initializer of a table or iterator).
     """
 
     variables: Mapping[str, VariableInfo] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class State:
     init_ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def renamed(self, names: Mapping[str, str]) -> State:
-        """Returns the same where ops have other names: old name -> new one.
+        """Returns the same state after ops are renamed: old name -> new one.
 
         Example:
             >>> State({"w": VariableInfo("w", "w/Assign")}).renamed({"w": "v"}).variables["v"].initializer
@@ -177,7 +177,7 @@ def _entry_renamed(entry: Entry, new: Callable[[str], str]) -> Entry:
 
 
 def renaming(names: Mapping[str, str]) -> Callable[[str], str]:
-    """Returns what gives the new name of an op or tensor, or the old one where it has no other.
+    """Returns a function from the name of an op or tensor to its new name, or to the same name if there is no new one.
 
     Example:
         >>> new = renaming({"a": "b"})
@@ -193,7 +193,7 @@ def renaming(names: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def variable_renamed(info: VariableInfo, new: Callable[[str], str]) -> VariableInfo:
-    """Returns what a variable is made of where ops have other names."""
+    """Returns a variable with its parts after ops are renamed."""
     return replace(
         info,
         op=new(info.op),

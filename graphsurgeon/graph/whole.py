@@ -1,8 +1,8 @@
-"""Whole: a file is there whole or not at all; what was there before stays where it cannot be written.
+"""Whole: a file is written completely or not at all; if that fails, the earlier file stays.
 
-All that is written goes one way: into a new folder beside the place where it is to come, onto the disk, and from there
-to its name. Several files that belong together are moved one after another; what they replace waits in the same folder,
-with a list of the moves. Where a process is killed in between, `put_back` makes it as it was.
+New files are written to a new folder next to their target, flushed to the disk, and then renamed. Several files that
+belong together are moved one after another. The files that they replace wait in the same folder, with a list of the
+moves. If the process is killed in between, `put_back` restores the earlier state.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from typing import Any
 from ..errors import PlanError
 from .sizes import size_text
 
-#: None on Windows: what a killed process has left there stays.
+#: None on Windows: files that a killed process has left there stay.
 _fcntl: Any = import_module("fcntl") if find_spec("fcntl") is not None else None
 _ASIDE, _HELD, _MOVES, _BEFORE = ".being_written_", "held", "moves.json", ".before"
 _LISTED = ("before", "new")
 _AT_CWD, _EXCHANGE = -100, 2
-#: Path -> what tells the file that this process has written there from any other.
+#: Path -> the identity of the file that this process has written there.
 _written: dict[str, tuple[int, ...]] = {}
 
 
 class Taken(PlanError):
-    """There is something already at a path that was to be written, and nobody has asked to replace it."""
+    """A file already exists at the path to be written, and replacing it was not requested."""
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file beside the one that is meant, and gives it the name when all of it is on the disk.
+    """Writes a file next to its target, and renames it to the target when all of it is on the disk.
 
     Args:
-        path: the file; one that is there is replaced.
-        data: what it will hold.
+        path: the target; an existing file is replaced.
+        data: the contents.
 
     Raises:
-        OSError: it cannot be written; a file that was there is as it was. Where the disk is full, the message says how
-            much room there is, and how much is missing.
+        OSError: the file cannot be written; an existing file is unchanged. If the disk is full, the message gives the
+            free and the missing space.
 
     Example:
         >>> import tempfile
@@ -72,12 +72,12 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
-    """Returns why something cannot be written, in words; where the disk is full, with the room that is missing.
+    """Returns why a file cannot be written, in words; if the disk is full, with the missing space.
 
     Args:
-        error: what the system says.
-        folder: where to.
-        needed: how many bytes; 0 where nobody knows.
+        error: the error of the system.
+        folder: the target folder.
+        needed: the number of bytes; 0 if it is not known.
 
     Example:
         >>> why(PermissionError(errno.EACCES, "Permission denied"), ".")
@@ -104,23 +104,23 @@ def flush(path: str | os.PathLike[str]) -> None:
             os.close(number)
 
 
-# -- what is there already ------------------------------------------------------------------------
+# -- existing files -------------------------------------------------------------------------------
 
 
 def refuse_there(path: str | os.PathLike[str], overwrite: bool, asked: str) -> None:
-    """Refuses a path where there is a file already that nobody has asked to replace.
+    """Refuses a path with an existing file, unless its replacement was requested.
 
-    What this process has written there itself, and nobody has changed since, may be replaced: a cell that saves can be
-    run again.
+    A file that this process wrote, and that has not changed since, may be replaced, so that a cell that saves can run
+    again.
 
     Args:
-        path: where something is to be written; of a checkpoint or SavedModel, the file that others look for.
-        overwrite: it was asked to replace it.
+        path: the path to write to; for a checkpoint or SavedModel, the file by which it is found.
+        overwrite: whether replacement was requested.
         asked: the request, for messages.
 
     Raises:
-        Taken: there is one.
-        PlanError: it may only be read, or is a folder.
+        Taken: there is such a file.
+        PlanError: the file is read-only, or the path is a folder.
     """
     file = Path(path)
     put_back(file.parent)
@@ -129,8 +129,8 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, asked: str) -> N
     if file.is_dir():
         raise PlanError(asked, f"{os.fspath(path)!r} is a folder", "Give the path of a file, such as one in it")
     if file.is_file() and not file.stat().st_mode & 0o222:
-        wrong = f"{os.fspath(path)!r} is there, and may only be read"
-        raise PlanError(asked, wrong, "Choose another path, or let it be written")
+        wrong = f"{os.fspath(path)!r} exists and is read-only"
+        raise PlanError(asked, wrong, "Choose another path, or make it writable")
     if overwrite or _written.get(_key(file)) == _stamp(file):
         return
     raise Taken(asked, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True")
@@ -156,7 +156,7 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
 
 @contextmanager
 def beside(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Gives a new folder beside where a file is to come; it is gone afterwards, whatever happens.
+    """Yields a new folder next to the place of a new file, and removes it afterwards in any case.
 
     Raises:
         OSError: nothing can be written there.
@@ -168,7 +168,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[str]:
         yield folder
     finally:
         try:
-            if not os.path.exists(os.path.join(folder, _MOVES)):  # else what was there before is still in it
+            if not os.path.exists(os.path.join(folder, _MOVES)):  # else the earlier files are still in it
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(held)
@@ -178,13 +178,13 @@ def put(moves: Sequence[tuple[str, str]], aside: str, gone: Sequence[str] = ()) 
     """Gives new files and folders their names, all of them or none.
 
     Args:
-        moves: (where it is, where it is to be); what is there now gives way. The last one goes first of what was there
-            and comes last of what is new: it is what others look for.
-        aside: the folder of `beside`; what gives way waits in it.
-        gone: what has to go besides.
+        moves: (present path, target path); an existing target is replaced. The last target is the file by which the
+            others are found: its old file is moved away first, and its new file is moved in last.
+        aside: the folder of `beside`; replaced files wait in it.
+        gone: other paths to remove.
 
     Raises:
-        OSError: one of them cannot be moved; all is then as it was.
+        OSError: a file cannot be moved; then all files are as before.
     """
     old = [path for path in [*(new for _, new in reversed(moves)), *gone] if os.path.lexists(path)]
     before = [(os.path.join(aside, f"{_BEFORE}{number}"), path) for number, path in enumerate(old)]
@@ -212,10 +212,10 @@ def put(moves: Sequence[tuple[str, str]], aside: str, gone: Sequence[str] = ()) 
 
 
 def put_back(folder: str | os.PathLike[str]) -> list[str]:
-    """Makes what a process was writing in a folder when it was killed as it was before; returns what is there again.
+    """Restores the files that a process was replacing in a folder when it was killed; returns the restored paths.
 
-    Where all had got its new name by then, it stays so. What another process is writing at this moment is left alone,
-    and so is what another program has put there since.
+    If all new files already had their names, they stay. Files that another process is writing at this moment, or that
+    another program has put there since, are left alone.
 
     Example:
         >>> put_back(".")
@@ -235,10 +235,10 @@ def put_back(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def _undo(aside: str) -> list[str]:
-    """Does what a list of moves says backwards; returns the paths that are there again.
+    """Reverses a list of moves; returns the restored paths.
 
-    Only the very files that were moved are moved back, and nothing is moved onto another: what somebody has written
-    there since stays, and a list that a stranger has made up reaches no file of anybody's.
+    Only the very files that were moved are moved back, and never onto an existing file. Files written there since stay,
+    and a forged list affects no other file.
     """
     listed, parent = os.path.join(aside, _MOVES), os.path.dirname(aside)
     if not os.path.exists(listed):
@@ -282,7 +282,7 @@ def _names(inside: str, path: str) -> list[str]:
 
 
 def _file(path: str) -> str:
-    """What tells a file from any other that has been at its path, whatever its name; empty where there is none."""
+    """The identity of a file, independent of its name and unlike that of earlier files at its path; may be empty."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -291,7 +291,7 @@ def _file(path: str) -> str:
 
 
 def _made(parent: str) -> tuple[str, int]:
-    """Makes a folder, and first of all in it a file that says that somebody writes there.
+    """Makes a folder, and first in it a file that marks the folder as in use.
 
     Returns:
         the folder, and the descriptor of the file: it is locked for as long as the process lives.
@@ -309,16 +309,16 @@ def _made(parent: str) -> tuple[str, int]:
 
 
 def _left(aside: str) -> bool:
-    """Returns whether the process that wrote there had begun to clear up when it was killed; drops what is empty."""
+    """Returns whether the process that wrote there had begun to clear up when it was killed; removes empty folders."""
     names = os.listdir(aside)
-    if not names:  # a new one, of which the other process then makes another, or one that was left
+    if not names:  # a new one, which the other process then makes again, or one that was left
         os.rmdir(aside)
     return bool(names) and _HELD not in names
 
 
 @contextmanager
 def _held(aside: str) -> Iterator[bool]:
-    """Whether nobody else writes there any more: then it is ours until the end."""
+    """Yields whether no other process writes there any more; if so, this process holds the lock until the end."""
     if _fcntl is None:
         yield False
         return
@@ -333,11 +333,11 @@ def _held(aside: str) -> Iterator[bool]:
 
 
 def lock(number: int, unknown: bool = True) -> bool:
-    """Takes an open file for this process, until it is closed; False where another has it, here or elsewhere.
+    """Locks an open file for this process until it is closed; False if it is already locked, here or elsewhere.
 
     Args:
         number: its descriptor.
-        unknown: the answer where the file system has no locks.
+        unknown: the answer if the file system has no locks.
     """
     if _fcntl is None:
         return True
@@ -351,7 +351,7 @@ def lock(number: int, unknown: bool = True) -> bool:
 
 
 def _exchanged(new: str, path: str) -> bool:
-    """Lets two files or folders change places in one moment, where the system can."""
+    """Exchanges two files or folders in one moment, if the system can."""
     if not sys.platform.startswith("linux"):
         return False
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -46,7 +46,7 @@ class Cast:
     dtype: str
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor."""
+        """Returns dtype and shape of its result for a tensor."""
         return TensorInfo(self.dtype, info.shape)
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Reshape:
     sizes: tuple[int, ...] = ()
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor."""
+        """Returns dtype and shape of its result for a tensor."""
         shape = self.shape
         if info.shape is not None and None not in info.shape and shape.count(None) == 1:
             rest = prod(n for n in shape if n is not None)
@@ -84,7 +84,7 @@ class Transpose:
     perm: tuple[int, ...]
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor."""
+        """Returns dtype and shape of its result for a tensor."""
         shape = None if info.shape is None else tuple(info.shape[axis] for axis in self.perm)
         return TensorInfo(bare(info.dtype), shape)
 
@@ -100,7 +100,7 @@ class Pad:
     value: float = 0
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor."""
+        """Returns dtype and shape of its result for a tensor."""
         shape = info.shape
         if shape is not None:
             shape = tuple(None if n is None else n + sum(p) for n, p in zip(shape, self.paddings, strict=True))
@@ -119,7 +119,7 @@ class Resize:
     data_format: str = "NHWC"
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor."""
+        """Returns dtype and shape of its result for a tensor."""
         dtype = bare(info.dtype) if self.method == "nearest" else "float32"
         shape = info.shape
         return TensorInfo(dtype, None if shape is None else _set(shape, _spatial(4, self.data_format), self.size))
@@ -139,7 +139,7 @@ class Pool:
     keep: bool = False
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor."""
+        """Returns dtype and shape of its result for a tensor."""
         shape = info.shape
         if shape is not None:
             axes = _spatial(len(shape), self.data_format)
@@ -166,7 +166,7 @@ class Dense:
     data_format: str = "NHWC"
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor."""
+        """Returns dtype and shape of its result for a tensor."""
         shape = info.shape
         if shape is not None:
             shape = _set(shape, [_channel(len(shape), self.data_format)], [self.units])
@@ -192,12 +192,7 @@ class Adapter:
         return tuple(kind for kind in kinds if kind != "cast") or kinds[:1]
 
     def gives(self, info: TensorInfo) -> TensorInfo:
-        """Returns what it makes of a tensor.
-
-        Example:
-            >>> str(Adapter((Transpose((0, 2, 1)), Dense(5))).gives(TensorInfo("float32", (None, 3, 4))))
-            'float32 (?, 4, 5)'
-        """
+        """Returns dtype and shape of its result for a tensor."""
         for part in self.parts:
             info = part.gives(info)
         return info
@@ -208,7 +203,7 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Wish:
-    """How an adapter is asked for.
+    """A request for an adapter.
 
     Args:
         by: kinds, one after another; none: the first of the proposals.
@@ -227,12 +222,7 @@ class Wish:
 
 
 def kind_of(part: Part) -> str:
-    """Returns what a part is called.
-
-    Example:
-        >>> kind_of(Cast("int32"))
-        'cast'
-    """
+    """Returns the name of a part."""
     return type(part).__name__.lower()
 
 
@@ -270,7 +260,7 @@ def asked_for(given: TensorInfo, wanted: TensorInfo, wish: Wish, data_format: st
 
     Args:
         given: dtype and shape of the tensor.
-        wanted: what is to come out.
+        wanted: dtype and shape of the result.
         wish: the kinds and options.
         data_format: as for `proposals`.
 
@@ -340,7 +330,7 @@ def option_fault(by: Sequence[str], options: Iterable[tuple[str, Any]]) -> tuple
 
 
 def _chains(given: TensorInfo, wanted: TensorInfo) -> Iterator[tuple[str, ...]]:
-    """What is tried, in order: images are rather resized, features pooled."""
+    """The kinds to try, in order: images are resized first, features pooled first."""
     shape = wanted.shape
     if not shapes_differ(given.shape, shape):
         yield ("cast",)
@@ -485,7 +475,7 @@ def _transpose(info: TensorInfo, aim: TensorInfo, options: dict[str, Any], free:
         moved = [given[axis] for axis in perm]
         if all(n == m or m is None for n, m in zip(moved, shape, strict=True)):
             return Transpose(perm)
-    for perm in image if len(given) == 4 else []:  # what follows does the rest: the channels are where they are wanted
+    for perm in image if len(given) == 4 else []:  # the next part does the rest: the channels are in the required place
         moved, channel = [given[axis] for axis in perm], 3 if perm == (0, 2, 3, 1) else 1
         if moved[channel] is not None and moved[channel] == shape[channel] != given[channel]:
             return Transpose(perm)

@@ -11,7 +11,7 @@ from .effect import Effect
 
 
 def state_after(effect: Effect) -> State:
-    """Returns the state of the graph after a plan, as the snapshot of that graph will give it.
+    """Returns the state that the snapshot of the graph will have after a plan.
 
     Args:
         effect: the effect of the plan.
@@ -45,9 +45,9 @@ def state_after(effect: Effect) -> State:
 
 
 def _kept(effect: Effect) -> State:
-    """The state of the base without what is removed; a graph that is built anew loses entries of unknown kinds.
+    """The state of the base without removed ops; a graph that is built anew loses entries of unknown kinds.
 
-    The state of a live graph is read when it is first needed: it may have ops by then that the base does not have.
+    The state of a live graph is read when it is first needed: it may then have ops that the base does not have.
     """
     base, state, new = effect.base, effect.base.state, renaming(effect.renamed)
     anew = effect.mode != "append"

@@ -1,4 +1,4 @@
-"""Arguments: what the methods of a plan are given, checked and turned into names, once and here."""
+"""Arguments: the arguments of the methods of a plan, checked and turned into names, once and here."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Arguments:
 
         Args:
             graph: the graph.
-            what: what has the ops, for messages, with its verb.
+            what: the subject and verb of the message.
             way: what to do in this graph instead.
         """
         if graph.folded.owner is not self.base.owner:
@@ -218,7 +218,7 @@ class Arguments:
         return tuple(first), tuple(second)
 
     def mapped(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
-        """Returns tensors of a source, and those of the graph that take their places, by name."""
+        """Returns tensors of a source, and the tensors of the graph that take their places, by name."""
         found: list[tuple[Any, Any]] = []
         for old, new in inputs.items():
             olds, news = ([one] if isinstance(old, str) else self.backend.parts(one) for one in (old, new))
@@ -285,13 +285,13 @@ class Arguments:
             raise PlanError(self.asked, f"{what}={value!r} is not {kind}", f"Give {what} as {_MAPPINGS[what]}")
 
     def policies(self, variables: str | Mapping[str, Any]) -> dict[str, str]:
-        """Returns what is to become of variables: name or pattern -> a word, or the tensor that replaces it."""
+        """Returns the treatment of variables: name or pattern -> a word, or the tensor that replaces it."""
         self.mapping("variables", {} if isinstance(variables, str) else variables, "a text or a mapping")
         rules = {"*": variables} if isinstance(variables, str) else {"*": "copy", **variables}
         return {rule: self.policy(rule, value) for rule, value in rules.items()}
 
     def policy(self, rule: str, value: Any) -> str:
-        """Returns what is to become of a variable: a word, or the tensor that replaces it."""
+        """Returns the treatment of a variable: a word, or the tensor that replaces it."""
         value = self._own(self.base, value)
         if isinstance(value, str) and value in POLICIES:
             return value
@@ -321,7 +321,7 @@ class Arguments:
 
 
 def shown(things: Any) -> Any:
-    """Returns what was given, for a message."""
+    """Returns the text of an argument, for a message."""
     if isinstance(things, Selection):
         return counted(len(things), "ops")
     # A tensor says that it can be iterated, and cannot.

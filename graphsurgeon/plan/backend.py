@@ -1,4 +1,4 @@
-"""Backend: all that planning needs of what runs graphs, as TensorFlow does, and of what draws them."""
+"""Backend: the functions that planning needs from TensorFlow and from the drawing of graphs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Site:
     Args:
         scope: the name scope of its ops.
         inputs: argument of the function -> tensor of the graph, by op number and output.
-        outputs: what the function is to give, by name, in order.
+        outputs: the expected results of the function, by name, in order.
         match: the match that is replaced, if there is one.
     """
 
@@ -63,10 +63,10 @@ class Opener(Protocol):
 
 
 class Backend:
-    """What a plan can ask. This one knows nothing: plans over plain snapshots can do without."""
+    """The functions that a plan calls. These return no information, which is enough for plain snapshots."""
 
     def settled(self, graph: Graph) -> Graph:
-        """Returns the snapshot to plan on: of a graph that was only read from its file, what the runtime knows."""
+        """Returns the snapshot to plan on; for a graph that was only read from its file, with the runtime's shapes."""
         return graph
 
     def layers(self, graph: Graph) -> Layers:
@@ -78,7 +78,7 @@ class Backend:
         return Verdict()
 
     def value_faults(self, effect: Effect) -> list[Fault]:
-        """Returns why values that copies are given cannot be had; asked anew each time, for sessions go on."""
+        """Returns why the values for copies are not available; computed at each call, because sessions change."""
         return []
 
     def check(self, effect: Effect) -> tuple[Fault, ...]:
@@ -104,7 +104,7 @@ class Backend:
         return [thing]
 
     def notes(self, copied: Copied) -> list[str]:
-        """Returns what a copy takes along that is not in the snapshot, as functions, in sentences."""
+        """Returns the parts of a copy that are not in the snapshot, such as functions, in sentences."""
         return []
 
     def unproved(self, copied: Copied) -> dict[str, str]:
@@ -134,13 +134,13 @@ class Backend:
         raise PlanError(asked, "this plan was made without TensorFlow", _INSTEAD)
 
     def adapting(self, adapter: Adapter) -> Callable[..., Any]:
-        """Returns a function of a tensor that builds an adapter: what comes out has the name of the scope itself."""
+        """Returns a function of a tensor that builds an adapter: the result has the name of the scope itself."""
         raise PlanError("adapt()", "this plan was made without TensorFlow", _INSTEAD)
 
     def collapsed(
         self, graph: Graph, mask: Mask, inputs: tuple[str, ...], outputs: tuple[str, ...], name: str
     ) -> Callable[..., Any]:
-        """Returns a function that builds one call of what these ops compute."""
+        """Returns a function that builds one call of the function of these ops."""
         raise PlanError("collapse()", "this plan was made without TensorFlow", _INSTEAD)
 
     def branch(self, graph: Graph, call: str, answers: Mapping[str, Any]) -> Callable[..., Any]:
@@ -152,5 +152,5 @@ class Backend:
         raise PlanError("unroll()", "this plan was made without TensorFlow", _INSTEAD)
 
     def inlined(self, graph: Graph, call: str, inside: Sequence[str] = ()) -> Callable[..., Any]:
-        """Returns a function that builds what a function call does, with some conds and loops in it in the open too."""
+        """Returns a function that builds the body of a function call, with some conds and loops in it opened too."""
         raise PlanError("inline()", "this plan was made without TensorFlow", _INSTEAD)

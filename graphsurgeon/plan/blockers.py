@@ -78,7 +78,7 @@ class Blocks:
         whom = repr(self.ops[0]) if len(self.ops) == 1 else counted(len(self.ops), "ops")
         if not self:
             return f"nothing prevents the removal of {whom}"
-        lines = [f"what prevents the removal of {whom}"]
+        lines = [f"the removal of {whom} is prevented by"]
         for kind, count in self.counts.items():
             rows = getattr(self, kind)
             lines += [f"  {_WORDS[kind](*row)}" for row in rows[:6]]
@@ -100,7 +100,7 @@ def blocks(graph: Graph, what: Any, served: Mapping[str, str] = NOTHING) -> Bloc
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b", "Neg", ["a"]), ("c", "NoOp", ["^a"])])
         >>> print(blocks(g, "a"))
-        what prevents the removal of 'a'
+        the removal of 'a' is prevented by
           a:0 is read by b, input 0
           c waits for a
         >>> print(blocks(g, ["a", "b", "c"]))
@@ -125,7 +125,7 @@ def _gone(graph: Graph, what: Any) -> Mask:
 
 
 def readers(graph: Graph, gone: Mask) -> Iterator[tuple[str, str, int]]:
-    """Yields (tensor, reader, input) for what stays and reads what goes."""
+    """Yields (tensor, reader, input) for ops that stay and read removed ones."""
     rows, names = graph.data.rows, graph.names
     for at in np.flatnonzero(gone[graph.data.node] & ~gone[rows]).tolist():
         reader = int(rows[at])
@@ -134,7 +134,7 @@ def readers(graph: Graph, gone: Mask) -> Iterator[tuple[str, str, int]]:
 
 
 def waiting(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (op that goes, op that stays and waits for it)."""
+    """Yields (removed op, op that stays and waits for it)."""
     rows = graph.control.rows
     for at in np.flatnonzero(gone[graph.control.node] & ~gone[rows]).tolist():
         yield graph.names[graph.control.node[at]], graph.names[rows[at]]
@@ -156,7 +156,7 @@ def _held(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
 
 
 def variables(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (op that goes, variable that stays and that it is a part of)."""
+    """Yields (removed op, variable that stays and that it is a part of)."""
     for variable in graph.state.variables.values():
         number = graph.index.get(variable.op)
         if number is None or gone[number]:
@@ -169,7 +169,7 @@ def variables(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
 
 
 def contexts(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (op that goes, op of the same loop or cond of TF1 that stays)."""
+    """Yields (removed op, op of the same loop or cond of TF1 that stays)."""
     for names in graph.state.contexts:
         inside = sorted(graph.index[n] for n in names if n in graph.index)
         stays = next((i for i in inside if not gone[i]), None)
@@ -178,7 +178,7 @@ def contexts(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
 
 
 def init_ops(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (op that goes, table or iterator that stays and that it fills)."""
+    """Yields (removed op, table or iterator that stays and that it fills)."""
     for holder, fills in graph.state.init_ops.items():
         number = graph.index.get(holder)
         if number is not None and not gone[number]:
@@ -186,7 +186,7 @@ def init_ops(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
 
 
 def colocated(graph: Graph, gone: Mask) -> Iterator[tuple[str, str]]:
-    """Yields (op that goes, op that stays and asks to be placed with it)."""
+    """Yields (removed op, op that stays and is colocated with it)."""
     ops, others, names = graph.places
     for k in np.flatnonzero((others >= 0) & gone[others] & ~gone[ops]).tolist() if names else ():
         yield names[k], graph.names[ops[k]]

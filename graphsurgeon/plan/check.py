@@ -156,7 +156,7 @@ def reuse_faults(step: CopyStep, base: Workbench) -> list[Fault]:
 
 
 def mapping_proposals(step: CopyStep, base: Graph, old: tuple[str, TensorInfo], new: tuple[str, TensorInfo]) -> str:
-    """Returns what would fit in place of a tensor of the source, and which other inputs of the copy `new` would fit."""
+    """Returns the tensors that would fit instead of a tensor of the source, and the other inputs that `new` fits."""
     graph, said = step.selection.graph, fitting(base, old[1])
     for name in step.selection.boundary.inputs:
         info = graph.info(*graph.tensor(name))

@@ -43,7 +43,7 @@ class Closure:
         variables: the variables inside, in graph order.
         substitutes: the variables that are frozen or replaced.
         gone: ops of the selection that are left out, because their variable is shared, frozen or replaced.
-        pulled: what is copied beside the selection.
+        pulled: what is copied in addition to the selection.
     """
 
     mask: Mask
@@ -62,15 +62,15 @@ def close(
     Args:
         graph: the source.
         mask: the selected ops.
-        cuts: tensors that are replaced: what lies before them is not pulled in.
+        cuts: tensors that are replaced: the ops before them are not pulled in.
         policy: variable op name -> ``copy``, ``initial``, ``share``, ``freeze`` or the tensor that replaces it.
-        unmapped: ``include`` pulls in what computes the tensors that enter.
+        unmapped: ``include`` pulls in the ops that compute the entering tensors.
         control: ``include`` pulls in the control inputs from outside.
     """
     work = _Closing(graph, mask.copy(), cuts, policy)
     if unmapped == "include" or control == "include":
         work.take(_wider(graph, mask, cuts, unmapped == "include", control == "include"), _ASKED)
-    while True:  # what is also copied may need more
+    while True:  # ops that are also copied may need more
         count = len(work.done), int(np.count_nonzero(work.mask))
         work.variables()
         work.contexts(control == "include")
@@ -98,9 +98,9 @@ class _Closing:
         graph, mask, cuts, policy: as for `close`.
 
     Attributes:
-        done: the variables of which all is there.
+        done: the variables whose ops are all included.
         shared: ops of those that the copy shares.
-        pulled: what is copied as well.
+        pulled: the ops that are also copied.
     """
 
     def __init__(self, graph: Graph, mask: Mask, cuts: frozenset[Tensor], policy: Mapping[str, str]) -> None:
@@ -109,7 +109,7 @@ class _Closing:
         self.shared = np.zeros(graph.size, np.bool_)
 
     def take(self, reach: Mask, why: str) -> None:
-        """Takes what is reached, and notes what of it is new."""
+        """Adds the reached ops, and notes the new ones among them."""
         fresh = reach & ~self.mask
         count = int(np.count_nonzero(fresh))
         if count:
@@ -118,7 +118,7 @@ class _Closing:
         self.mask = self.mask | reach
 
     def variables(self) -> None:
-        """Takes what the variables inside are made of."""
+        """Adds the parts of the variables inside."""
         graph, known, policy = self.graph, self.graph.state.variables, self.policy
         while True:
             inside = [n for n in known if self.mask[graph.index[n]] and n not in self.done]
@@ -137,7 +137,7 @@ class _Closing:
             self.take(reach, f"initial values and readers of {counted(own, 'variables')}")
 
     def contexts(self, control: bool) -> None:
-        """Takes loops and conds whole where a part of them is copied: gradients need the pivots and all exits."""
+        """Completes loops and conds of which a part is copied: gradients need the pivots and all exits."""
         graph, feeds = self.graph, self.graph.typed(FEED_TYPES)
         for names in graph.state.contexts:
             ops = graph.mask(graph.index[n] for n in names if n in graph.index)
@@ -146,13 +146,13 @@ class _Closing:
             # What enters the selection enters its loops too, and needs no other source.
             ends = self.cuts | frozenset(entering(graph, self.mask, self.cuts))
             if (graph.typed(["LoopCond"]) & ops & ~self.mask).any() and body_alone(graph, self.mask, self.cuts):
-                # What is copied of the loop is what it does in a round: then the loop itself stays.
+                # Only ops of a round are copied from the loop: then the loop itself stays.
                 inner = loops_within(graph, self.mask & ops)
                 if (inner & ~self.mask).any():
                     self.take(backward(graph, inner, ends, control=False), "the rest of a loop")
                 continue
             reach = backward(graph, ops, ends, control)
-            if not (reach & feeds & ~self.mask).any():  # a boundary through a cond must not pull in what lies before it
+            if not (reach & feeds & ~self.mask).any():  # a boundary through a cond must not pull in the ops before it
                 self.take(reach, "the rest of a loop or cond")
 
     def init_ops(self) -> None:
@@ -162,7 +162,7 @@ class _Closing:
         wanted = [index[op] for ops in fills for op in ops if op in index]
         if wanted:
             reach = backward(self.graph, self.graph.mask(wanted), self.cuts)
-            self.take(reach, "what fills tables, iterators, queues")
+            self.take(reach, "ops that fill tables, iterators, queues")
 
 
 def variable_parts(graph: Graph, variable: VariableInfo) -> Mask:

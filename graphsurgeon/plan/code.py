@@ -21,11 +21,11 @@ from .steps import INITIAL, CopyStep, MutedStep, RebuildStep, RenameStep, Step, 
 def plan_code(effect: Effect, backend: Backend) -> str:
     """Returns Python source that opens the graphs, makes the plan and applies it.
 
-    A graph that was opened from a file is opened from it again. What cannot be written down is a variable that is to
-    be set first, and a comment says to what: a live graph is called ``graph``, ``source_graph``, a session
-    ``session``, arrays too long to print ``values``, ``constants``, an editor that has applied plans before ``ed``,
-    ``dst``, ``src``. Functions are written out where their source is known and needs nothing but modules; others are
-    called by their names, or ``pattern``, ``replacement``.
+    A graph that was opened from a file is opened from it again. A value that cannot be written down is a variable to
+    set first, with a comment about its value: ``graph``, ``source_graph`` for a live graph; ``session`` for a session;
+    ``values``, ``constants`` for arrays too long to print; ``ed``, ``dst``, ``src`` for an editor that has applied
+    plans before. Functions are written out if their source is known and needs only modules; others keep their names, or
+    are ``pattern``, ``replacement``.
     """
     sources = Sources()
     names = _Names(effect, backend, sources)
@@ -80,7 +80,7 @@ def plan_lines(effect: Effect, names: Names, sources: Sources) -> tuple[list[str
 
 
 def _renames_variables(effect: Effect, number: int) -> bool:
-    """Returns whether variables of the graph are among what a step has renamed."""
+    """Returns whether a step has renamed variables of the graph."""
     base = effect.base
     return any(i < base.size and base.names[i] in base.state.variables for i in effect.revalued.get(number, ()))
 
@@ -90,12 +90,12 @@ def _needs(text: str) -> list[str]:
     return [line for mark, line in IMPORTS if mark in text]
 
 
-#: What stands in a script, and the import it needs.
+#: A text in a script, and the import that it needs.
 IMPORTS = (("np.", "import numpy as np"), ("tf.", "import tensorflow as tf"))
 
 
 class Names(Protocol):
-    """Says what the graphs, values and arrays of a plan are called in code."""
+    """Names the graphs, values and arrays of a plan in code."""
 
     short: bool
 
@@ -106,7 +106,7 @@ class Names(Protocol):
         """Returns how ops are selected."""
 
     def values(self, step: CopyStep | RenameStep) -> str:
-        """Returns where the values of a copy, or of what is renamed, come from, as code."""
+        """Returns the code for the values of a copy or of renamed variables."""
 
     def constants(self, step: CopyStep) -> str:
         """Returns the arrays that a copy takes for tensors, as code."""
@@ -128,7 +128,7 @@ class _Names:
             self._open(f"src{suffix}", graph, suffix or " ")
 
     def _open(self, word: str, graph: Graph, suffix: str) -> None:
-        """Opens a graph again, where that gives what the plan was made for."""
+        """Opens a graph again, if that gives the graph that the plan was made for."""
         self._by_owner[id(graph.owner)] = word
         opener = self._backend.opener(graph)
         if opener is not None and not opener.gives(graph):
@@ -164,7 +164,7 @@ class _Names:
 
 
 def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
-    """The graphs of what is copied, and of what is meant by other steps; then those of editors that give values."""
+    """The graphs of copied ops and of ops in other steps; then those of editors that give values."""
     steps = [bare(step) for step in steps]
     for step in steps:
         for chosen in (getattr(step, key, None) for key in ("selection", "given", "within")):
@@ -178,25 +178,25 @@ def _graphs(steps: Sequence[Step]) -> Iterator[Graph]:
 
 #: So many numbers of arrays are printed at most.
 _MOST_NUMBERS = 100
-#: What code calls a thing that `gs.open` was given, and what that is.
+#: Name in code of an argument of `gs.open` -> its description.
 _LIVE = {"graph": "a live tf.Graph", "session": "a tf.compat.v1.Session", "graph_def": "a GraphDef"}
 
 
 def opening(code: str, title: str, sources: Sources, suffix: str = "") -> str:
-    """Returns the Python that opens a graph again, with a parameter for each name in it that code does not know.
+    """Returns the Python that opens a graph again, with a parameter for each undefined name in it.
 
     Args:
-        code: how it was opened.
-        title: what the graph is called.
+        code: the code that opened it.
+        title: the title of the graph.
         sources: gets the parameters.
-        suffix: of a source of copies: they are called ``source_graph`` and this.
+        suffix: the suffix of a source of copies, whose name is ``source_graph`` and this.
     """
     tree = ast.parse(code, mode="eval")
     changed = False
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in MODULES:
             wish = f"source_{node.id}{suffix.strip()}" if suffix else node.id
-            held = _LIVE.get(node.id, f"what was given to gs.open as {node.id}")
+            held = _LIVE.get(node.id, f"the argument that was given to gs.open as {node.id}")
             word = sources.free(wish)
             sources.parameters[word] = f"{held}, opened as {title!r}"
             changed |= word != node.id
@@ -225,7 +225,7 @@ def _copy_call(step: CopyStep, word: str, names: Names, same: bool) -> str:
 
 
 def _other(value: Any, default: Any) -> str:
-    """A value as code, where it is not the default."""
+    """A value as code, if it is not the default."""
     return "" if value == default else repr(value)
 
 
@@ -235,10 +235,10 @@ def _device_code(device: str | tuple[tuple[str, str], ...]) -> str | dict[str, s
 
 
 def arrays_code(arrays: Mapping[str, Any]) -> str:
-    """Returns a mapping of name to array as code; empty where it is too long to be printed.
+    """Returns a mapping of name to array as code; empty if it is too long to be printed.
 
     Args:
-        arrays: name -> array, or what can be one.
+        arrays: name -> array, or a value that converts to one.
 
     Example:
         >>> arrays_code({"w": np.array([1.0, 2.0]), "b": [1]}), arrays_code({"w": np.zeros(101)})

@@ -1,4 +1,4 @@
-"""Copied: what one copy step makes, and the destination with it in place."""
+"""Copied: the result of one copy step, and the destination with it in place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CARRY = (
 
 @dataclass(frozen=True)
 class NewPlaceholder:
-    """A placeholder that stands in for a tensor of the source."""
+    """A placeholder that takes the place of a tensor of the source."""
 
     name: str
     was: str
@@ -36,14 +36,14 @@ class NewPlaceholder:
 
 @dataclass(frozen=True, eq=False)
 class NewConstant:
-    """A constant that stands in for a tensor of the source.
+    """A constant that takes the place of a tensor of the source.
 
     Args:
         name: its name in the destination.
         was: the tensor of the source.
         value: an array; None for a frozen variable, whose value is read when the plan is applied.
         info: dtype and static shape.
-        of: name of the frozen variable, where it is one.
+        of: name of the frozen variable, if it is one.
     """
 
     name: str
@@ -72,14 +72,14 @@ class NewOp:
 
 @dataclass(frozen=True)
 class NewVariable:
-    """A variable of the copy: which one it was and what it starts with.
+    """A variable of the copy, with its original and its start value.
 
     Args:
         name: its op in the destination.
-        info: what it is made of in the source.
+        info: its parts in the source.
         policy: ``copy`` or ``initial``.
-        made: what it is made of in the destination.
-        setter: ops added to set it, where the source has none (variables of a TF2 SavedModel).
+        made: its parts in the destination.
+        setter: ops added to set it, if the source has none (variables of a TF2 SavedModel).
     """
 
     name: str
@@ -94,7 +94,7 @@ class NewVariable:
         return self.info.op
 
     def called(self, new: Callable[[str], str]) -> NewVariable:
-        """Returns the same where ops of the destination have other names: `new` gives them."""
+        """Returns the same variable after ops of the destination are renamed; `new` gives their names."""
         setter = tuple(replace(op, name=new(op.name), inputs=tuple(map(new, op.inputs))) for op in self.setter)
         return replace(self, name=new(self.name), made=variable_renamed(self.made, new), setter=setter)
 
@@ -114,8 +114,8 @@ def new_variable(
         policy: ``copy`` or ``initial``.
         scope: the scope of the copy.
         taken: names inside the scope that are in use; names of added ops are put there.
-        settable: it is to get a value: ops for that are added where it has no initialiser.
-        names: source op -> full name of its copy, where that is another.
+        settable: whether it will get a value; if it has no initializer, ops that set it are added.
+        names: source op -> full name of its copy, if that is not the default.
     """
     lead = f"{scope}/" if scope else ""
 
@@ -166,20 +166,22 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """What one copy step makes.
+    """The result of one copy step.
 
     Args:
         step: the step.
         ops: numbers of the source ops, in source order.
         names: their names in the destination.
         place: source op number -> op number after the plan, -1 for ops that are not copied.
-        external: source tensor -> destination tensor (op name, output), for what is mapped, kept or a placeholder.
+        external: source tensor -> destination tensor (op name, output), for tensors that are mapped, kept or
+            placeholders.
         control_kept: source op number outside -> op of the destination that is the control input instead.
         dropped: control edges left out, as (inside, outside) names.
-        closure: what is copied as well, and why.
+        closure: the ops that are also copied, and why.
         turned: source op number -> the op type its copy has: readers of variables that are frozen or replaced.
-        key: what goes before the names of state and of loops, so that the copy has its own.
-        role: ``copy``; ``slice`` for what a `on_copies` step makes again, ``graft`` for what was built for the plan.
+        key: the prefix of the names of state and of loops, so that the copy has its own.
+        role: ``copy``; ``slice`` for ops that an `on_copies` step makes again, ``graft`` for ops that were built for
+            the plan.
     """
 
     step: CopyStep
@@ -212,9 +214,9 @@ class Copied:
 
     @property
     def emptied(self) -> list[str]:
-        """What the copy has not of what the source holds while it runs, in sentences."""
+        """The runtime state of the source that the copy does not have, in sentences."""
         out = []
-        for kinds, how in ((TABLE_TYPES, _CARRY), (QUEUE_TYPES, "run what fills it")):
+        for kinds, how in ((TABLE_TYPES, _CARRY), (QUEUE_TYPES, "run the ops that fill it")):
             names = self.empty(kinds)
             if names:
                 start = f"start{'s' * (len(names) == 1)} empty, as filled while a session runs"
@@ -248,7 +250,7 @@ class Copied:
         return renamed(self.step.to, name, self.step.names)
 
     def original(self, name: str) -> str | None:
-        """Returns the op of the source that an op of the copy was made from; None where it was made from none."""
+        """Returns the op of the source that an op of the copy was made from; None if there is none."""
         at = self._spots.get(name)
         return None if at is None else self.source.names[int(self.ops[at])]
 
@@ -257,7 +259,7 @@ class Copied:
         return {name: at for at, name in enumerate(self.names)}
 
     def called(self, new: Callable[[str], str]) -> Copied:
-        """Returns the same copy where ops of the destination have other names: `new` gives them."""
+        """Returns the same copy after ops of the destination are renamed; `new` gives their names."""
         names = list(map(new, self.names))
         old = self.source.names
         other = {old[i]: now for i, was, now in zip(self.ops.tolist(), self.names, names, strict=True) if was != now}
@@ -281,7 +283,7 @@ class Copied:
 
     @property
     def stand_ins(self) -> list[NewPlaceholder | NewConstant]:
-        """The new ops that stand in for tensors of the source, in the order they are made."""
+        """The new ops that take the place of tensors of the source, in the order they are made."""
         return [*self.placeholders, *self.constants]
 
 
@@ -301,7 +303,7 @@ def moved_entries(copied: Copied, collection: str) -> tuple[Entry, ...]:
             parts = tuple(copied.renamed(part) for part in entry.parts if copied.has(part))
             out += [replace(entry, parts=parts)] if len(parts) == len(entry.parts) else []
         elif entry.kind == "value":
-            out += [entry] if whole else []  # an entry that belongs to no op goes with the whole graph
+            out += [entry] if whole else []  # an entry of no op is copied with the whole graph only
         elif entry.kind != "other" and copied.has(op_name(entry.name)):
             out.append(replace(entry, name=copied.renamed(entry.name)))
     return tuple(out)

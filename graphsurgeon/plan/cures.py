@@ -20,13 +20,13 @@ from .workbench import Workbench
 def adapters_of(bench: Workbench, tensor: Tensor, wanted: TensorInfo, readers: Sequence[int]) -> tuple[Adapter, ...]:
     """Returns the adapters that make a tensor fit ops of the same graph, the most sensible first.
 
-    What gradients and savers compute is nothing for data of a model, and the other way round: there are none for that.
+    There are no adapters between data of a model and tensors of gradients or savers.
 
     Args:
         bench: the graph.
-        tensor: what they should read.
-        wanted: what they read now.
-        readers: the ops; what is computed from them fits in no way.
+        tensor: the tensor that they should read.
+        wanted: the tensor that they read now.
+        readers: the ops; tensors that are computed from them never fit.
     """
     given, graph = bench.info(*tensor), bench.frozen()
     if forward(graph, graph.mask(readers))[tensor[0]]:
@@ -40,7 +40,7 @@ def adapters_of(bench: Workbench, tensor: Tensor, wanted: TensorInfo, readers: S
 def _proposals(
     bench: Workbench, tensor: Tensor, given: TensorInfo, wanted: TensorInfo, loops: set[int], data_format: str
 ) -> tuple[Adapter, ...]:
-    """As `adapters_of`; variables are not made inside of a loop, and none is entered without its Enter."""
+    """Like `adapters_of`; no variable is made inside a loop, and no loop is entered without an Enter."""
     found, loop = proposals(given, wanted, data_format), bench.loop(tensor[0])
     if loops - {loop}:
         return ()
@@ -65,13 +65,13 @@ def cured(bench: Workbench, fault: Fault, step: Step, old: Tensor, new: Tensor, 
 
 
 def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: str) -> Fault:
-    """Returns the fault of a tensor that cannot feed an input of a copy, with what makes it fit.
+    """Returns the fault of a tensor that cannot feed an input of a copy, with the adapters that make it fit.
 
     Args:
         base: the destination.
         fault: the fault.
         step: the copy.
-        old, new: the tensor of the source, and what was to feed the copy in its place.
+        old, new: the tensor of the source, and the tensor that should feed the copy in its place.
     """
     if (old, new) not in step.inputs:
         return fault
@@ -94,7 +94,7 @@ def cured_mapping(base: Workbench, fault: Fault, step: CopyStep, old: str, new: 
 
 
 def _wish(adapter: Adapter, wanted: TensorInfo, layout: str) -> Wish:
-    """How an adapter is asked for where nothing says yet who reads what comes out."""
+    """The request for an adapter whose result has no known consumer yet."""
     options = (("data_format", layout),) if layout and any("data_format" in KINDS[by] for by in adapter.by) else ()
     return Wish(adapter.by, bare(wanted.dtype), wanted.shape, options)
 

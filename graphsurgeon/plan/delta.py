@@ -1,4 +1,4 @@
-"""Delta: what a step, or a part of it, does to a graph, as a value; an effect is the sum of deltas."""
+"""Delta: the effect of a step, or of a part of it, on a graph, as a value; an effect is the sum of deltas."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from .fault import Fault
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """What a step adds to what the steps before it have done. Ops are given by number, those that it makes last.
+    """The effect of a step, added to that of the steps before it. Ops are given by number; new ops are the last.
 
     Args:
-        faults: why it cannot be done.
-        warnings: what is to be said about it.
-        copies: ops that are copied or grafted, with what is copied besides.
+        faults: why the step cannot be done.
+        warnings: the warnings about the step.
+        copies: ops that are copied or grafted, with everything that is also copied.
         joins: edges that join these copies with the rest, by name.
         nodes: single ops that are made.
         edges: inputs that are set.
-        waits: op -> all that it waits for now.
-        quiet: the same, of which nothing is noted: for new ops, or where `changes` says it.
-        checked: it is known that these edges close no cycle.
-        changes: op -> what becomes of it.
-        removed: ops of the base that go when all steps are done.
-        decided: those of them that go with the conds they are parts of, though other parts stay.
-        anew: the graph is built anew, whatever else says so.
+        waits: op -> all its control inputs now.
+        quiet: the same, but not noted as a change: for new ops, or if `changes` has it.
+        checked: whether it is known that these edges close no cycle.
+        changes: op -> its change.
+        removed: ops of the base that are removed when all steps are done.
+        decided: removed ops that are parts of decided conds, although other parts stay.
+        anew: whether the graph is built anew in any case.
         names: op -> its new name, all at once.
-        values: ops that are renamed with values of their own.
-        replaced: what took the place of matches.
-        instead: the sum of all that was done so far with this, where a step does not add to that, but carries it out
-            in another way; all else here comes after it.
+        values: ops that are renamed with their own values.
+        replaced: the ops that took the place of matches.
+        instead: the total with all earlier steps, if the step does not add to them but carries them out in another way;
+            the other fields come after it.
     """
 
     faults: Sequence[Fault] = ()

@@ -1,4 +1,4 @@
-"""Effect: all that applying a plan would do, as a value: the sum of what its steps do."""
+"""Effect: the full effect of applying a plan, as a value: the sum of the effects of its steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .steps import Step
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of one op: attributes (None clears one), a device, what it waits for now and no longer."""
+    """The changes of one op: attributes (None clears one), a device, control inputs that are added and removed."""
 
     attributes: Mapping[str, Any] = field(default_factory=dict)
     device: str | None = None
@@ -50,14 +50,14 @@ class Change:
 
 @dataclass(frozen=True)
 class NewNode:
-    """An op that is made anew.
+    """A new op.
 
     Args:
         name, op: its name and type.
         inputs: numbers of the tensors it reads.
         attributes: as Python values.
         info: dtype and static shape of its output, as far as known.
-        reads: the same of what it reads; where that is new too and nothing is known, of what this one reads.
+        reads: the same of its input; if that is also new and nothing is known of it, of the input of that op.
     """
 
     name: str
@@ -115,13 +115,13 @@ class Replaced:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """What a `on_copies` step makes again.
+    """The ops that an `on_copies` step makes again.
 
     Args:
         copied: the ops, as a copy inside the graph.
         changed: names of the ops that the edits before it change.
-        until: what it stops at.
-        along: what is made again although nothing in it changes.
+        until: the tensors at which it stops.
+        along: ops that are made again although they do not change.
     """
 
     copied: Copied
@@ -140,12 +140,12 @@ class Slice:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What shape inference says of an effect.
+    """The result of shape inference for an effect.
 
     Args:
-        faults: what it has against it.
-        inferred: op after the plan -> its outputs, where the known shapes of its original are no longer true.
-        reshaped: op of the base, by its number after the plan -> its outputs, where other sizes are known of them.
+        faults: the faults that it finds.
+        inferred: op after the plan -> its outputs, if the known shapes of its original are no longer true.
+        reshaped: op of the base, by its number after the plan -> its outputs, if other sizes of them are known.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -157,7 +157,7 @@ class Judge(Protocol):
     """Knows shape inference."""
 
     def verdict(self, effect: Effect) -> Verdict:
-        """Returns what it says of an effect that is faultless else."""
+        """Returns the result for an effect that has no other faults."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,23 +168,23 @@ class Effect:
         base: the destination before them.
         steps: the steps.
         after: the destination after them.
-        copies: what is copied, grafted, made again, with what is copied besides.
+        copies: ops that are copied, grafted or made again, with everything that is also copied.
         connections: edges that join old and new, and inputs that are set.
         faults: why the steps cannot be carried out.
-        warnings: what is to be said.
+        warnings: the warnings.
         edits: inputs set on ops of the base: op, input, tensor.
-        added: single ops that are made anew.
-        changes: op -> what becomes of it.
+        added: single new ops.
+        changes: op -> its change.
         removed: numbers of ops of the base -> the step that takes them out.
-        decided: those of them that go with the conds they are parts of, though other parts stay.
-        slices: what `on_copies` steps make again.
-        replaced: what took the place of matches.
+        decided: removed ops that are parts of decided conds, although other parts stay.
+        slices: the ops that `on_copies` steps make again.
+        replaced: the ops that took the place of matches.
         first: number of the first new op.
         mode: ``append`` or ``materialise``.
         renamed: ops of the base: old name -> new one.
         revalued: step that gives values -> the ops that it renames.
         blame: op whose inputs or attributes are new -> the last step that has set them.
-        judge: what infers shapes; None if nothing does.
+        judge: the shape inference; None if there is none.
         lock: held while the verdict or a predicted shape is computed; shared with `after` and with later forms of
             this effect.
     """
@@ -217,7 +217,7 @@ class Effect:
         return Verdict(self.faults) if self.faults or self.judge is None else self.judge.verdict(self)
 
     def number(self, step: Step) -> int | None:
-        """Returns the number of one of its steps; None where it is none of them."""
+        """Returns the number of one of its steps; None if the step is not one of them."""
         return next((number for number, one in enumerate(self.steps) if one is step), None)
 
     @property
@@ -237,7 +237,7 @@ class Effect:
 
     @cached_property
     def reordered(self) -> dict[str, Change]:
-        """What ops that exist wait for now, and no longer, where no step names it: it went with others, or over."""
+        """Changed control inputs of existing ops that no step names, because other ops were removed or moved."""
         base, after = self.base, self.after
         if not (len(base.control.node) or len(after.control.node)):
             return {}

@@ -1,4 +1,4 @@
-"""Inlined calls: the calls that a plan must inline for what its steps name inside of them to be there."""
+"""Inlined calls: the calls that a plan must inline so that ops inside them exist for its steps."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .steps import InlineStep, ReplaceStep, Role, Step
 
 
 def calls_to(graph: Graph, name: str) -> list[str]:
-    """Returns the calls to inline, the outermost first, for an op, scope or tensor of a function to be there.
+    """Returns the calls to inline, the outermost first, so that an op, scope or tensor of a function exists.
 
-    What a call computes is there with it, calls inside included; a cond, case or loop in a call is named too where the
-    op is in one of its functions. None are needed for what is there already, or is nowhere.
+    Inlining a call includes the calls inside it. A cond, case or loop in a call is also returned if the op is in one of
+    its functions. The result is empty for a name that exists already, or that exists nowhere.
 
     Args:
         graph: the graph.
@@ -37,7 +37,7 @@ def calls_to(graph: Graph, name: str) -> list[str]:
 
 
 def _way(graph: Graph, node: TFNodeDef, path: str, rest: str) -> list[str] | None:
-    """The calls on the way to an op inside of one; None where there is none of that name."""
+    """The calls on the way to an op inside a call; None if there is no op of that name."""
     known, calls, seen = graph.functions, [path], set[str]()
     flow = not gives_way(node, known)
     while True:

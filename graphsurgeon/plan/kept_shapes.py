@@ -37,8 +37,8 @@ def refines(new: Shape, old: Shape) -> bool:
 def unsure(effect: Effect) -> Mask:
     """Returns a mask over the ops after a plan: those whose outputs may have other shapes than their originals'.
 
-    What the program said of a tensor (`set_shape`) holds of a copy as long as all that the copy is computed from
-    is what the original's was, or something narrower.
+    A shape that the program set (`set_shape`) also holds for a copy, if all tensors that the copy is computed from have
+    the shapes of the original's, or narrower ones.
     """
     after, gone = effect.after, effect.base.mask(sorted(effect.removed))
     less = int(gone.sum())
@@ -50,7 +50,7 @@ def unsure(effect: Effect) -> Mask:
         _mark(start, after, effect.base, stay, place, 0)
     for copied in effect.copies:
         place = np.where(copied.place >= 0, copied.place - less, -1) if less else copied.place
-        # A placeholder in the place of a resource is given what the resource holds.
+        # A placeholder in the place of a resource gets the value of the resource.
         fed = {(copied.source.index[_op(p.was)], after.index.get(p.name, -1)) for p in copied.placeholders}
         same = effect.mode == "append" and copied.source.owner is effect.base.owner
         first = effect.first if same else 0
@@ -89,14 +89,14 @@ def _mark(
     first: int,
     fed: Container[tuple[int, int]] = frozenset(),
 ) -> None:
-    """Marks the copies of ops that read something else than a copy of what their originals read.
+    """Marks the copies of ops whose inputs are not copies of the inputs of their originals.
 
     Args:
         start: the mask, over the ops of `after`.
         after, source: the graph after the plan, and the one that the ops are copied from.
         ops, place: the ops that are copied; for each op of the source the number of its copy, -1 for none.
         first: number of ops at the start of `after` that are ops of the source, and do not change.
-        fed: ops of the source, and the placeholders that stand for them.
+        fed: tensors of the source, and the placeholders in their place.
     """
     here = place[ops]
     counts = source.data.degrees[ops] == after.data.degrees[here]
@@ -184,7 +184,7 @@ class Foreseen:
         return self._contradicted().get(number, outputs)
 
     def stated(self, number: int) -> Sequence[TensorInfo] | None:
-        """Returns the same with the shapes that TensorFlow infers anew, for pictures: steps are planned without."""
+        """Returns the same with newly inferred shapes, for pictures; planning does not need them."""
         known = self._whole.verdict.reshaped.get(number) if self._whole is not None else None
         return self(number) if known is None else known
 
@@ -215,5 +215,5 @@ class Foreseen:
         )
 
     def _original(self, number: int) -> bool:
-        """Whether the shapes of an op are taken from those of an original: one that is new has only its own."""
+        """Whether the shapes of an op come from an original: a new op has only its own."""
         return self._effect.mode != "append" or number >= self._effect.first

@@ -1,4 +1,4 @@
-"""Menu: what a recipe says of itself, and all recipes that are offered; `recipes` fills it, the screen shows it."""
+"""Menu: the description of each recipe; `recipes` fills it, the screen shows it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 PLAN, EDITORS, REPORT = "plan", "editors", "report"
-"""What a recipe gives: steps of a plan, new editors, or what it did with files and values."""
+"""The kinds of results of a recipe: steps of a plan, new editors, or a report on files and values."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """One argument of a recipe, as a form asks for it.
+    """One argument of a recipe: a field of the form.
 
     Args:
         name: of the argument of the function.
-        label: what the form calls it.
+        label: its label in the form.
         kind: ``inputs`` or ``outputs`` of the graph, or its one ``input``, which the screen fills in, ``tensor``,
             ``tensors``, ``name``, ``words``: several names, ``pairs``: old name -> new one, ``shape``, ``text``, or
             ``editor``: the name of one in the notebook, or a file.
         needed: whether it must be given.
-        hint: what the empty field says.
-        choices: all that it may be, each with the words for it, the default first; none: any text.
+        hint: the text of the empty field.
+        choices: all accepted values, each with its label, the default first; empty: any text.
     """
 
     name: str
@@ -40,15 +40,15 @@ class Recipe:
 
     Args:
         name: of the function in `graphsurgeon.recipes`.
-        does: what it does, for people, in the imperative.
-        function: the function; it takes an editor, or a plan to go on with, and the wishes by their names.
-        group: what it stands under.
-        wishes: what it asks for.
+        does: what it does, in words, in the imperative.
+        function: the function; it takes an editor, or a plan to extend, and the wishes by their names.
+        group: its group in the menu.
+        wishes: its arguments in the form.
         gives: `PLAN`, `EDITORS` or `REPORT`.
-        makes: of `EDITORS`, what to call each.
-        table: the argument that is a mapping of old name -> new one, which a form asks for by a table; empty: none.
+        makes: for `EDITORS`, the name of each.
+        table: the argument that is a mapping of old name -> new one, which the form shows as a table; empty: none.
         rows: the old names of that table.
-        missing: says of an editor why it does not apply, where that can be seen without trying it; empty where it may.
+        missing: returns why it does not apply to an editor, if that is clear without a trial; empty if it may apply.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Recipe:
 
     @property
     def about(self) -> str:
-        """What its function says of itself first, as plain text."""
+        """The first paragraph of the docstring of its function, as plain text."""
         first = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
         return " ".join(first.replace("`", "").split())
 
@@ -74,11 +74,11 @@ class Recipe:
         return self.gives == PLAN and not self.table and not any(wish.needed for wish in self.wishes)
 
     def made(self, thing: Any, given: Mapping[str, Any]) -> Any:
-        """Returns what it makes of an editor or a plan.
+        """Returns its result for an editor or a plan.
 
         Args:
             thing: the editor or the plan.
-            given: arguments by name; those it does not know are left out.
+            given: arguments by name; unknown ones are left out.
         """
         known = {wish.name for wish in self.wishes}
         return self.function(thing, **{name: value for name, value in given.items() if name in known})

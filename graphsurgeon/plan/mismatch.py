@@ -20,7 +20,7 @@ Shape = tuple[int | None, ...] | None
 _LOOKED = 20_000
 _SHOWN = 4
 _QUIET = ("Const", "NoOp", "Assign", "AssignVariableOp")
-#: Scopes of gradients, of what applies them and of savers, and the ops of savers: nothing of it is data of a model.
+#: Scopes of gradients, of ops that apply them and of savers, and the ops of savers: they have no data of a model.
 _SERVES = re.compile(r"(?:^|/)(?:gradients?|save|train_op|report_uninitialized_variables)(?:_\d+)?/")
 _SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 
@@ -59,10 +59,10 @@ def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude
     """Returns a sentence that names tensors of `graph` with this dtype and a shape that fits.
 
     Args:
-        graph: where to look.
+        graph: the graph to search.
         info: dtype and shape wanted.
-        readers: ops that would read it: what is computed from them, or is in another loop, is not a proposal.
-        exclude: what they read now, which is not a proposal either.
+        readers: ops that would read it: tensors that are computed from them, or are in another loop, are not proposed.
+        exclude: the tensor that they read now, which is not proposed either.
     """
     found = _fitting_tensors(graph, info, list(readers), exclude)
     if not found:
@@ -119,9 +119,9 @@ def both_ways(
     """Returns tensors that fit these readers, and inputs that would take the tensor that does not.
 
     Args:
-        graph: where to look.
-        wanted: what the readers read now.
-        tensor, given: what they were to read.
+        graph: the graph to search.
+        wanted: dtype and shape of the tensor that the readers read now.
+        tensor, given: the tensor that they should read.
         readers: the ops.
         old: the tensor they read now.
     """
@@ -158,7 +158,7 @@ def serves(graph: Graph | Workbench, op: int) -> bool:
 
 
 def _alike(graph: Graph, info: TensorInfo, data: bool) -> Iterator[Tensor]:
-    """Tensors of a dtype whose shape fits, those of the model first; `data`: none of gradients and savers."""
+    """Tensors of a dtype whose shape fits, those of the model first; with `data`, none of gradients and savers."""
     for i in _model_first(graph)[:_LOOKED].tolist():
         if graph.types[i] not in _QUIET and not (data and serves(graph, i)):
             for port, other in enumerate(graph.outputs(i) or ()):

@@ -1,6 +1,6 @@
 """Packed: the steps of a plan as plain data, such as JSON holds, and back by a strict reader: data is never code.
 
-What a step has that is not a plain value, as a selection or the editor that gives values, is packed by whoever asks.
+The caller packs the parts of a step that are not plain values, such as a selection or the editor that gives values.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _Other = Callable[[Any], Any]
 
 
 class Unwritable(Exception):
-    """A value cannot be written down; the text says what it is."""
+    """A value cannot be written down; the text names the value."""
 
 
 class Unreadable(Exception):
-    """Data says nothing that `packed` could have made; the text says where."""
+    """Data that `packed` could not have made; the text names the place."""
 
 
 def packed(value: Any, other: _Other) -> Any:
@@ -37,10 +37,11 @@ def packed(value: Any, other: _Other) -> Any:
 
     Args:
         value: the step or value.
-        other: packs what is not a plain value, as a dict with one key of its own; raises `Unwritable` where it cannot.
+        other: packs a value that is not plain, as a dict with one key that is not used here; raises `Unwritable` if it
+            cannot.
 
     Raises:
-        Unwritable: it holds what cannot be written down, as a Python function.
+        Unwritable: the value contains something that cannot be written down, such as a Python function.
 
     Example:
         >>> def no(value):
@@ -75,12 +76,12 @@ def packed(value: Any, other: _Other) -> Any:
 
 
 def unpacked(data: Any, other: _Other, depth: int = 0) -> Any:
-    """Returns the step or value that plain data says.
+    """Returns the step or value that plain data describes.
 
     Args:
         data: the data.
-        other: unpacks a dict with one key that is not known here; raises `Unreadable` where it does not know it either.
-        depth: how deep it lies in others.
+        other: unpacks a dict with one key that is not known here; raises `Unreadable` if it cannot.
+        depth: the depth of the data in other data.
 
     Raises:
         Unreadable: `packed` makes no such data; a step lacks a field, has one more, or one of another kind.

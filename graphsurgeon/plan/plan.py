@@ -1,4 +1,4 @@
-"""Plan: what is to be done to a graph, as an immutable value."""
+"""Plan: the changes to make to a graph, as an immutable value."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Plan:
         """Returns the reader of the arguments of a call."""
         return Arguments(self.base, self.steps, self.backend, asked)
 
-    # -- what is made anew ----------------------------------------------------------------------
+    # -- new ops --------------------------------------------------------------------------------
 
     def copy(
         self,
@@ -342,7 +342,7 @@ class Plan:
         kept = tuple(step for step in self.steps if not isinstance(step, steps.MutedStep))
         return self if len(kept) == len(self.steps) else replace(self, steps=kept)
 
-    # -- what is there is changed ----------------------------------------------------------------
+    # -- edits of existing ops -------------------------------------------------------------------
 
     def reroute(self, old: Any, *, to: Any = None, only: Any = None, exclude: Any = ()) -> Plan:
         """Makes the consumers of a tensor read another tensor.
@@ -445,7 +445,7 @@ class Plan:
         limits, held = given.some_ops(only), tuple(attributes.items())
         if callable(op) and held:
             wrong = f"a function has no attribute {held[0][0]!r}"
-            raise PlanError(given.asked, wrong, "Give what it needs inside: lambda x: f(x, ...)")
+            raise PlanError(given.asked, wrong, "Set its options inside: lambda x: f(x, ...)")
         tensors = tuple(map(given.tensor, on if isinstance(on, (list, tuple)) else [on]))
         if len(set(tensors)) < len(tensors) or not tensors:
             wrong = "a tensor is named twice" if tensors else "it names no tensor"
@@ -617,7 +617,7 @@ class Plan:
             raise PlanError(given.asked, wrong, "Name each once")
         return self._with(steps.RenameStep(names, values))
 
-    # -- ops are made anew for what is there ----------------------------------------------------
+    # -- new ops in place of existing ones ------------------------------------------------------
 
     def on_copies(self, scope: str, *, until: Any = None, assign: str = "leave", collections: str = "none") -> Plan:
         """Makes the edits so far on copies of the affected ops. No existing op changes.
@@ -794,7 +794,7 @@ class Plan:
             raise PlanError(given.asked, wrong, "Type True or False, or the number of a branch")
         return self._with(steps.ConditionStep(given.tensor(predicate), plain))
 
-    # -- what it does ---------------------------------------------------------------------------
+    # -- the effect -----------------------------------------------------------------------------
 
     @cached_property
     def effect(self) -> Effect:

@@ -60,10 +60,10 @@ class Substitute:
     """A variable that is not a variable in the copy.
 
     Args:
-        info: what it is made of in the source.
-        tensor: the tensor of the destination that replaces it; empty where its value becomes a constant.
+        info: its parts in the source.
+        tensor: the tensor of the destination that replaces it; empty if its value becomes a constant.
         readers: ops of the copy that read it -> the op type they get there.
-        writers: names of ops of the selection that change it, or take it where no tensor can go.
+        writers: names of ops of the selection that change it, or that read it at an input that takes no tensor.
     """
 
     info: VariableInfo

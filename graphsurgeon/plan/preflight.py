@@ -60,7 +60,7 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
 
 
 def _texts(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """As `attributes`, for one that holds a text."""
+    """Like `attributes`, for an attribute that is a text."""
     return ((i, value.s.decode("utf-8", "replace")) for i, value in attributes(graph, mask, name, types))
 
 

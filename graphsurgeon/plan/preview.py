@@ -1,4 +1,4 @@
-"""Preview: what a plan changes, as text, as a table and as marks on a picture."""
+"""Preview: the changes of a plan, as text, as a table and as marks on a picture."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Preview:
           1. copy 2 ops of tiny to copy/
         makes
           2 ops: 1 Const, 1 Neg
-        nothing that exists is touched
+        no existing op changes
     """
 
     effect: Effect
@@ -76,7 +76,7 @@ class Preview:
 
         for copied in self.effect.copies:
             source, held = copied.source, {v.name for v in copied.variables}
-            built = copied.role == "graft"  # what a plan builds was nothing before
+            built = copied.role == "graft"  # ops that a plan builds have no original
             for p in copied.placeholders:
                 row("placeholder", p.name, p.was, str(p.info))
             for number, name in zip(copied.ops.tolist(), copied.names, strict=True):
@@ -156,13 +156,13 @@ class Preview:
         lines += _edit_lines(effect)
         if effect.mode == "materialise":
             lines.append(f"builds a new graph, because {_why_anew(effect)}; the old graph stays usable")
-            lines.append("a session that is open goes on with the old graph: ed.session(session) gives one of the new")
+            lines.append("an open session keeps the old graph; ed.session(session) returns one of the new graph")
             count = slice_size(effect)
             if count:
                 anew = counted(count, "ops")
-                lines.append(f"  on_copies(scope=...) would touch nothing, and make {anew} downstream again instead")
+                lines.append(f"  on_copies(scope=...) would change no existing op, and copy {anew} downstream instead")
         elif effect.steps and not effect.faults:
-            lines.append("nothing that exists is touched")
+            lines.append("no existing op changes")
         if effect.warnings:
             lines += ["warnings", *(f"  {w}" for w in effect.warnings)]
         faults = self.backend.check(effect)
@@ -205,11 +205,11 @@ def _why_anew(effect: Effect) -> str:
     reasons = {
         "get other inputs": effect.edits,
         "change": effect.changes,
-        "go": effect.removed,
+        "are removed": effect.removed,
         "get other names": effect.renamed,
     }
-    why = [text for text, there in reasons.items() if there] or ["were rewired, and back again"]
-    return "ops that exist " + " and ".join(why)
+    why = [text for text, there in reasons.items() if there] or ["were rewired and restored"]
+    return "existing ops " + " and ".join(why)
 
 
 def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
@@ -222,7 +222,7 @@ def _copied_lines(preview: Preview, copied: Copied, alone: bool) -> list[str]:
     subs = copied.closure.substitutes
     frozen, replaced = ([s for s in subs if bool(s.tensor) == given] for given in (False, True))
     some("placeholders", "", copied.placeholders, lambda p: f"{p.name}  {p.info}  for {p.was}")
-    some("variables", " of their own", copied.variables, lambda v: (
+    some("separate variables", "", copied.variables, lambda v: (
         f"{v.name}  {v.info.dtype} {v.info.shape}  {preview.start_of(copied, v.was, v.policy)}"
     ))  # fmt: skip
     some("variables", " shared with the original", copied.shared, lambda v: f"{v.op}  {v.dtype} {v.shape}")

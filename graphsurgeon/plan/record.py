@@ -1,4 +1,4 @@
-"""Record: what a graph is to remember of a plan that was applied to it."""
+"""Record: the facts of an applied plan that its graph keeps."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .step_text import step_text
 
 
 def record(effect: Effect, step: int, before: Callable[[Graph], Mapping[str, Origin]]) -> bytes:
-    """Returns what a graph is to remember of a plan.
+    """Returns the facts of a plan that its graph keeps.
 
     Args:
-        effect: what the plan has done.
+        effect: the effect of the plan.
         step: its number in the history.
-        before: tells where the ops of a source came from.
+        before: returns the origins of the ops of a source.
     """
     copies, made, covered = [], {}, set()
     origins: dict[int, Mapping[str, Origin]] = {}  # many copies may be of one source
     for copied in effect.copies:
         if copied.role == "graft":
-            continue  # what a plan builds comes from no other graph
+            continue  # ops that a plan builds come from no other graph
         if id(copied.source) not in origins:
             origins[id(copied.source)] = before(copied.source)
         copies.append(_copy_record(copied, origins[id(copied.source)]))

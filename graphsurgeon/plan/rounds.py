@@ -1,4 +1,4 @@
-"""Rounds: how often a loop turns, where nothing but numbers that are known decides it."""
+"""Rounds: the number of rounds of a loop, if only known numbers decide it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Turn:
 
     Args:
         nodes: name -> NodeDef.
-        given: for each loop variable, then for each thing that stays the same, the name that holds it.
-        results: what it gives, as nodes read it.
+        given: for each loop variable, then for each constant of the loop, the name of its value.
+        results: its results, in the form of NodeDef inputs.
     """
 
     nodes: Mapping[str, Any]
@@ -37,13 +37,13 @@ class Turn:
 
 
 def scalar(nodes: Mapping[str, Any], text: str, known: Mapping[str, Any], array: Callable[[Any], Any]) -> Any:
-    """Returns the number that a tensor is, worked out from those that are known; None where it cannot be.
+    """Returns the value of a scalar tensor, computed from known values; None if that is not possible.
 
     Args:
         nodes: name -> NodeDef.
-        text: the tensor, as nodes read it.
+        text: the tensor, in the form of a NodeDef input.
         known: name of an op or argument -> its value, or None.
-        array: gives the array that a constant holds.
+        array: returns the array of a constant.
     """
     found, todo, seen = dict(known), [text.partition(":")[0]], set[str]()
     while todo:
@@ -75,13 +75,13 @@ def _computed(node: TFNodeDef, values: list[Any], array: Callable[[Any], Any]) -
 
 
 def rounds(test: Turn, body: Turn, start: Sequence[Any], most: int, array: Callable[[Any], Any]) -> int | None:
-    """Returns how many rounds a loop makes, `most` + 1 where it makes more; None where that is not known.
+    """Returns the number of rounds of a loop, `most` + 1 if there are more; None if it is not known.
 
     Args:
         test, body: its condition and body.
-        start: for each of what they are given the number that it is at first, or None.
-        most: so many rounds are looked at.
-        array: gives the array that a constant holds.
+        start: for each of their arguments its number at the start, or None.
+        most: the largest number of rounds to follow.
+        array: returns the array of a constant.
     """
     values = list(start)
     for done in range(most + 1):

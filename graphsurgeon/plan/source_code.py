@@ -23,7 +23,7 @@ from ..graph.selection import Query, Selection
 from ..graph.traversal import met_from
 
 _SIGNS = {"or": "|", "and": "&", "minus": "-"}
-#: Names that code uses for things of its own: no parameter and no function may take them.
+#: Names that the written code itself uses: no parameter and no function may take them.
 RESERVED = frozenset(
     {"gs", "np", "tf", "os", "arrays", "plan", "done", "redo", "ed", "dst", "src", "block", *dir(builtins), *kwlist}
 )
@@ -33,15 +33,15 @@ MODULES = {"gs": "graphsurgeon", "np": "numpy", "tf": "tensorflow", "os": "os"}
 
 @dataclass
 class Sources:
-    """What the code of plans needs around it: imports, functions, and parameters for what cannot be written down.
+    """The context of the code of plans: imports, functions, and parameters for values that cannot be written down.
 
     Args:
         imports: lines that import modules.
         lines: statements that define functions.
-        parameters: name -> what is to be put there.
+        parameters: name -> a description of its value.
         taken: names that are in use.
-        of: says what the editor of a graph is called.
-        query: says how a selection is made.
+        of: returns the name of the editor of a graph.
+        query: returns the code of a selection.
 
     Example:
         >>> sources = Sources()
@@ -60,7 +60,7 @@ class Sources:
 
     def free(self, wish: str) -> str:
         """Returns a name that nothing has yet: the wish, or one with a number."""
-        wish = f"{wish}_" if re.fullmatch(r"(src|block)\d*", wish) else wish  # as code calls things of its own
+        wish = f"{wish}_" if re.fullmatch(r"(src|block)\d*", wish) else wish  # the code itself uses such names
         name, n = wish, 1
         while name in self.taken:
             n += 1
@@ -73,14 +73,14 @@ class Sources:
         return query_code(self.query(selection), self.of(selection.graph))
 
     def parameter(self, thing: Any, wish: str, about: str) -> str:
-        """Returns the name of the parameter that stands for a thing; the same thing has one name."""
+        """Returns the name of the parameter for a thing; the same thing has one name."""
         if id(thing) not in self._known:
             self._known[id(thing)] = thing, self.free(wish)
             self.parameters[self._known[id(thing)][1]] = about
         return self._known[id(thing)][1]
 
     def word(self, function: Callable[..., Any], wish: str) -> str:
-        """Returns how code calls a function: it is defined, or known to everybody, or a parameter."""
+        """Returns the name of a function in the code: of its definition there, a public name, or a parameter."""
         if id(function) in self._known:
             return self._known[id(function)][1]
         public = _public(function)
@@ -99,7 +99,7 @@ class Sources:
         return name
 
     def _import(self, modules: Mapping[str, str]) -> bool:
-        """Adds imports, name -> module; returns False where a name means something else here."""
+        """Adds imports, name -> module; returns False if a name means something else here."""
         for name, path in modules.items():
             if self._modules.get(name, path) != path or (name in self.taken and name not in self._modules):
                 return False
@@ -115,7 +115,7 @@ class Sources:
 
 
 def _public(function: Callable[..., Any]) -> str:
-    """The name under which everybody knows a function: of Python itself, or as ``tf.nn.relu``; empty for none."""
+    """The public name of a function: a Python built-in, or a name such as ``tf.nn.relu``; empty for none."""
     name = getattr(function, "__name__", "")
     if isinstance(name, str) and getattr(builtins, name, None) is function:
         return name
@@ -146,10 +146,10 @@ def function_word(function: Callable[..., Any], otherwise: str) -> str:
 
 
 def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, str]] | None:
-    """Returns the statement that defines a function as `word`, and the modules it needs; None where there is none.
+    """Returns the statement that defines a function as `word`, and the modules it needs; None if there is none.
 
-    That is so where its file is gone or has changed, where it uses names of an outer function, or other than
-    modules, and where its defaults are more than numbers and texts.
+    There is none if its file is missing or has changed, if it uses names of an outer function or names that are not
+    modules, or if its defaults are more than numbers and texts.
     """
     plain = getattr(function, "python_function", function)
     if not isinstance(plain, types.FunctionType) or plain.__closure__ or plain is not function:
@@ -172,12 +172,12 @@ def source_of(function: Callable[..., Any], word: str) -> tuple[str, dict[str, s
         node.name = word
         node.body = node.body[ast.get_docstring(node) is not None :] or [ast.Pass()]
         text = ast.unparse(node)
-    # A text of several lines is another one where the code is indented.
+    # A text of several lines changes if the code is indented.
     return (text, modules) if _made(text) == _made("if 1:\n" + textwrap.indent(text, "    ")) else None
 
 
 def _defaults(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> bool:
-    """Writes the values of defaults in their place, and leaves out annotations; False where one cannot be written."""
+    """Writes the values of defaults in their place, and leaves out annotations; False if a default has no code."""
     arguments = node.args
     held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     texts = [written(value) for value in held]
@@ -199,19 +199,19 @@ def _is_of(node: ast.Lambda | ast.FunctionDef, function: types.FunctionType) -> 
     """Whether this is the source of the function: its file may have changed since."""
     modules = [name for name in function.__code__.co_names if inspect.ismodule(function.__globals__.get(name))]
     text = ast.unparse(node)
-    # Python compiles a method of an imported module in another way, where it sees the import.
+    # Python compiles a method of an imported module in another way if the import is in the same source.
     known = (_made(text), _made(f"import {', '.join(modules)}\n{text}" if modules else text))
     return _essence(function.__code__) in known
 
 
 def _made(text: str) -> Any:
-    """What the first function that a statement makes does."""
+    """The behavior of the first function that a statement makes."""
     made = next(held for held in compile(text, "", "exec").co_consts if isinstance(held, types.CodeType))
     return _essence(made)
 
 
 def _essence(code: types.CodeType) -> Any:
-    """What a function does, wherever it stands."""
+    """The behavior of a function, which does not depend on its place in a file."""
     held = [_essence(c) if isinstance(c, types.CodeType) else (type(c), repr(c)) for c in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, held
 
@@ -231,7 +231,7 @@ def _node(function: types.FunctionType) -> ast.Lambda | ast.FunctionDef | None:
 
 
 def _lambda(text: str, first: int, function: types.FunctionType) -> ast.Lambda | None:
-    """Finds a lambda in the lines around it, which may be a part of a statement only, by where its code stands."""
+    """Finds a lambda in the lines around it, which may be only a part of a statement, by the position of its code."""
     places = [p for p in function.__code__.co_positions() if None not in p and p[2:] != (0, 0)]
     start = text.find("lambda")
     while start >= 0:
@@ -275,8 +275,8 @@ class _Unwritten(Exception):
 
 
 def written(value: Any) -> str | None:
-    """Returns a value as Python that makes it again: numbers, texts, arrays, dtypes, shapes, specs, and lists, tuples,
-    sets and dicts of them; None where it cannot be written so.
+    """Returns Python code that makes a value again: numbers, texts, arrays, dtypes, shapes, specs, and lists, tuples,
+    sets and dicts of them; None if there is no such code.
 
     Example:
         >>> written([1, "a", np.float32(0.5)]), written(np.array([np.inf])), written({"x": object()})
@@ -289,7 +289,7 @@ def written(value: Any) -> str | None:
 
 
 def literal(value: Any, sources: Sources | None = None) -> str:
-    """Returns a value as code, as `written`; what cannot be written is a parameter of `sources`, or shown as it is."""
+    """Returns a value as code, like `written`; a value without code is a parameter of `sources`, or shown as it is."""
     text = written(value)
     if text is not None:
         return text
@@ -301,7 +301,7 @@ def _written(value: Any) -> str:
         return _exactly(value)
     if value is None or value is Ellipsis or isinstance(value, bool):
         return repr(value)
-    if isinstance(value, int | str | bytes):  # as that, where it is of a kind of its own
+    if isinstance(value, int | str | bytes):  # a subclass is written as its base class
         plain: Any = next(kind for kind in (int, str, bytes) if isinstance(value, kind))
         return repr(plain(value))
     if isinstance(value, float | complex):
@@ -339,7 +339,7 @@ def _of_tensorflow(value: Any) -> str:
 
 
 def array_code(array: Any) -> str | None:
-    """Returns an array as code where its dtype is known: a list, or what makes it where no list can say it.
+    """Returns an array as code for a place of known dtype: a list, or a call if no list can express it.
 
     Example:
         >>> array_code(np.array([1.5], np.float32)), array_code(np.array([np.inf], np.float32))
@@ -381,7 +381,7 @@ def _items(value: Any) -> str:
 
 
 def _number(value: Any, otherwise: str) -> str:
-    """A number; one that is not finite is written as `otherwise`, or by its name in NumPy."""
+    """A number; one that is not finite is written like `otherwise`, or by its name in NumPy."""
     if isinstance(value, complex):
         return f"complex({_number(value.real, otherwise)}, {_number(value.imag, otherwise)})"
     if math.isfinite(value):

@@ -45,11 +45,11 @@ def asked(step: Step) -> str:
 
 
 def call(step: Step, owner: str, sources: Sources) -> str:
-    """Returns the call that adds a step to a plan; that of a copy is made in `code`, where its source has a name.
+    """Returns the call that adds a step to a plan; that of a copy is made in `code`, which names its source.
 
     Args:
         step: the step.
-        owner: what code calls the editor.
+        owner: the name of the editor in the code.
         sources: gets the functions and parameters that the call uses.
     """
     match step:
@@ -103,11 +103,11 @@ def call(step: Step, owner: str, sources: Sources) -> str:
             more += f", collections={step.collections!r}" if step.collections != "none" else ""
             return f".on_copies(scope={step.to!r}{more})"
         case _:
-            raise TypeError(f"no call gives a plan what {type(step).__name__} says")
+            raise TypeError(f"no method of a plan adds a {type(step).__name__}")
 
 
 def rename_call(step: steps.RenameStep, values: str) -> str:
-    """Returns the call that adds a rename to a plan, with code that says where values come from, or none."""
+    """Returns the call that adds a rename to a plan; `values` is the code for the source of values, or empty."""
     (old, new), several = step.names[0], len(step.names) > 1
     what = repr(dict(step.names)) if several else f"{old!r}, to={new!r}"
     return f".rename({what}" + (f", values={values})" if values else ")")
@@ -116,7 +116,7 @@ def rename_call(step: steps.RenameStep, values: str) -> str:
 def _replace_call(step: steps.ReplaceStep, owner: str, sources: Sources) -> str:
     within = [sources.selection(step.within)] if step.within is not None else []
     what, options = step.given, step.options
-    if not isinstance(step.what, Pattern):  # matches: what looks like them, where they are
+    if not isinstance(step.what, Pattern):  # matches: the pattern that they fit, searched in their ops
         ops = sorted({i for one in step.what for i in one.numbers})
         graph = step.what[0].graph if step.what else None
         within = [f"{owner}.select(name={[graph.names[i] for i in ops]!r})"] if graph else []

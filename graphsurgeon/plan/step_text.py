@@ -16,7 +16,7 @@ def step_text(step: Step) -> str:
 
     Example:
         >>> step_text(steps.ConnectStep("a:0", "b", 1)), step_text(steps.RemoveStep(("a", "b"), stitch=True))
-        ('connect a:0 to input 1 of b', 'remove a, b and stitch what is left')
+        ('connect a:0 to input 1 of b', 'remove a, b and reconnect their consumers')
     """
     match step:
         case steps.CopyStep():
@@ -42,18 +42,18 @@ def step_text(step: Step) -> str:
         case steps.BypassStep():
             return f"bypass {few(step.ops)}"
         case steps.RemoveStep():
-            return f"remove {few(step.ops)}" + (" and stitch what is left" if step.stitch else "")
+            return f"remove {few(step.ops)}" + (" and reconnect their consumers" if step.stitch else "")
         case steps.SetStep():
             if step.device is not None:
                 return f"place {few(step.ops)} on {step.device or 'any device'}"
             return f"set {', '.join(name for name, _ in step.attributes)} of {few(step.ops)}"
         case steps.OrderStep():
             whom = "anything" if step.others is None else few(step.others)
-            return f"let {step.op} run {'without waiting for' if step.remove else 'after'} {whom}"
+            return f"run {step.op} {'without waiting for' if step.remove else 'after'} {whom}"
         case steps.RerouteOrderStep():
-            whom = "what waits" if step.only is None else few(step.only)
-            more = f" but {few(step.exclude)}" if step.exclude else ""
-            return f"let {whom}{more} for {step.old} wait for {few(step.to)}"
+            whom = "all waiting ops" if step.only is None else few(step.only)
+            more = f" except {few(step.exclude)}" if step.exclude else ""
+            return f"make {whom}{more} wait for {few(step.to)} instead of {step.old}"
         case steps.RenameStep():
             return "rename " + few([f"{old} to {new}" for old, new in step.names])
         case steps.ReplaceStep():
@@ -62,7 +62,7 @@ def step_text(step: Step) -> str:
         case steps.CollapseStep():
             return f"collapse {few(step.ops)} to one call, {step.name}"
         case steps.InlineStep(opens=True):
-            return f"open {few(step.ops)}: what is named inside takes its place"
+            return f"inline {few(step.ops)}, because a later step names an op inside"
         case steps.InlineStep():
             return f"inline {few(step.ops)}"
         case steps.UnrollStep():
@@ -71,7 +71,7 @@ def step_text(step: Step) -> str:
             return f"resolve conditions: {step.tensor} is {step.value}"
         case steps.OnCopiesStep():
             end = f", up to {few(step.until)}" if step.until else ""
-            return f"carry the edits so far out on copies under {step.to}/{end}"
+            return f"make the edits so far on copies under {step.to}/{end}"
         case steps.MutedStep():
             return f"muted: {step_text(step.step)}"
         case steps.RebuildStep():
@@ -98,7 +98,7 @@ def one_line(title: str, steps: Sequence[Step]) -> str:
 
 
 def _place(step: steps.AdaptStep) -> str:
-    """Where an adapted tensor goes, in words."""
+    """The place of an adapted tensor, in words."""
     if step.to is None:
         return f", as {step.name}:0" if step.name else ""
     if ":" in step.to:
@@ -107,7 +107,7 @@ def _place(step: steps.AdaptStep) -> str:
 
 
 def _whose(tensor: str, only: tuple[str, ...] | None, exclude: tuple[str, ...]) -> str:
-    """Which consumers of a tensor are meant, in words."""
+    """The consumers of a tensor that a step is for, in words."""
     if only is not None:
-        return f"what {few(only)} read{'s' * (len(only) == 1)} of {tensor}"
-    return f"the consumers of {tensor}" + (f" but {few(exclude)}" if exclude else "")
+        return f"the consumer{'s' * (len(only) != 1)} {few(only)} of {tensor}"
+    return f"the consumers of {tensor}" + (f" except {few(exclude)}" if exclude else "")

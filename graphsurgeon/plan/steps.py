@@ -1,4 +1,4 @@
-"""Steps: what a plan is made of, as values; what they do is worked out in `resolve`, what they say in `step_text`.
+"""Steps: the steps of a plan, as values; `resolve` computes their effects, `step_text` describes them in words.
 
 The type of each text in a step declares its role: `step_names` follows renames by these roles alone.
 """
@@ -15,7 +15,7 @@ from ..graph.match.pattern import Pattern
 from ..graph.selection import Selection
 from .adapters import Wish
 
-#: As `values`: initial values are wanted, whatever the variables hold.
+#: As `values`: initial values are wanted, not the current ones.
 INITIAL = "initial"
 
 
@@ -85,7 +85,7 @@ class SwapStep:
 
 @dataclass(frozen=True)
 class DetachStep:
-    """Ops are cut off: placeholders feed them, or feed what reads them; see `Plan.detach`."""
+    """Ops are cut off: placeholders feed them, or feed their consumers; see `Plan.detach`."""
 
     ops: tuple[Here, ...]
     side: Word
@@ -101,19 +101,19 @@ class InsertStep:
     attributes: tuple[tuple[Word, Any], ...]
     only: tuple[Here, ...] | None = None
     exclude: tuple[Here, ...] = ()
-    word: Word = ""  # what code calls the function
+    word: Word = ""  # the name of the function in code
 
 
 @dataclass(frozen=True)
 class AdaptStep:
-    """A tensor is made to fit where another is read; see `Plan.adapt`.
+    """A tensor is adapted to fit the place of another; see `Plan.adapt`.
 
     Args:
         tensor: the tensor.
-        to, input: the op that is to read it, and where; or a tensor, or an op without inputs, whose place it takes;
-            None: nothing reads it yet.
-        name: of the tensor that comes out, and the scope of what else is made; empty: a free one.
-        wish: how it is to be adapted.
+        to, input: the op that will read it, and the number of the input; or a tensor, or an op without inputs, whose
+            place it takes; None: nothing reads it yet.
+        name: of the result, and of the scope of the other new ops; empty: a free name.
+        wish: how to adapt it.
         only, exclude: which consumers of the tensor whose place it takes.
     """
 
@@ -128,7 +128,7 @@ class AdaptStep:
 
 @dataclass(frozen=True)
 class BypassStep:
-    """What reads ops reads what these read; see `Plan.bypass`."""
+    """The consumers of ops read the inputs of these ops; see `Plan.bypass`."""
 
     ops: tuple[Here, ...]
     input: int | Here | None
@@ -164,7 +164,7 @@ class OrderStep:
 
 @dataclass(frozen=True)
 class RerouteOrderStep:
-    """What waits for an op waits for others; see `Plan.reroute_control`."""
+    """The ops that wait for an op wait for others; see `Plan.reroute_control`."""
 
     old: Here
     to: tuple[Here, ...]
@@ -187,10 +187,10 @@ class ReplaceStep:
     Args:
         what: the pattern, or the matches.
         by: the function or op type.
-        to, external, within: as they were asked for.
-        given: what the pattern was made of, for its code.
-        words: what code calls the functions of the pattern, and of what replaces it.
-        options: how the pattern was made of what was given.
+        to, external, within: as requested.
+        given: the source of the pattern, for its code.
+        words: the names in code of the functions of the pattern and of its replacement.
+        options: the options with which the pattern was made.
     """
 
     what: Pattern | tuple[Match, ...]
@@ -214,11 +214,11 @@ class CollapseStep:
 
 @dataclass(frozen=True)
 class InlineStep:
-    """A function call gives way to what it computes; see `Plan.inline`.
+    """A function call is replaced by the ops of its function; see `Plan.inline`.
 
     Args:
-        ops: the calls; and conds and loops inside of them, by the names that these have then.
-        opens: nobody asked for it, but a later step names something inside.
+        ops: the calls, and conds and loops inside them, by their names after the calls are inlined.
+        opens: whether it is there only because a later step names an op inside.
     """
 
     ops: tuple[Here, ...]
@@ -227,7 +227,7 @@ class InlineStep:
 
 @dataclass(frozen=True)
 class UnrollStep:
-    """A loop gives way to some of its rounds; see `Plan.unroll`."""
+    """A loop is replaced by some of its rounds; see `Plan.unroll`."""
 
     loop: Here
     times: int
@@ -243,7 +243,7 @@ class ConditionStep:
 
 @dataclass(frozen=True)
 class OnCopiesStep:
-    """The edits so far are carried out on copies of what they change; see `Plan.on_copies`."""
+    """The edits so far are made on copies of the ops that they change; see `Plan.on_copies`."""
 
     to: Made
     until: tuple[Here, ...] = ()
@@ -260,7 +260,7 @@ class MutedStep:
 
 @dataclass(frozen=True)
 class RebuildStep:
-    """The graph is built anew without its orphans; a step of the editor, no plan is given one."""
+    """The graph is built anew without its orphans; this is a step of the editor, not of a plan."""
 
     orphans: tuple[Here, ...]
 
@@ -285,12 +285,7 @@ def bare(step: Step) -> Step:
 
 
 def renamed_by(step: RenameStep, name: str) -> str:
-    """Returns what an op or tensor is called after a rename.
-
-    Example:
-        >>> renamed_by(RenameStep((("a", "b"), ("a/x", "c"))), "a/x:1"), renamed_by(RenameStep((("a", "b"),)), "a/y")
-        ('c:1', 'b/y')
-    """
+    """Returns the name of an op or tensor after a rename."""
     op, colon, port = name.partition(":")
     lead = max((old for old, _ in step.names if op == old or op.startswith(f"{old}/")), key=len, default=None)
     return name if lead is None else dict(step.names)[lead] + op[len(lead) :] + colon + port

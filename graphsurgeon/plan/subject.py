@@ -1,4 +1,4 @@
-"""Subject: the editor of a graph, as its parts and a screen see it, which may not know what it consists of."""
+"""Subject: the editor of a graph, as its parts and a screen see it, without its implementation."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ class Held(Protocol):
 
     @property
     def init_ops(self) -> tuple[list[str], dict[str, Any]]:
-        """Names of ops that a file wants run once; and what they are fed."""
+        """Names of ops that a file wants to run once, and their feeds."""
 
     def reader(self) -> Any:
         """A session to read values from."""
 
 
 class Watched(Protocol):
-    """What tells of changes."""
+    """An object that reports changes."""
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Calls `changed` after each, for as long as whose method it is lives."""
 
 
 class Subject(Protocol):
-    """The editor of a graph; `graphsurgeon.Editor` is one, and says what each of these does."""
+    """The editor of a graph; `graphsurgeon.Editor` is one, and documents each of these methods."""
 
     @property
     def title(self) -> str:
-        """What the graph is called."""
+        """The title of the graph."""
 
     @property
     def opened(self) -> Opened:
-        """What was opened: its inputs and outputs."""
+        """The opened graph: its inputs and outputs."""
 
     @property
     def values(self) -> Held:
@@ -95,7 +95,7 @@ class Subject(Protocol):
         """Writes it as plain TensorFlow reads it."""
 
     def to_code(self) -> str:
-        """All that was applied, as a script."""
+        """All applied plans, in one script."""
 
     def plan(self) -> Plan:
         """An empty plan."""
@@ -125,7 +125,7 @@ class Subject(Protocol):
         """A live tensor."""
 
     def show_signature(self, name: str) -> None:
-        """Goes to another signature or function of the file."""
+        """Opens another signature or function of the file."""
 
     @property
     def trusted(self) -> bool:
@@ -147,10 +147,10 @@ class Subject(Protocol):
         """A run, in a copy; of a plan, as the graph would be after it."""
 
     def value(self, name: str) -> Any:
-        """What a constant or variable holds, as an array."""
+        """The value of a constant or variable, as an array."""
 
     def provenance(self, thing: Any) -> Any:
-        """Where an op comes from."""
+        """The origin of an op."""
 
     def explain(self, name: Any, selection: Selection) -> Any:
         """Why an op is in a selection, or why not."""

@@ -40,7 +40,7 @@ def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) 
 
     Args:
         bench: the graph.
-        tensor: what they should read, of the graph or of an op that was added to the bench.
+        tensor: the tensor that they should read, of the graph or of an op that was added to the bench.
         inputs: (op, which of its inputs).
 
     Example:
@@ -65,7 +65,7 @@ def takers(bench: Workbench, tensor: Tensor, inputs: Iterable[tuple[int, int]]) 
 
 
 def _clash(bench: Workbench, op: int, at: int, tensor: Tensor) -> str:
-    """Why what a variable or a loop is about does not allow it."""
+    """Why an input of a variable or a loop cannot read the tensor; empty if it can."""
     edge = (op, at, tensor)
     handles = handle_clash(bench, bench.row(op)[at], tensor)
     fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")

@@ -1,4 +1,4 @@
-"""Tally: what the steps so far come to; each delta is added at the cost of what it does, not of what there is."""
+"""Tally: the sum of the steps so far; adding a delta costs as much as it changes, not as much as the graph has."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Link(NamedTuple):
         step: number of the step.
         op: the op that reads, or waits.
         source: the op that it reads, or waits for.
-        at: number of the input; None where it waits.
-        was: what it read before.
+        at: number of the input; None if it waits.
+        was: its former input.
     """
 
     step: int
@@ -38,11 +38,11 @@ class Link(NamedTuple):
     was: Tensor = (-1, 0)
 
     def renumbered(self, names: Sequence[str], bench: Workbench) -> Link | None:
-        """Returns the edge where ops have other numbers, None where one of its ops is gone.
+        """Returns the edge after ops have got other numbers; None if one of its ops is removed.
 
         Args:
-            names: what the ops were called under the old numbers.
-            bench: the graph with the new ones.
+            names: the name of each op, by its old number.
+            bench: the graph with the new numbers.
         """
         old = [self.op, self.source] if self.at is None else [self.op, self.source, self.was[0]]
         now = [bench.index.get(names[op], -1) for op in old]
@@ -67,8 +67,8 @@ class Tally:
     """The sum of some deltas, to which others are added; `effect` gives it as a value.
 
     Args:
-        effect: what there is to begin with.
-        backend: what the steps may ask.
+        effect: the effect to begin with.
+        backend: the functions that the steps may call.
     """
 
     def __init__(self, effect: Effect, backend: Backend) -> None:
@@ -87,7 +87,7 @@ class Tally:
         self.slices, self.replaced, self.revalued = list(effect.slices), list(effect.replaced), dict(effect.revalued)
         self._by = {self.bench.index[op]: step for op, step in effect.blame.items()}
         self._reads = {self.bench.index[node.name]: node.reads for node in effect.added}
-        # By number, for ops may get other names: what they wait for now, and no longer; old names, and what was noted.
+        # By number, because ops may be renamed: new and removed control inputs; old names, and notes.
         self._orders: dict[int, tuple[list[int], list[int]]] = {}
         self._renames: list[tuple[Mapping[str, str], tuple[int, ...]]] = []
 
@@ -109,7 +109,7 @@ class Tally:
         )  # fmt: skip
 
     def info(self, tensor: Tensor) -> TensorInfo | None:
-        """Returns what is known of a tensor; where it is that of an op the plan inserts, of what that op reads."""
+        """Returns the known dtype and shape of a tensor; for the output of an inserted op, those of its input."""
         known = self.bench.info(*tensor)
         return self._reads.get(tensor[0]) if known is None else known
 
@@ -120,7 +120,7 @@ class Tally:
     # -- adding to it ---------------------------------------------------------------------------
 
     def add(self, delta: Delta) -> None:
-        """Adds what a step does."""
+        """Adds the effect of a step."""
         if delta.instead is not None:
             names = self.bench.names
             self._begin(delta.instead)
@@ -185,14 +185,14 @@ class Tally:
             self.links += [Link(self.step, op, i) for i in waits if i not in old]
 
     def _change(self, op: int, change: Change) -> None:
-        """Notes what becomes of an op; one of the base needs the graph built anew."""
+        """Notes the change of an op; a change of an op of the base needs the graph built anew."""
         if op < self.base.size:
             self.mode = "materialise"
         name = self.bench.names[op]
         self.changes[name] = self.changes.get(name, Change()).and_then(change)
 
     def _rename(self, names: Mapping[int, str]) -> None:
-        """Gives ops other names from here on; what was noted of them follows in `settle`."""
+        """Renames ops from here on; `settle` renames earlier notes of them."""
         old = {self.bench.names[i]: new for i, new in names.items()}
         self.bench.rename(names)
         self._renames.append((old, tuple(map(len, self._noted))))
@@ -201,11 +201,11 @@ class Tally:
 
     @property
     def _noted(self) -> tuple[list[Any], ...]:
-        """What is noted by name, in order."""
+        """The notes by name, in order."""
         return self.connections, self.edits, self.added, self.copies, self.replaced, self.slices
 
     def settle(self) -> None:
-        """Brings what was noted by name up to date: several steps may have given one op several names."""
+        """Updates the notes by name: several steps may have given one op several names."""
         names: dict[str, str] = {}
         end = tuple(map(len, self._noted))
         for at in reversed(range(len(self._renames))):
@@ -233,7 +233,7 @@ def _all(new: Callable[[str], str], names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _called(thing: Any, new: Callable[[str], str]) -> Any:
-    """Returns what a step has noted, with the names that ops have now."""
+    """Returns the notes of a step, with the present names of ops."""
     if isinstance(thing, Connection):
         return replace(thing, tensor=new(thing.tensor), to=new(thing.to))
     if isinstance(thing, NewNode):

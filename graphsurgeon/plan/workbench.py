@@ -1,4 +1,4 @@
-"""Workbench: a graph while the steps of a plan are worked out; each costs what it touches, not what there is."""
+"""Workbench: a graph while the steps of a plan are computed; each costs as much as it changes, not as the graph has."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Ahead:
         self._late.append((first, edges))
 
     def of(self, op: int) -> Counter[int]:
-        """Returns those of one op."""
+        """Returns the consumers of one op."""
         late, self._late = self._late, []
         for first, edges in late:
             for row, node in zip(edges.rows.tolist(), edges.node.tolist(), strict=True):
@@ -91,10 +91,10 @@ class _Ahead:
 
 
 class Workbench:
-    """A graph that steps change, with the questions that they ask of it; `frozen` gives it as a value.
+    """A graph that steps change and query; `frozen` returns it as a value.
 
     Args:
-        graph: what it is to begin with.
+        graph: the graph to begin with.
 
     Example:
         >>> bench = Workbench(Graph.of([("a", "Const", []), ("b", "Const", []), ("c", "Neg", ["a"])]))
@@ -159,7 +159,7 @@ class Workbench:
         return number, int(port) if colon else 0
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:
-        """Returns what is known of each output of an op, or None."""
+        """Returns dtype and shape of each output of an op, or None."""
         if i < self.graph.size:
             return self.graph.outputs(i)
         first, _, _, tell = self._block(i)
@@ -170,7 +170,7 @@ class Workbench:
         return output_at(self.outputs(i), port)
 
     def row(self, i: int) -> list[Tensor]:
-        """Returns what an op reads; not to be changed."""
+        """Returns the inputs of an op; not to be changed."""
         row = self._rows.get(i)
         if row is not None:
             return row
@@ -178,7 +178,7 @@ class Workbench:
         return edges.ends(at)
 
     def waits(self, i: int) -> list[int]:
-        """Returns what an op waits for; not to be changed."""
+        """Returns the control inputs of an op; not to be changed."""
         waits = self._waits.get(i)
         if waits is not None:
             return waits
@@ -195,7 +195,7 @@ class Workbench:
         return [self.name(tensor) for tensor in self.row(i)]
 
     def readers(self, tensor: Tensor) -> list[tuple[int, int]]:
-        """Returns (op, input) for what reads a tensor, in order."""
+        """Returns (op, input) for each consumer of a tensor, in order."""
         return [(op, at) for op in self.reading(tensor[0]) for at, one in enumerate(self.row(op)) if one == tensor]
 
     def reading(self, op: int) -> list[int]:
@@ -261,7 +261,7 @@ class Workbench:
 
         Args:
             names, types, nodes: of each.
-            data, control: what they read and wait for, by number.
+            data, control: their inputs and control inputs, by number.
             tell: returns their outputs, counted from 0; None if they are not known.
         """
         self._unshare()

@@ -101,7 +101,7 @@ def test_edits_of_several_ops_by_hand_by_method_and_by_code(page: Any) -> None:
     apply(page)
     shot(page, "wide-applied")
 
-    # on copies: nothing that exists is touched
+    # on copies: no existing op changes
     before = hands.graph
     choose(page, "read", "Bypass")
     said(page, "read will be bypassed, in a new graph")

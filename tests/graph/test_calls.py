@@ -133,8 +133,8 @@ def test_a_function_without_ops_stays_a_call():
     same = function("a", [], ["a"])
     found = calls([("x", "Placeholder", []), ("call", "same", ["x"])], same=same)
     assert found.expanded(["call"]).graph is found.base
-    wrong = "unfold('call'): the function that 'call' calls has no ops: it hands on what it is given"
-    with refuses(SelectionError, wrong, "what reads the call"):
+    wrong = "unfold('call'): the function that 'call' calls has no ops: it returns its arguments"
+    with refuses(SelectionError, wrong, "Select the consumers of the call"):
         found.refuse("call", "unfold('call')")
 
 

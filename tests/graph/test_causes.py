@@ -22,8 +22,8 @@ from tests.plain import net
         (lambda g: select(g) - select(g, op="Relu"), "removed", "in the part that - takes out"),
         (lambda g: ~select(g, op="Relu"), "removed", "in the part that ~ takes out"),
         (lambda g: select(g, op="MatMul") - select(g, op="Mul"), "unlisted", "MatMul was asked for"),
-        (lambda g: select(g, name="net/mm").ancestors() & select(g), "below", "lies below"),
-        (lambda g: select(g, op="Mul") | select(g, name="net/mm").ancestors(), "below", "lies below"),
+        (lambda g: select(g, name="net/mm").ancestors() & select(g), "below", "is below"),
+        (lambda g: select(g, op="Mul") | select(g, name="net/mm").ancestors(), "below", "is below"),
         (lambda g: select(g, op="Mul") | select(g, op="MatMul"), "unlisted", "Mul was asked for"),
     ],
 )

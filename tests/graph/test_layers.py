@@ -64,7 +64,7 @@ def test_a_layer_as_an_end_is_what_it_gives():
         "net/b/relu:0", "net/b/relu:0", "net/b/relu:0", "x", "w:0", "somebody else", 5,
     ]  # fmt: skip
     with refuses(SelectionError, "select(): the layer 'net/a' is called 2 times",
-                 "Give what one of the calls returns: 'net/a/mul:0' or 'net/a_1/mul:0'"):  # fmt: skip
+                 "Give the result of one of the calls: 'net/a/mul:0' or 'net/a_1/mul:0'"):  # fmt: skip
         ends(g, LAYERS, ["a"], "select()")
     with refuses(SelectionError, "select(): there is no layer 'dropp'", "Did you mean 'drop'?"):
         ends(g, LAYERS, ["dropp"], "select()")

@@ -107,7 +107,7 @@ def test_what_is_there_is_replaced_where_it_is_asked_or_our_own(tmp_path):
         refuse_there(own, False, "save()")
     own.chmod(0o400)
     claim(own)
-    with refuses(PlanError, f"'{own}' is there, and may only be read", "Choose another path, or let it be written"):
+    with refuses(PlanError, f"'{own}' exists and is read-only", "Choose another path, or make it writable"):
         refuse_there(own, True, "save()")
 
 

@@ -20,7 +20,7 @@ def test_what_prevents_removal():
     assert held.collections == (("net/mm", "mine"),)
     assert held.counts["control"] == 0
     assert str(held).splitlines() == [
-        "what prevents the removal of 'net/mm'",
+        "the removal of 'net/mm' is prevented by",
         "  net/mm:0 is read by net/drop, input 0",
         "  net/mm:0 is read by parts, input 0",
         "  net/mm is in the collection 'mine'",

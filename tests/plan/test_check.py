@@ -27,7 +27,9 @@ def test_a_scope_that_is_taken(to):
 @pytest.mark.parametrize("to", ["a b", "a//b", "-a", "a:0"])
 def test_no_scope(to):
     like = {"a b": "a_b", "a//b": "a/b", "-a": "a", "a:0": "a_0"}[to]
-    fault(Plan(G).copy(select(G), to=to), f"{to!r} is not a name scope: ", "Use letters, digits", f"as {like!r}")
+    fault(
+        Plan(G).copy(select(G), to=to), f"{to!r} is not a name scope: ", "Use letters, digits", f"for example {like!r}"
+    )
 
 
 def test_no_scope_and_names_taken():

@@ -21,7 +21,7 @@ def test_of_several_steps_on_one_input_the_outcome_is_told():
     assert plan.check() == ()
     assert list(plan.effect.connections) == []
     assert plan.preview().marks == {}
-    assert "because ops that exist were rewired, and back again" in str(plan)
+    assert "because existing ops were rewired and restored" in str(plan)
     twice = Plan(g).insert("Neg", on="a:0", name="in").reroute("in:0", to="b:0")
     assert {c.was for c in twice.effect.connections if c.to in g.index} == {"a:0"}
     assert "(was in:0)" not in str(twice)

@@ -88,13 +88,13 @@ def loop() -> Graph:
                                   lambda p: p.reroute("switch:1", to="outer:0", only="body")])  # fmt: skip
 def test_no_edge_goes_into_a_loop_or_out_of_it(step):
     reads(step(Plan(loop())).check()[0], "'body' is inside a loop, and the other end of the edge is not",
-          "Rewire what the loop takes (the input of its Enter) or gives (its Exit)")  # fmt: skip
+          "Rewire the input of an Enter of the loop, or the consumers of an Exit")  # fmt: skip
 
 
 def test_nothing_stands_between_two_turns_of_a_loop():
     for plan in (Plan(loop()).insert("Identity", on="next", name="in"), Plan(loop()).bypass("next")):
-        reads(plan.check()[0], "'merge' takes what 'next' gives to the next turn of the loop", "is not a NextIteration",
-              "Rewire what 'next' reads: 'body:0'")  # fmt: skip
+        reads(plan.check()[0], "'merge' takes the result of 'next' into the next round", "is not a NextIteration",
+              "Rewire the input of 'next': 'body:0'")  # fmt: skip
     assert Plan(loop()).insert("Identity", on="body", name="in").check() == ()
 
 
@@ -102,8 +102,8 @@ def test_a_turn_of_a_damaged_loop_that_reads_nothing_is_named():
     damaged = Graph.of(
         [("in", "Enter", ["a"]), ("a", "Const", []), ("n", "NextIteration", []), ("m", "Merge", ["in", "n"])]
     )
-    reads(Plan(damaged).insert("Identity", on="n", name="i").check()[0], "'m' takes what 'n' gives to the next turn",
-          "Rewire what 'n' reads")  # fmt: skip
+    reads(Plan(damaged).insert("Identity", on="n", name="i").check()[0], "'m' takes the result of 'n' into the next",
+          "Rewire the input of 'n'")  # fmt: skip
 
 
 @pytest.mark.parametrize(("step", "inside"), [
@@ -113,7 +113,7 @@ def test_a_turn_of_a_damaged_loop_that_reads_nothing_is_named():
     (lambda p: p.add_control("outer", after="use").reroute_control("use", to="body"), "'body' is inside a loop"),
 ])  # fmt: skip
 def test_nothing_waits_across_the_border_of_a_loop(step, inside):
-    reads(step(Plan(loop())).check()[0], inside, "Let what the loop takes wait (its Enter)", "gives (its Exit)")
+    reads(step(Plan(loop())).check()[0], inside, "Make an Enter of the loop wait", "wait for an Exit")
 
 
 def test_what_a_loop_takes_and_gives_may_wait_and_be_waited_for():
@@ -181,7 +181,7 @@ def test_entries_of_collections_that_go_with_removed_ops_are_told():
 
 def test_a_plan_that_builds_anew_says_what_becomes_of_open_sessions():
     text = str(Plan(net()).reroute("a:0", to="b:0"))
-    assert "a session that is open goes on with the old graph: ed.session(session) gives one of the new" in text
+    assert "an open session keeps the old graph; ed.session(session) returns one of the new graph" in text
     assert "session" not in str(Plan(net()).copy(select(net(), name="y"), to="t"))
 
 

@@ -26,7 +26,7 @@ def test_text():
         "    t/mine  1",
         "connects",
         "  net/mm:0 -> t/net/drop input 0 (was net/mm:0)",
-        "nothing that exists is touched",
+        "no existing op changes",
         "warnings",
         "  leak: rate:0 became a placeholder without being marked as input: name it in inputs= too, or feed it",
         "  1 control input from outside dropped: side after rate",
@@ -36,7 +36,7 @@ def test_text():
 def test_text_of_variables_and_what_came_along():
     plan = Plan(Graph.of([], title="empty")).copy(select(G, outputs=["parts:0"]), to="t", values={"net/w": 1})
     lines = str(plan).splitlines()
-    assert "  1 variable of their own:" in lines
+    assert "  1 separate variable:" in lines
     assert "    t/net/w  float32 (2, 3)  current value" in lines
     assert "  also copied: 2 ops: initial values and readers of 1 variable" in lines
     initial = Plan(Graph.of([])).copy(select(G), to="t", variables="initial", values={"net/w": 1})
@@ -62,9 +62,9 @@ def test_several_copies_say_which_is_which():
 
 def test_text_of_a_plan_that_needs_a_new_graph():
     text = str(Plan(G).connect("net/mm:0", to="out"))
-    assert "builds a new graph, because ops that exist get other inputs; the old graph stays usable" in text
+    assert "builds a new graph, because existing ops get other inputs; the old graph stays usable" in text
     assert "  net/mm:0 -> out input 0 (was net/drop:0)" in text
-    assert "nothing that exists is touched" not in text
+    assert "no existing op changes" not in text
 
 
 def test_text_of_faults():
@@ -72,7 +72,7 @@ def test_text_of_faults():
     at = lines.index("cannot be applied")
     assert lines[at + 1] == "  copy(to='net'): the name 'net' is taken in net."
     assert lines[at + 2] == "    Type to='net_2', which is free."
-    assert "nothing that exists is touched" not in lines
+    assert "no existing op changes" not in lines
 
 
 def test_long_lists_are_cut_with_their_number():
@@ -100,8 +100,8 @@ def test_edits_are_said_counted_listed_and_marked():
     assert lines[lines.index("removes") + 1] == "  b"
     assert lines[lines.index("inserts") + 1] == "  r  Relu"
     assert lines[lines.index("changes") + 1] == "  d: on /cpu:0"
-    why = "builds a new graph, because ops that exist get other inputs and change and go; the old graph stays usable"
-    assert why in lines
+    why = "because existing ops get other inputs and change and are removed"
+    assert f"builds a new graph, {why}; the old graph stays usable" in lines
     preview = plan.preview()
     assert preview.counts["ops"] == preview.counts["changed"] == preview.counts["removed"] == 1
     rows = {(row["kind"], row["name"], row["was"], row["what"]) for row in preview.table()}

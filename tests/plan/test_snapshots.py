@@ -138,7 +138,7 @@ def test_a_union_that_no_snapshot_can_hold_is_refused():
         "selection | selection: tiny after a plan does not have 'copy/b', and tiny after a plan does not have 'dead'"
     )
     with refuses(
-        SelectionError, wrong, "Leave out what the second graph does not have: first.on(second.graph) | second"
+        SelectionError, wrong, "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
     ):
         select(less.after(), name="dead") | select(more.after(), name="copy/b")
 

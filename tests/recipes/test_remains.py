@@ -153,5 +153,5 @@ def test_an_op_type_that_is_inside_a_call_is_found_as_suggested(door):
 
     said = refusal(gs.SelectionError if door == "select" else gs.PlanError, ask, ed)
     assert "has no op of type 'Conv2D'.\nIt is inside '" in said
-    assert said.endswith("ed.inlined() opens what is called.")
+    assert said.endswith("ed.inlined() opens these calls.")
     assert len(ask(ed.inlined())) == 1

@@ -128,13 +128,13 @@ def test_a_plan_has_no_signature():
             "block/a",
             "a b",
             "add_output('block/a:0', 'a b'): 'a b' is not a name of an op: ' ' is not allowed in it.\n"
-            "Use letters, digits, '_', '.', '-' and '/' between parts, as 'a_b'.",
+            "Use letters, digits, '_', '.', '-' and '/' between parts, for example 'a_b'.",
         ),
         (
             "block/a",
             "",
             "add_output('block/a:0', ''): '' is not a name of an op: it is empty.\n"
-            "Use letters, digits, '_', '.', '-' and '/' between parts, as 'other'.",
+            "Use letters, digits, '_', '.', '-' and '/' between parts, for example 'other'.",
         ),
     ],
 )

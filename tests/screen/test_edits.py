@@ -154,7 +154,7 @@ def test_what_cannot_be_stays_a_fault_on_screen():
     assert screen.traits()["plan"]["faults"][0]["asked"] == "rename('in/b', to='e')"
     screen.undo()
     screen.collapse(["x"], "f")
-    assert "nothing in it but variables, placeholders" in screen.traits()["status"]["text"]
+    assert "contains only variables, placeholders" in screen.traits()["status"]["text"]
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_the_scope_of_a_copy_is_no_word_of_a_later_one():
 def test_what_is_no_name_is_refused_and_leaves_no_step():
     screen = row_of_ops()
     no_name = "'a b' is not a name: ' ' is not allowed in it"
-    how = "Use letters, digits, '_', '.', '-' and '/' between parts, as 'a_b'"
+    how = "Use letters, digits, '_', '.', '-' and '/' between parts, for example 'a_b'"
     for verb, args, given in [
         ("rename", ("in/", "a b"), "to"), ("insert", ("Identity", "e:0", "a b"), "name"),
         ("collapse", (["d"], "a b"), "name"), ("on_copies", ("a b",), "scope"), ("copy", ("a b",), "to"),

@@ -67,7 +67,7 @@ def test_a_path_that_whoever_runs_it_feeds_is_no_risk():
     graph_def.node.add(name="read", op="ReadFile", input=["p"])
     found = risks(snapshot(graph_def))
     assert not found
-    assert [(one.op, one.harmless) for one in found.harmless] == [("read", "whoever runs it names the path")]
+    assert [(one.op, one.harmless) for one in found.harmless] == [("read", "you give the path when you run it")]
     graph_def.node.add(name="default", op="PlaceholderWithDefault", input=[text(graph_def, "d", "/etc/passwd")])
     graph_def.node.add(name="read2", op="ReadFile", input=["default"])
     assert [one.op for one in risks(snapshot(graph_def))] == ["read2"]
@@ -88,7 +88,7 @@ def test_a_saver_is_no_risk():
     saver(graph_def)
     found = risks(snapshot(graph_def), {"all": "restore op"})
     assert not found
-    assert {one.harmless for one in found.harmless} == {"whoever saves or restores names the path"}
+    assert {one.harmless for one in found.harmless} == {"you give the path when you save or restore"}
     assert [one.load for one in found.harmless if one.type == "RestoreV2"] == ["restore op 'all'"]
 
 
@@ -248,7 +248,7 @@ def test_what_is_printed():
         "net: 2 ops reach out of it",
         f"  writes files  'w' (WriteFile) writes its text to a file: '{'x' * 80}…'",
         "  reads files   'r' (ReadFile) reads a whole file; runs at load, by init op 'i'",
-        "  1 op more that does what is asked of it:",
+        "  1 op more that does only what you request:",
         "  writes files  's' (SaveV2) writes; fed",
         "  needs a library that is not loaded here, which may do anything: Own>Op",
     ]

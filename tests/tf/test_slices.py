@@ -120,7 +120,7 @@ def test_a_training_op_made_again_trains_the_same_variables(kind):
         tf.multiply(m.target, 2.0, name="twice")
     ed = gs.open(m.graph)
     plan = ed.plan().reroute("target:0", to="twice:0", exclude="twice")
-    reads(plan.on_copies(scope="new", until="train").check()[0], "goes through ops that set state", "assign='copy'")
+    reads(plan.on_copies(scope="new", until="train").check()[0], "leads through ops that set state", "assign='copy'")
     plan = plan.on_copies(scope="new", until="train", assign="copy")
     assert plan.check() == (), [str(f) for f in plan.check()]
     assert any("set the same state as the original" in w for w in plan.effect.warnings)
@@ -148,7 +148,7 @@ def test_a_change_that_only_reaches_assignments():
     session.run(done["more"])
     assert session.run("w/Read/ReadVariableOp:0") == 7.0
     direct = ed.plan().connect("b:0", to="more", input=1)
-    reads(direct.on_copies(scope="d").check()[0], "'more' (AssignAddVariableOp) sets what the original uses too")
+    reads(direct.on_copies(scope="d").check()[0], "'more' (AssignAddVariableOp) sets state that the original also uses")
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -221,7 +221,7 @@ def test_shapes_of_copies_are_those_of_what_they_read():
         (lambda p: p.on_copies(scope="n"), ("no step before it changes an op that exists", "Leave it out")),
         (
             lambda p: p.reroute("y", to="k").on_copies(scope="n", until="k"),
-            ("'k' does not depend on what changes (z)",),
+            ("'k' does not depend on the changed ops (z)",),
         ),
         (lambda p: p.reroute("y", to="k").on_copies(scope="n", until="no"), ("no op is called 'no'",)),
         (lambda p: p.reroute("y", to="k").on_copies(scope="x"), ("the name 'x' is taken", "Type scope='x_2'")),

@@ -136,7 +136,8 @@ def test_whole_graphs_freeze_without_their_initialisers():
         tf1.global_variables_initializer()
     plan = dst.plan().copy(gs.open(made.graph).select(), to="t", variables="freeze", values=made.session)
     assert any(
-        "4 control inputs on what sets frozen or replaced variables left out: init" in w for w in plan.effect.warnings
+        "4 control inputs on ops that set frozen or replaced variables left out: init" in warning
+        for warning in plan.effect.warnings
     )
     dst.apply(plan)
     names = {op.name for op in dst.graph.get_operations()}

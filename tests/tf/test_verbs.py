@@ -195,6 +195,7 @@ def test_names_that_a_plan_makes_are_checked(plain, verb):
         ("a\\b", "is not allowed in it"),
     ):
         (fault,) = NAMING[verb](plain.plan(), plain, bad).check()
-        reads(fault, f"{bad!r} is not a name", why, "Use letters, digits, '_', '.', '-' and '/' between parts, as ")
-        free = fault.instead.rpartition(" as ")[2].strip("'")
+        how = "Use letters, digits, '_', '.', '-' and '/' between parts, for example "
+        reads(fault, f"{bad!r} is not a name", why, how)
+        free = fault.instead.removeprefix(how).strip("'")
         assert NAMING[verb](plain.plan(), plain, free).check() == ()

@@ -15,9 +15,9 @@ from .pattern import COMMUTATIVE, Pattern
 
 #: Sweeps over the edges of the pattern before the search; a pattern without rings needs two.
 _SWEEPS = 8
-#: A task of the search: what it does, and the ops, inputs or tensors of the pattern it is about.
+#: A task of the search: its kind, and the ops, inputs or tensors of the pattern that it is about.
 Task = tuple[Any, ...]
-#: A reason why the search stopped, put into words only when somebody asks.
+#: A reason why the search stopped, put into words only when it is needed.
 Why = Callable[[], str]
 
 
@@ -31,7 +31,7 @@ class Found:
 
 @dataclass
 class Stop:
-    """The furthest the search came in vain: what it had placed, the pattern op it was at, and why it stopped."""
+    """The furthest point of the search without success: the placed ops, the pattern op in turn, and the reason."""
 
     image: dict[int, int]
     op: int
@@ -53,10 +53,11 @@ class Search:
     """The search for one pattern in one graph.
 
     Args:
-        graph: where to look.
-        pattern: what to look for.
+        graph: the graph to search.
+        pattern: the pattern to look for.
         within: the ops that may be used.
-        narrow: sort out by arrays what cannot fit; without it the search stops at what a person would call the reason.
+        narrow: remove ops that cannot fit with arrays first; without this, the search stops at the reason a person
+            would give.
     """
 
     def __init__(self, graph: Graph, pattern: Pattern, within: Mask | None = None, narrow: bool = True) -> None:
@@ -91,7 +92,7 @@ class Search:
     # -- before the search ----------------------------------------------------------------------
 
     def _narrow(self) -> None:
-        """Takes out of each domain what has no partner along an edge of the pattern."""
+        """Removes from each domain the ops without a partner along an edge of the pattern."""
         edges = [(p, s, t) for p in self.ops for s, t in enumerate(self.sources[p]) if t[0] in self.inner]
         for _ in range(_SWEEPS):
             before = [int(np.count_nonzero(self.domain[p])) for p in self.ops]
@@ -230,7 +231,7 @@ class Search:
             frames.append(reversed(choices) if following[0] == "reader" else iter(choices))
 
     def _nobody(self, task: Task, state: _State) -> Why:
-        """Why a task has nothing to choose from, by what is placed now."""
+        """Why a task has no choices, given the placed ops."""
         image = {p: self.graph.names[op] for p, op in state.image.items()}
         if task[0] == "input":
             return lambda: f"{image[task[1]]!r} has too few inputs"
@@ -264,7 +265,7 @@ class Search:
         return self._likely(p, readers)
 
     def _readers_of(self, p: int, tensor: Tensor) -> Sequence[int]:
-        """The ops that may stand for p among the readers of a tensor: one that thousands read is looked at once."""
+        """The ops that may match p among the consumers of a tensor, which are searched once if there are thousands."""
         known = self._readers.get((p, tensor))
         if known is None:
             node, port = tensor
@@ -273,16 +274,16 @@ class Search:
             found = self._likely(p, edges.node[begin:end][edges.port[begin:end] == port])
             known = self._readers[p, tensor] = found[::-1]
         while known and self.taken[known[-1]]:
-            known.pop()  # what another match has taken stays taken
+            known.pop()  # ops of another match stay taken
         return known
 
     def _likely(self, p: int, ops: Ints) -> list[int]:
-        """Those of some ops that may stand for p; where none may, one of them, to say why."""
+        """The ops among some that may match p; if none may, one of them, to explain why."""
         fit = ops[self.domain[p][ops]]
         return list(dict.fromkeys((fit if len(fit) else ops[:1]).tolist()))
 
     def _slots(self, task: Task, state: _State) -> list[int]:
-        """The inputs of the graph's op that may stand for one of the pattern's op: several where order is free."""
+        """The inputs of the graph's op that may match one of the pattern's op; several if their order is free."""
         _, p, slot, tensor = task
         op = state.image[p]
         count = int(self.graph.data.ptr[op + 1] - self.graph.data.ptr[op])
@@ -290,7 +291,7 @@ class Search:
         if not self.free[p] or (info is not None and info.dtype.startswith("string")):
             return [slot] if slot < count else []
         left = [at for at in range(count) if (p, at) not in state.slots]
-        # What is read here alone may be anything: one choice stands for all.
+        # A tensor that is read only here may be anything: one choice covers all.
         return left[:1] if tensor in self.once else left
 
     def _try(self, task: Task, choice: Any, state: _State, made: list[Any]) -> Why | None:
@@ -334,7 +335,7 @@ class Search:
         if not self.domain[p][op]:
             return Said("kind", lambda: f"{self._op(op)} is {self._unlike(p, op)}")
         if op in state.used or op in state.fed:
-            return Said("twice", lambda: f"{self._op(op)} stands for another op of the pattern already")
+            return Said("twice", lambda: f"{self._op(op)} already matches another op of the pattern")
         if self.taken[op]:
             return Said("taken", lambda: f"{self._op(op)} is part of another match")
         if p in self.pattern.conditions:
@@ -358,7 +359,7 @@ class Search:
         return "outside the ops to look in" if right else f"not of type {' or '.join(sorted(kinds))}"
 
     def _note(self, state: _State, task: Task, why: Why) -> None:
-        # Of two that came as far, another type says least: where order is free, one of the orders ends so.
+        # Of two that came as far, a wrong type explains least: if order is free, one of the orders ends so.
         rank = len(state.image), getattr(why, "kind", "") != "kind"
         if rank > self._furthest:
             self._furthest = rank
@@ -368,7 +369,7 @@ class Search:
 
 @dataclass
 class _State:
-    """What is placed: pattern op -> op, op -> pattern op, inputs used, tensors bound, and their producers."""
+    """The placed parts: pattern op -> op, op -> pattern op, inputs used, tensors bound, and their producers."""
 
     image: dict[int, int]
     used: dict[int, int]

@@ -1,4 +1,4 @@
-"""Conditions: what an op must be, beside its type and its edges, to stand for an op of a pattern."""
+"""Conditions: what an op must be, in addition to its type and its edges, to match an op of a pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELDS = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """What an op must be; what is not given is not asked.
+    """The conditions on an op; a condition that is not given is not checked.
 
     Args:
         attributes: attribute -> value as Python writes it.
@@ -26,7 +26,7 @@ class Condition:
         shape: of output 0; None in it for any size.
         test: is called with an `OpView`, and must be true.
         value: the array that a constant must hold.
-        read: reads the array that a constant holds.
+        read: reads the array of a constant.
     """
 
     attributes: tuple[tuple[str, Any], ...] = ()
@@ -38,7 +38,7 @@ class Condition:
     read: Callable[[Any], Any] | None = None
 
     def incompatibility(self, op: OpView) -> str:
-        """Returns what is wrong with an op, in words; empty where it fits."""
+        """Returns why an op does not fit, in words; empty if it fits."""
         held: Mapping[str, Any] = getattr(op.node, "attr", None) or {}
         for key, value in self.attributes:
             if key not in held or not attribute_is(held[key], value):
@@ -61,7 +61,7 @@ class Condition:
             return ""
         shape = outputs[0].shape if outputs else None
         if shape is None:
-            return f"its rank is open, and the condition asks for {shape_text(self.shape)}: leave shape= out"
+            return f"its rank is open, and the condition requires {shape_text(self.shape)}: leave shape= out"
         if len(shape) != len(self.shape):
             return f"its shape is {shape_text(shape)}, not {shape_text(self.shape)}"
         pairs = list(zip(self.shape, shape, strict=True))
@@ -69,7 +69,8 @@ class Condition:
             return f"its shape is {shape_text(shape)}, not {shape_text(self.shape)}"
         if any(want is not None and have is None for want, have in pairs):
             ask = [None if have is None else want for want, have in pairs]
-            return f"its shape is {shape_text(shape)}, which leaves open what {shape_text(self.shape)} asks: ask {ask}"
+            unclear = f"which cannot be compared with {shape_text(self.shape)}"
+            return f"its shape is {shape_text(shape)}, {unclear}: use shape={ask}"
         return ""
 
     def _wrong_value(self, op: OpView) -> str:

@@ -18,10 +18,10 @@ from ..selection import OpView, Selection, listed
 from .backtracking import Found, Search, Stop
 from .pattern import Pattern
 
-#: The search from one op gives up after so many steps; the whole search after so many for each op of the graph.
+#: The limits of steps: of the search from one op, and of the whole search for each op of the graph.
 STEPS, STEPS_PER_OP = 20_000, 200
 _STEPS_FOR_WHY = 100_000
-#: So many ops are tried to see whether a pattern of other ranks fits.
+#: The number of ops that are tried to see whether a pattern of other ranks fits.
 _STARTS = 100
 
 
@@ -30,10 +30,10 @@ class Match:
     """One place that looks like the pattern.
 
     Args:
-        graph: where it was found.
-        pattern: what was looked for.
+        graph: the graph in which it was found.
+        pattern: the pattern.
         found: op of the pattern -> op of the graph, and tensor -> tensor, by number.
-        read: reads the array that a constant holds.
+        read: reads the array of a constant.
     """
 
     graph: Graph
@@ -42,7 +42,7 @@ class Match:
     read: Callable[[Any], Any] | None = field(default=None, repr=False)
 
     def op(self, name: str) -> OpView:
-        """Returns the op that stands for an op of the pattern.
+        """Returns the op that matches an op of the pattern.
 
         Args:
             name: the name of the op in the pattern.
@@ -56,13 +56,13 @@ class Match:
         return OpView(self.graph, self.found.image[number])
 
     def value(self, name: str) -> Any:
-        """Returns the array that a constant holds, which stands for a constant or an input of the pattern.
+        """Returns the array of the constant that matches a constant or an input of the pattern.
 
         Args:
             name: the name of the constant or input in the pattern.
 
         Raises:
-            SelectionError: it is not a constant, or there is none of this name.
+            SelectionError: the match is not a constant, or the pattern has no constant or input of this name.
         """
         tensor = self.inputs.get(name) or f"{self.op(name).name}:0"
         op = self.graph.tensor(tensor)[0]
@@ -155,14 +155,14 @@ class Match:
 
 @dataclass(frozen=True)
 class Partial:
-    """The best partial match, where there is no whole one.
+    """The best partial match, if there is no whole one.
 
     Args:
         ops: op of the pattern -> op of the graph, as far as it went.
-        of: how many ops the pattern has.
+        of: the number of ops of the pattern.
         stopped: the op of the pattern for which nothing fits.
         why: the reason, naming ops of the graph.
-        instead: what to type instead, where the function has inputs whose rank is open and that is why.
+        instead: the code to type instead, if an input of the function with an open rank is the reason.
     """
 
     ops: Mapping[str, str]
@@ -181,14 +181,14 @@ class Partial:
 
 @dataclass(frozen=True, eq=False)
 class Matches(Sequence[Match]):
-    """What a search found, in graph order.
+    """The matches that a search found, in graph order.
 
     Args:
-        graph: where.
-        pattern: what.
+        graph: the graph.
+        pattern: the pattern.
         found: the matches.
-        best: the best partial match, where there is none.
-        undecided: from how many ops the search was given up, because it took too many steps.
+        best: the best partial match, if there is no match.
+        undecided: the number of ops from which the search was given up, because it took too many steps.
     """
 
     graph: Graph
@@ -216,7 +216,7 @@ class Matches(Sequence[Match]):
         return listed(self.graph, {i for match in self.found for i in match.found.image.values()})
 
     def nearest(self) -> Partial | None:
-        """Returns the best partial match among all other ops; None where nothing there comes near.
+        """Returns the best partial match among all other ops; None if no other op comes near.
 
         Example:
             >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"]), ("c", "Log", ["x"])])
@@ -256,13 +256,13 @@ def match(
     """Returns the places of a graph that look like a pattern: same types, same edges, all conditions true.
 
     Args:
-        graph: where to look.
-        pattern: what to look for. Inputs of ops as Add and Mul may stand in any order. A control edge of the pattern
-            must be there; others are reported, and so are readers of inner tensors.
+        graph: the graph to search.
+        pattern: the pattern to look for. Inputs of ops such as Add and Mul may be in any order. A control edge of the
+            pattern must exist; others are reported, and so are consumers of inner tensors.
         overlapping: one op may be part of several matches. Constants always may.
         within: look among these ops only; default: all but orphans.
-        steps: the search from one op is given up after so many steps; `Matches.undecided` counts these.
-        read: reads the array that a constant holds, for `Match.value`.
+        steps: the limit of steps for the search from one op; `Matches.undecided` counts the ops that reach it.
+        read: reads the array of a constant, for `Match.value`.
 
     Raises:
         SelectionError: `within` is of another graph.
@@ -308,8 +308,8 @@ def match(
 
 
 def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
-    """What to type where a function makes other ops for inputs whose rank is known, and these are in the graph."""
-    known = "" if pattern.ranked is None else "The ranks of its inputs are open, for which TensorFlow makes other ops"
+    """The code to type if a function makes other ops for inputs of known rank, and these ops are in the graph."""
+    known = "" if pattern.ranked is None else "The ranks of its inputs are open, so TensorFlow makes other ops"
     there, first = set(graph.types), ""
     for code, other in pattern.ranked() if pattern.ranked is not None else ():
         if not all(other.kinds(p) & there for p in other.numbers):
@@ -318,9 +318,9 @@ def _open_ranks(graph: Graph, pattern: Pattern, within: Any) -> str:
         root = search.best_root()
         begun = search.starts(root)[:_STARTS]
         if any(next(search.run(root, start, STEPS // 10), None) is not None for start in begun):
-            return f"{known}. Say them: {code}"
+            return f"{known}. Give them: {code}"
         first = first or code
-    return f"{known}. Say them, as {first}" if first else ""
+    return f"{known}. Give them, for example {first}" if first else ""
 
 
 def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
@@ -344,6 +344,6 @@ def _best(graph: Graph, pattern: Pattern, within: Any) -> Partial:
             next(search.run(root, start, STEPS // 10), None)
     stop: Stop | None = search.stop
     if stop is None:
-        return Partial({}, len(search.ops), small.names[roots[0]], "the search took too many steps to say why")
+        return Partial({}, len(search.ops), small.names[roots[0]], "the search took too many steps to find the reason")
     ops = {small.names[p]: graph.names[op] for p, op in sorted(stop.image.items())}
     return Partial(ops, len(search.ops), small.names[stop.op], stop.why())

@@ -19,7 +19,7 @@ from ..variables import PLACEHOLDER_TYPES
 from .conditions import Condition
 
 CONSTANTS = ("any", "equal", "input")
-#: Op types whose inputs may stand in any order. Add joins texts too: there the order is kept.
+#: Op types whose inputs may be in any order. Add also joins texts, and then the order is kept.
 COMMUTATIVE = frozenset(
     {
         "Add", "AddV2", "AddN", "Mul", "Maximum", "Minimum", "LogicalAnd", "LogicalOr", "Equal", "NotEqual",
@@ -31,18 +31,18 @@ _FEEDS = PLACEHOLDER_TYPES | {"_Arg"}
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Ops to look for, with their edges: what enters them may be any tensor.
+    """Ops to look for, with their edges: any tensor may enter them.
 
     Args:
         graph: the small graph.
-        mask: which of its ops are looked for.
-        inputs: name -> the tensor that stands for any tensor; the same one wherever it is read.
+        mask: the ops of it to look for.
+        inputs: name -> the tensor that matches any tensor; all its consumers must read the same one.
         outputs: name -> a tensor that others may read. Any other tensor of the pattern is an inner one.
-        conditions: op number -> what the op must be.
-        types: op number -> the op types that will do, where it is not its own alone.
-        made_of: what the pattern was made of, and the options, for code; None where something was added since.
-        ranked: of a function some of whose inputs have an open rank: gives what else it makes, with ranks that are
-            known, each with the code that says them; the next pattern each time.
+        conditions: op number -> its conditions.
+        types: op number -> the accepted op types, if not only its own.
+        made_of: the source of the pattern, and the options, for code; None if the pattern was extended since.
+        ranked: for a function with inputs of open rank: returns the next pattern that it makes with known ranks, with
+            the code that specifies these ranks.
 
     Example:
         >>> g = Graph.of([("x", "Placeholder", []), ("a", "Exp", ["x"]), ("b", "Log", ["a"])])
@@ -74,15 +74,15 @@ class Pattern:
 
         Args:
             graph: the small graph.
-            inputs: tensors that stand for any tensor, by name or object, or name -> tensor. Default: placeholders.
-            outputs: tensors that others may read, the same way. Default: those that nobody reads in it.
-            attributes: attributes that must be as in the pattern; ``all`` for all of each op. Default: none.
-            constants: a constant of the pattern stands for ``any`` constant, for one that is ``equal``, or for any
-                tensor, as an ``input``.
-            read: reads the array that a constant holds; without it, its bytes are compared.
+            inputs: tensors that match any tensor, by name or object, or name -> tensor. Default: placeholders.
+            outputs: tensors that others may read, the same way. Default: those without consumers in it.
+            attributes: attributes that must equal those of the pattern; ``all`` for all of each op. Default: none.
+            constants: a constant of the pattern matches ``any`` constant, only one that is ``equal``, or any tensor,
+                like an ``input``.
+            read: reads the array of a constant; without it, its bytes are compared.
 
         Raises:
-            SelectionError: there is nothing to look for, it falls apart, or a tensor is not there.
+            SelectionError: there are no ops to look for, they are not connected, or a tensor does not exist.
         """
         if inputs is None:
             ins = {graph.names[i]: (i, 0) for i in np.flatnonzero(graph.typed(_FEEDS)).tolist()}
@@ -185,8 +185,8 @@ class Pattern:
         Args:
             op: its name in the pattern.
             test: is called with an `OpView` of the op of the large graph, and must be true.
-            type: the op types that will do, as ``("Add", "AddV2")``.
-            attributes: attribute -> value, as ``{"padding": "SAME", "strides": [1, 1, 1, 1], "T": "float32"}``.
+            type: the accepted op types, such as ``("Add", "AddV2")``.
+            attributes: attribute -> value, such as ``{"padding": "SAME", "strides": [1, 1, 1, 1], "T": "float32"}``.
             dtype: of output 0, or of each output.
             shape: static shape of output 0; None in it for any size.
 

@@ -1,4 +1,4 @@
-"""Resolve: what the steps of a plan do to a graph, worked out one after another, from snapshots alone."""
+"""Resolve: the effects of the steps of a plan on a graph, computed one after another, from snapshots alone."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from .set import set_about
 from .swap import swap
 from .unroll import unroll
 
-#: What works out each kind of step: it gives deltas, each of which is added before the next is asked for. What cannot
-#: be done it says by a delta with a fault, or raises.
+#: The resolver of each kind of step. It yields deltas, each of which is added before the next is requested. If a step
+#: cannot be done, it yields a delta with a fault, or raises.
 RESOLVERS: dict[type, Callable[[Any, Tally], Iterator[Delta]]] = {
     steps.AdaptStep: adapt, steps.BypassStep: bypass, steps.CollapseStep: collapse, steps.ConnectStep: connect,
     steps.ConditionStep: resolve_condition, steps.CopyStep: copy,
@@ -60,12 +60,12 @@ WHOLE = (
 
 @gc_paused()
 def resolve(base: Graph, steps: tuple[Step, ...], backend: Backend) -> Effect:
-    """Returns what steps do to a graph: the sum of their deltas; faults are collected, never raised.
+    """Returns the effect of steps on a graph: the sum of their deltas; faults are collected, never raised.
 
     Args:
         base: the graph.
         steps: the steps, in order.
-        backend: what they may ask of TensorFlow.
+        backend: the functions of TensorFlow that they may call.
     """
     so_far = Tally(Effect(base, steps, base, judge=backend), backend)
     done: list[int] = []  # how many faults there were after each step

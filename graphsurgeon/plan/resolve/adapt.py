@@ -1,4 +1,4 @@
-"""What an adapt step does: ops that make a tensor fit, and who reads what comes out of them."""
+"""What an adapt step does: it adds ops that make a tensor fit, and connects consumers to their result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .rewire import consumers_of, rewire
 
 
 def adapt(step: AdaptStep, so_far: Tally) -> Iterator[Delta]:
-    """Builds the adapter, and lets who is meant read what comes out."""
+    """Builds the adapter, and connects its consumers to the result."""
     request, graph = asked(step), so_far.bench
     source, place = graph.tensor(step.tensor, request), _place(step, graph, request)
     given = graph.info(*source)
@@ -46,7 +46,7 @@ def adapt(step: AdaptStep, so_far: Tally) -> Iterator[Delta]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the tensor goes: the inputs, and what they read now; None where nothing should read it yet."""
+    """The place of the tensor: the inputs, and what they read now; None if nothing should read it yet."""
 
     old: Tensor | None = None
     edges: tuple[Edge, ...] = ()
@@ -65,11 +65,11 @@ def _place(step: AdaptStep, graph: Workbench, request: str) -> _Place:
 
 
 def _adapter(step: AdaptStep, graph: Workbench, request: str, given: TensorInfo, place: _Place) -> Adapter:
-    """The adapter; refuses what cannot make the tensor fit, or need not."""
+    """The adapter; refuses one that cannot make the tensor fit, or that is not needed."""
     read = None if place.old is None else graph.info(*place.old)
     if read is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
         wrong = f"dtype and shape of {graph.name(place.old)!r} are not known"
-        raise PlanError(request, wrong, "Say what is to come out: dtype='float32', shape=[None, 10]")
+        raise PlanError(request, wrong, "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]")
     wanted = step.wish.wanted(given if read is None else read)
     layout = data_format_of(graph.frozen(), [op for op, _, _ in place.edges])
     found = asked_for(given, wanted, step.wish, layout)
@@ -77,12 +77,12 @@ def _adapter(step: AdaptStep, graph: Workbench, request: str, given: TensorInfo,
         return found
     where = f"{wanted.dtype} {shape_text(wanted.shape)}"
     if not step.wish.by and fits(given, wanted):
-        instead = "Leave the adapter out, or say which: by='dense'"
+        instead = "Leave the adapter out, or choose one: by='dense'"
         raise PlanError(request, f"{step.tensor!r} is {given}, which fits {where} as it is", instead)
     what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "nothing can"
     wrong = f"{step.tensor!r} is {bare(given.dtype)} {shape_text(given.shape)}, and {what} make {where} of it"
     others = [one_or_all(one.by) for one in proposals(given, wanted, layout)]
-    instead = "Say what is to come out with shape=[...], or choose another tensor"
+    instead = "Give the shape of the result with shape=[...], or choose another tensor"
     raise PlanError(request, wrong, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else instead)
 
 

@@ -1,4 +1,4 @@
-"""Branches: conds of TF1 of which a plan would make a branch count whatever the condition is."""
+"""Branches: conds of TF1 in which a plan would make one branch always count."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def branch_fault(effect: Effect) -> Fault | None:
         if joins:
             number = effect.blame.get(joins[-1].to)
             request = "check()" if number is None else asked(effect.steps[number])
-            wrong = f"{name!r} would always take {after.name(given)!r}, whatever the condition says"
+            wrong = f"{name!r} would always take {after.name(given)!r}, whatever the condition is"
             return Fault(request, wrong, _instead(effect, joins[-1]), step=number)
     return None
 
 
 def _always(graph: Graph) -> set[tuple[str, int]]:
-    """The inputs of Merges that come whatever a condition says: (Merge, input)."""
+    """The inputs of Merges that come for each value of the condition: (Merge, input)."""
     joints = graph.typed(MERGES)
     if not joints.any():
         return set()
@@ -59,5 +59,5 @@ def _instead(effect: Effect, join: Connection) -> str:
     switch = effect.renamed.get(was, was)
     number = effect.after.index.get(switch)
     if number is not None and effect.after.types[number] in SWITCHES:
-        return f"Rewire what the Switch before it takes: .connect({join.tensor!r}, to={switch!r})"
-    return f"Rewire what the Switches of that branch take, and let {join.to!r} read what it reads now"
+        return f"Rewire the data input of the Switch before it: .connect({join.tensor!r}, to={switch!r})"
+    return f"Rewire the data inputs of the Switches of that branch, and leave the inputs of {join.to!r}"

@@ -1,4 +1,4 @@
-"""What a bypass step does: what reads ops reads what these read themselves."""
+"""What a bypass step does: the consumers of ops read the inputs of these ops instead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .rewire import consumers_of, ops_of, rewire, tensors_of
 
 
 def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
-    """Sets the inputs of what reads the ops; each connected part of them by itself."""
+    """Sets the inputs of the consumers of the ops, for each connected part of the ops by itself."""
     request = asked(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     if len(set(numbers)) == 1:
@@ -40,7 +40,7 @@ def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
             done = True
             yield delta
     if not done:
-        wrong = "no op outside reads what they compute from a tensor that enters"
+        wrong = "no op outside reads a tensor that they compute from an entering tensor"
         raise PlanError(request, wrong, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
 
 
@@ -107,7 +107,7 @@ def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, t
 
 
 def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], leaves: list[Tensor]) -> Tensor:
-    """The only tensor that leads to all that leave and is like them; refuses where that is not clear."""
+    """The only tensor that leads to all tensors that leave and is like them; refuses if that is not clear."""
     if len(enters) == len(leaves) == 1:
         return enters[0]  # a tensor that does not fit gets a fault later
     found = [t for t in enters if all(fits_for(graph, t, out) for out in leaves) and _leads(graph, mask, t, leaves)]

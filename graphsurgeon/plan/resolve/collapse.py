@@ -28,7 +28,7 @@ from .rewire import errors_of, ops_of, tensors_of
 
 
 def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
-    """Makes the call, lets others read its results, and takes the ops out."""
+    """Makes the call, connects the consumers to its results, and removes the ops."""
     request = asked(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     graph = so_far.after
@@ -56,7 +56,7 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     gives = tuple(f"{source.names[home.own[op]]}:{port}" for op, port in ends)
     with errors_of(request):
         by = so_far.backend.collapsed(source, source.mask(home.own[op] for op in ops), takes, gives, step.name)
-    chosen = Chosen([region], hint=lambda: "Select what lies between its ops too")
+    chosen = Chosen([region], hint=lambda: "Also select the ops between its ops")
     yield from replace_matches(so_far, request, chosen, by, step.name, only_op=True)
     if stay and not so_far.faults:
         stays = "stays" if len(stay) == 1 else "stay"
@@ -65,7 +65,7 @@ def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
 
 @dataclass(frozen=True)
 class _Home:
-    """The graph that ops were made in: that of the plan, or what took the place of a call that the plan has opened.
+    """The graph that ops were made in: that of the plan, or the body of a call that the plan has opened.
 
     Args:
         graph: its snapshot.
@@ -91,7 +91,7 @@ def _marked(step: CollapseStep) -> list[str]:
 
 
 def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
-    """Where ops were made, going by the first: it may not be all of them that were."""
+    """The home of ops, judged by the first one: the others may not all have been made there."""
     for copied in so_far.copies:
         if copied.role == "graft" and not copied.variables:
             own = {int(copied.place[op]): op for op in copied.ops.tolist()}
@@ -101,9 +101,9 @@ def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
 
 
 def _refuse(request: str, graph: Graph, mask: Mask) -> None:
-    """Refuses what no function can hold, or take, and a part that would not give what it gives now."""
+    """Refuses ops that no function can contain or take, and a part whose results would differ from those now."""
     if not mask.any():
-        wrong = "there is nothing in it but variables, placeholders and what sets them"
+        wrong = "it contains only variables, placeholders and the ops that set them"
         raise PlanError(request, wrong, "Select ops that compute something")
     flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(FLOW_TYPES))).tolist()
     if flow:
@@ -116,11 +116,11 @@ def _refuse(request: str, graph: Graph, mask: Mask) -> None:
         info = graph.info(op, port)
         if info is not None and info.dtype.endswith("_ref"):
             wrong = f"{graph.names[op]!r} is a reference variable, which no function can take"
-            raise PlanError(request, wrong, "Leave out what sets it; what reads its value (w/read) can go in")
+            raise PlanError(request, wrong, "Leave out the ops that set it; its read op (w/read) can go in")
 
 
 def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:
-    """What can go into a function, and the names of what stays outside: variables with their parts, feeds, holders."""
+    """The ops that can go into a function, and the names of others: variables with their parts, feeds, holders."""
     out = graph.typed(FEED_TYPES | VARIABLE_TYPES | {"PlaceholderWithDefault"})
     for variable in graph.state.variables.values():
         if variable.op in graph.index:

@@ -56,7 +56,7 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
         yield from _chosen(request, so_far, op, tensor, step.value)
     rest = _readers(so_far, tensor)
     if rest and not so_far.faults:
-        yield Delta(warnings=[f"still read, by what is not a cond: {few(rest)}"])
+        yield Delta(warnings=[f"still read, by ops that are not part of a cond: {few(rest)}"])
 
 
 def _asking(graph: Graph, known: Any) -> list[int]:
@@ -74,7 +74,7 @@ def _others(graph: Graph) -> str:
 
 
 def _source(graph: Graph, end: Tensor) -> Tensor:
-    """What a tensor is a mere copy of."""
+    """The tensor that a tensor is only a copy of."""
     passing = ("Identity", "Switch", "Enter")
     return end_of(end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None)
 
@@ -126,14 +126,14 @@ class _Passed:
                 out[one] = None
                 continue
             todo += [(other, False) for other in self.graph.control.row(one).tolist()]
-            # The value of what is known need not be waited for; what is read comes by itself.
+            # No op needs to wait for a known value; a tensor that is read is there by itself.
             known = any((one, port) in self.found.known for port in (0, 1))
             todo += [(other, read) for other in self.sources(one) if self.gone[other] or not (read or known)]
         return list(out)
 
 
 def _without(graph: Graph, found: Decided) -> Delta:
-    """Takes out the dead side and what asked; what stays reads and waits for what is left."""
+    """Removes the dead side and the ops of the condition; remaining ops are connected to the side that is left."""
     subs = resolved(found.subs)
     gone = found.dead.copy()
     gone[found.switches] = True

@@ -36,7 +36,7 @@ def connect(step: ConnectStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
-    """Returns what an input of an op reads.
+    """Returns the tensor that an input of an op reads.
 
     Args:
         graph: the graph.
@@ -44,7 +44,7 @@ def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
         request: the request, for messages.
 
     Raises:
-        PlanError: it has no such input.
+        PlanError: the op has no such input.
     """
     row = graph.row(op)
     if not 0 <= at < len(row):
@@ -55,12 +55,12 @@ def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
 
 
 def incompatibility(graph: Workbench, op: int, at: int, tensor: Tensor) -> str:
-    """Returns why an input of an op cannot read a tensor, by dtype and shape, as "takes int32 ..."; empty where it can.
+    """Returns why an input of an op cannot read a tensor, by dtype and shape ("takes int32 ..."); empty if it can.
 
     Args:
         graph: the graph.
         op, at: the op, and which of its inputs.
-        tensor: what it should read.
+        tensor: the tensor that it should read.
     """
     reads = graph.row(op)[at]
     new, old = graph.info(*tensor), graph.info(*reads)

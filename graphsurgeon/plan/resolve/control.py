@@ -31,7 +31,7 @@ def order(step: OrderStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def reroute_order(step: RerouteOrderStep, so_far: Tally) -> Iterator[Delta]:
-    """Sets the control inputs of what waits for an op."""
+    """Sets the control inputs of the ops that wait for an op."""
     request, graph = asked(step), so_far.bench
     (old,), new = ops_of(so_far, request, (step.old,), step.to)
     waiting = graph.waiting(old)
@@ -39,7 +39,7 @@ def reroute_order(step: RerouteOrderStep, so_far: Tally) -> Iterator[Delta]:
     ops = [i for i in waiting if graph.names[i] not in step.exclude and (keep is None or graph.names[i] in keep)]
     if not ops:
         now = few([repr(graph.names[i]) for i in waiting], 6) or "nothing"
-        raise PlanError(request, f"no op that is meant waits for {step.old!r}", f"What waits for it: {now}")
+        raise PlanError(request, f"no chosen op waits for {step.old!r}", f"Its waiting ops: {now}")
     fault = order_fault(graph, [(op, i) for op in ops for i in new], request)
     rest = {op: [i for i in graph.waits(op) if i != old] for op in ops}
     waits = {op: list(dict.fromkeys([*others, *new])) for op, others in rest.items()}

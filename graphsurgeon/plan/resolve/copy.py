@@ -1,4 +1,4 @@
-"""What a copy step does: where it puts each op, what its inputs become, and what stands in for the rest."""
+"""What a copy step does: the new place of each op, its new inputs, and the stand-ins for all other tensors."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ from ..workbench import Workbench
 
 
 def copy(step: CopyStep, so_far: Tally) -> Iterator[Delta]:
-    """Copies the selection and what must go with it."""
+    """Copies the selection and all ops that it needs."""
     faults = given_name_faults(step, so_far.bench)
     yield Delta(faults=faults) if faults else copied_by(step, so_far)
 
 
 def copied_by(step: CopyStep, so_far: Tally) -> Delta:
-    """Returns what a copy step does, in six parts, each of which may find faults: then nothing is copied."""
+    """Returns the delta of a copy step, in six parts, each of which may find faults; then no op is copied."""
     bench, graph = so_far.bench, step.selection.graph
     same = graph.folded.owner is so_far.base.owner and so_far.base.owner is not None
     early = selection_faults(step, same) + namespace_faults(step, bench)
@@ -76,7 +76,7 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
     copied = replace(copied, collections=_collections(copied, so_far))
     said = _warnings(copied, chosen.mask)
     for edges, on in (
-        (control.released, "what sets frozen or replaced variables"),
+        (control.released, "ops that set frozen or replaced variables"),
         (control.looping, "ops of a loop that is not copied"),
     ):
         if edges:
@@ -87,16 +87,16 @@ def copied_by(step: CopyStep, so_far: Tally) -> Delta:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Which ops: the selection, what its variables need, and what `include` asks for.
+    """The ops to copy: the selection, the ops that its variables need, and those that `include` adds.
 
     Args:
-        closure, mask, ops, originals: what is copied, with the names of the ops.
-        policy: variable -> what becomes of it.
-        mapping: source tensor -> tensor of the destination, as asked.
+        closure, mask, ops, originals: the ops to copy, with their names.
+        policy: variable -> its treatment.
+        mapping: source tensor -> tensor of the destination, as requested.
         baked: source tensor -> the array that takes its place.
-        reuse: source op -> its copy that is there already.
-        faults: what is wrong with that.
-        unfit: it makes no sense to go on.
+        reuse: source op -> its existing copy.
+        faults: the faults found.
+        unfit: whether the later parts are skipped.
     """
 
     closure: Closure
@@ -129,11 +129,11 @@ def _chosen(step: CopyStep, bench: Workbench) -> _Chosen:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What enters a copy: it is mapped, kept, or something stands in for it.
+    """The tensors that enter a copy: each is mapped, kept, or replaced by a stand-in.
 
     Args:
         external: source tensor -> tensor of the destination.
-        placeholders, constants: what stands in.
+        placeholders, constants: the stand-ins.
         taken: names in use below the scope.
         faults: tensors that must be mapped, and are not.
     """
@@ -210,21 +210,21 @@ def _there(bench: Workbench, graph: Graph, tensor: Tensor) -> tuple[str, int] | 
 
 
 def _outside(graph: Graph, tensor: Tensor) -> Tensor:
-    """What a tensor is outside of the loop of TF1 into which it comes, the same in every round; else itself."""
+    """The tensor that enters a loop of TF1 as this tensor, the same in every round; else the tensor itself."""
     while constant_entry(graph, tensor[0]):
         tensor = graph.data.ends(tensor[0])[0]
     return tensor
 
 
 def _stand_in(step: CopyStep, entry: _Entry, tensor: Tensor) -> str:
-    """A name for what stands in for a tensor."""
+    """A name for the stand-in of a tensor."""
     leaf = placeholder_name(step.selection.graph.names[tensor[0]], tensor[1], entry.taken)
     entry.taken.add(leaf)
     return under(step.to, leaf)
 
 
 def _inside_faults(step: CopyStep, so_far: Tally, chosen: _Chosen, entry: _Entry, same: bool) -> list[Fault]:
-    """What the ops have against what they are given, and mapped tensors that do not enter."""
+    """Faults of ops with their new inputs, and of mapped tensors that do not enter."""
     graph, mapping = step.selection.graph, chosen.mapping
     plain = {graph.tensor(p.was) for p in entry.placeholders}
     plain |= {t for t in mapping if not _is_reference(so_far.bench, mapping[t])}
@@ -236,11 +236,11 @@ def _inside_faults(step: CopyStep, so_far: Tally, chosen: _Chosen, entry: _Entry
 
 @dataclass(frozen=True)
 class _Control:
-    """Control inputs from outside: source op -> what is waited for instead; edges that are dropped, or not needed.
+    """Control inputs from outside: source op -> the op to wait for instead; edges that are dropped, or not needed.
 
     Args:
         kept, dropped: these.
-        released: edges on what sets frozen or replaced variables, in words.
+        released: edges from ops that set frozen or replaced variables, in words.
         looping: edges that hold an op in a loop that is not copied.
         faults: edges that must not be dropped.
         lost: reads that are ordered after a write which does not run with the copy.
@@ -264,7 +264,7 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
     for inside, outside in control_entering(graph, chosen.mask):
         if closure.gone[outside] and not closure.shared[outside]:
             released.append(f"{graph.names[inside]} after {graph.names[outside]}")
-            continue  # it would wait for an op that only a variable of its own has
+            continue  # it would wait for an op that exists only for a copied variable
         if outside in chosen.reuse:
             kept[outside] = chosen.reuse[outside]
         elif loop[outside] >= 0 and loop[outside] == loop[inside]:
@@ -285,7 +285,7 @@ def _control(step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, s
 
 
 def _names(step: CopyStep, bench: Workbench, chosen: _Chosen) -> tuple[list[str], str]:
-    """What the copies are called, and what goes before the names of state and of loops."""
+    """The names of the copies, and the prefix of the names of state and of loops."""
     lead = under(step.to, "")
     if step.names is None:
         return [lead + name for name in chosen.originals], lead
@@ -297,7 +297,7 @@ def _names(step: CopyStep, bench: Workbench, chosen: _Chosen) -> tuple[list[str]
 def _copied(
     step: CopyStep, bench: Workbench, chosen: _Chosen, entry: _Entry, control: _Control, names: list[str], key: str
 ) -> Copied:
-    """Where each op will be, and which variables it makes."""
+    """The new place of each op, and the variables that the copy makes."""
     graph, ops, closure = step.selection.graph, chosen.ops, chosen.closure
     place = np.full(graph.size, -1, np.int32)
     first = bench.size + len(entry.placeholders) + len(entry.constants)
@@ -346,7 +346,7 @@ def _is_there(collection: str, so_far: Tally) -> bool:
 
 
 def _joins(copied: Copied, mask: Mask) -> list[Connection]:
-    """The edges that join the copy to what the destination had."""
+    """The edges that join the copy to the existing ops of the destination."""
     graph, fresh = copied.source, {p.name for p in copied.stand_ins}
     return [
         Connection(f"{name}:{port}", copied.renamed(graph.names[reader]), at, graph.name(tensor))
@@ -366,9 +366,8 @@ def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
                    + few([f"{a} with {b}" for a, b in far]))  # fmt: skip
     custom = len(custom_gradients(graph, mask))
     if custom:
-        text = (
-            f"{counted(custom, 'ops')} with a tf.custom_gradient: the copy's refuses where it uses what is not copied"
-        )
+        fails = "the gradient of the copy fails if it uses ops that are not copied"
+        text = f"{counted(custom, 'ops')} with a tf.custom_gradient: {fails}"
         out.append(Warned(text, Kind.CUSTOM_GRADIENT))
     random = seeded(graph, mask) if copied.step.seeds == "keep" else []
     if random:

@@ -10,13 +10,13 @@ from ..tally import Tally
 
 
 def refuse_cycles(so_far: Tally, done: list[int]) -> None:
-    """Notes which steps have closed a cycle, and takes back what they have joined.
+    """Notes which steps have closed a cycle, and undoes the edges that they have set.
 
-    What one step has joined, a later one may have parted.
+    A later step may already have removed an edge of an earlier one.
 
     Args:
-        so_far: what all steps have done.
-        done: how many faults there were after each step.
+        so_far: the effect of all steps.
+        done: the number of faults after each step.
     """
     bench, faults = so_far.bench, list[tuple[int, Fault]]()
     links, so_far.links = so_far.links, []

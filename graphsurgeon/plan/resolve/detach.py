@@ -1,4 +1,4 @@
-"""What a detach step does: placeholders feed ops, or feed what reads them."""
+"""What a detach step does: placeholders feed ops, or feed their consumers."""
 
 from __future__ import annotations
 

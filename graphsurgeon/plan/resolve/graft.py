@@ -23,10 +23,10 @@ from .copy import copied_by
 
 @dataclass(frozen=True)
 class Grafted:
-    """What a piece is in the graph.
+    """A piece in the graph.
 
     Args:
-        delta: what puts it there.
+        delta: the delta that adds it.
         outputs: for each site, output -> tensor of the graph after the plan.
         names: for each site, the names of its ops.
     """
@@ -37,13 +37,13 @@ class Grafted:
 
 
 def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = False) -> Grafted:
-    """Returns a piece in the graph, joined to what it reads; a fault in its delta says that it cannot be.
+    """Returns a piece in the graph, connected to its inputs; if that is not possible, its delta has a fault.
 
     Args:
         so_far: what the steps before have done.
-        piece: what was built.
-        sites: what for.
-        only_op: it is one op for each site, and gets the name of the scope itself.
+        piece: the new ops.
+        sites: the places that get them.
+        only_op: whether it is one op for each site, which gets the name of the scope itself.
     """
     small = piece.graph
     given = {small.index[name]: tensor for name, tensor in piece.inputs.items()}
@@ -63,7 +63,7 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
     if not delta.copies:  # a fault, of this step or an earlier one
         return Grafted(delta, ({},) * len(sites), ((),) * len(sites))
     copied = replace(delta.copies[0], role="graft")
-    joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # what a plan builds read nothing before
+    joins = [Connection(c.tensor, c.to, c.input) for c in delta.joins]  # ops that a plan builds had no inputs before
     outputs = []
     for found in piece.outputs:
         where = {key: small.tensor(name) for key, name in found.items()}
@@ -78,10 +78,10 @@ def grafted(so_far: Tally, piece: Piece, sites: Sequence[Site], only_op: bool = 
 
 
 def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below: Sequence[str] = ()) -> str:
-    """Returns a name scope that nothing is in yet: the wish, or one with a number; it is noted in `given`.
+    """Returns an empty name scope: the wish, or one with a number; it is noted in `given`.
 
-    With `op` it is for one op that gets this very name, which no other op may have; with `below` all that is made is in
-    scopes of these names in it: others may be there.
+    With `op` it is for one op that gets this very name, which no other op may have. With `below` all new ops are in
+    scopes of these names in it, and other ops may be in it.
 
     Example:
         >>> g = Graph.of([("a", "Const", []), ("b/c", "Const", [])])
@@ -101,7 +101,7 @@ def site_scope(graph: Graph, wish: str, given: set[str], op: bool = False, below
 
 
 def built(so_far: Tally, op: int) -> bool:
-    """Returns whether an op was built for the plan, as what a call gave way to, and is not part of a variable."""
+    """Returns whether an op was built for the plan, such as an op of an inlined call, and is not part of a variable."""
     return any(c.role == "graft" and not c.variables and op in c.place[c.ops] for c in so_far.copies)
 
 
@@ -143,7 +143,7 @@ def taken_out(
 
 
 def _left(copied: Copied, place: Ints) -> Copied:
-    """A copy where ops after the plan have other numbers, -1 for those that are gone."""
+    """A copy after the ops have got other numbers, -1 for removed ones."""
     now = np.where(copied.place < 0, -1, place[copied.place]).astype(np.int32)
     stays = now[copied.ops] >= 0
     names = [name for name, there in zip(copied.names, stays.tolist(), strict=True) if there]

@@ -1,4 +1,4 @@
-"""What an inline step does: function calls give way to what they compute."""
+"""What an inline step does: function calls are replaced by the ops of their functions."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def _leaves(graph: Graph, op: int) -> tuple[str, ...]:
-    """The names in the function that a call calls: its scope may be in use, as long as none of them is there."""
+    """The names of the ops in a called function: the scope of the call may be in use, but not these names."""
     known, node = graph.functions, graph.nodes[op]
     called = called_by(node, known) if node is not None else []
     return tuple(inner.name for one in called if one.function in known for inner in known[one.function].node_def)
 
 
 def _made_alone(so_far: Tally, op: int) -> Copied | None:
-    """The graft of which an op is all; None where it came with others, or is not a graft."""
+    """The graft that consists of this op alone; None if there are other ops in it, or the op is not from a graft."""
     for copied in so_far.copies:
         if copied.role == "graft" and copied.place[copied.ops].tolist() == [op]:
             return None if copied.stand_ins or copied.variables else copied

@@ -21,7 +21,7 @@ from .rewire import consumers_of, rewire, tensors_of
 
 
 def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
-    """Adds the ops and lets the consumers read them."""
+    """Adds the ops and connects the consumers to them."""
     request, graph = asked(step), so_far.bench
     (tensors,) = tensors_of(so_far, request, step.on)
     names = _names(step, so_far)
@@ -44,12 +44,12 @@ def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> dict[int, list[int]]:
-    """Returns what new ops that read nothing wait for where a tensor is in a loop of TF1: only so they run in it.
+    """Returns control inputs for new ops without inputs, if a tensor is in a loop of TF1: only so they run in it.
 
     Args:
         graph: with the new ops.
         request: the request, for messages.
-        sites, made: what was built, and on which tensors.
+        sites, made: the places, and the new ops on them.
 
     Raises:
         PlanError: a variable would be made in the loop.

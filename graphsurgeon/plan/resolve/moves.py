@@ -25,8 +25,8 @@ class Moved:
     Args:
         graph: the graph with these changes.
         edges: inputs that are set.
-        control: op -> all its control inputs, where they change.
-        waits: op that is not a replacement -> names of what it waits for now, and no longer.
+        control: op -> all its control inputs, if they change.
+        waits: op that is not a replacement -> names of its new control inputs, and of its former ones.
         subs: tensor of a match -> tensor that takes its place.
         groups: for each match, the numbers of its ops and of those that replace it.
         said, dropped: control edges that were moved, or left out, in words.
@@ -129,7 +129,7 @@ def moved_waits(
             (said if heads else dropped).append(f"{names[inside]} after {names[outside]}")
         for inside, outside in _pairs(graph.control_consumers, site.match.numbers, owner, k):
             if outside in owner:
-                continue  # what replaces that one waits: it is done there
+                continue  # the replacement of that one waits: it is done there
             control.setdefault(outside, graph.control.row(outside).tolist())
             new = [i for i in ends[k] if i != outside]
             control[outside] = list(dict.fromkeys([*(i for i in control[outside] if i != inside), *new]))

@@ -1,4 +1,4 @@
-"""What a forward step does: the edits so far are carried out on copies of what they change, and nothing else."""
+"""What an `on_copies` step does: it makes the edits so far on copies of the changed ops, and changes no existing op."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:
     changed = changed_ops(effect) & ~gone
     if not changed.any() and not (effect.removed and graph.size > effect.first):
         wrong = "no step before it changes an op that exists"
-        raise PlanError(request, wrong, "Leave it out: nothing that exists is touched; or put it after the edits")
+        raise PlanError(request, wrong, "Leave it out, because no existing op changes, or put it after the edits")
     fault = readers_fault(graph, gone, request)
     if fault is not None:
         raise Refused([fault])
@@ -94,7 +94,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
 
 
 def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask, targets: Sequence[int]) -> None:
-    """Refuses what cannot be made again, or would do what the original does too."""
+    """Refuses ops that cannot be made again, or whose copy would repeat an effect of the original."""
     request, graph, gone = asked(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy' for copies of these that set the same"
     if found.missed >= 0:
@@ -103,15 +103,15 @@ def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask
         if wide.missed < 0:
             between = np.flatnonzero(wide.ops & downstream(graph, changed, gone).left).tolist()
             what = few([graph.names[i] for i in between])
-            wrong = f"the way from what changes to {missed!r} goes through ops that set state: {what}"
+            wrong = f"the path from the changed ops to {missed!r} leads through ops that set state: {what}"
             raise PlanError(request, wrong, copies)
         names = few([graph.names[i] for i in np.flatnonzero(changed).tolist()])
-        wrong = f"{missed!r} does not depend on what changes ({names})"
+        wrong = f"{missed!r} does not depend on the changed ops ({names})"
         raise PlanError(request, wrong, "Name something downstream of it, or leave until out")
     acts = np.flatnonzero(found.ops & found.left | changed & found.left).tolist()
     acts += [] if step.assign == "copy" else _acting(graph, found.ops)
     if acts:
-        wrong = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets what the original uses too"
+        wrong = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
         raise PlanError(request, wrong, "Choose assign='copy' for a copy of it that sets the same, or leave "
                         "on_copies out and build a new graph")  # fmt: skip
     if changed.any() and not found.ops[: effect.base.size].any():
@@ -121,7 +121,7 @@ def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask
 
 
 def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downstream, changed: Mask) -> Delta:
-    """What the steps so far come to, with what they change made again."""
+    """The outcome of the steps so far, with the ops that they change made again."""
     edited, base, size = effect.after, effect.base, effect.base.size
     ops, after = found.ops[:size], _unedited(edited, base)
     place = np.arange(edited.size, dtype=np.int32)
@@ -215,7 +215,7 @@ def _acting(graph: Graph, ops: Mask) -> list[int]:
 
 
 def _unedited(edited: Graph, base: Graph) -> Graph:
-    """The graph with what the plan adds, and what exists as it was."""
+    """The graph with the new ops of the plan, and with its existing ops as they were."""
     both = ((base.data, edited.data), (base.control, edited.control))
     data, control = (stacked(old, new.part(base.size, edited.size)) for old, new in both)
     return replace(edited, data=data, control=control)

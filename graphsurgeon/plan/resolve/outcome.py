@@ -1,4 +1,4 @@
-"""Outcome: what the sum of all steps means: of several edits of one thing the last counts, and what is left over."""
+"""Outcome: the sum of all steps: of several edits of one thing the last counts; and the ops that are left over."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _numbers_before(effect: Effect) -> Callable[[str], int | None]:
 
 
 def _rewired(effect: Effect) -> Effect:
-    """Compares what is rewired with the graph as it is: of several steps on one input only the outcome counts."""
+    """Compares rewired inputs with the graph as it is: of several steps on one input only the outcome counts."""
     base, before = effect.base, _numbers_before(effect)
     last: dict[tuple[str, int], Connection] = {}
     for join in effect.connections:
@@ -98,7 +98,7 @@ def _unread(effect: Effect) -> list[str]:
 
 
 def _stale(effect: Effect) -> list[str]:
-    """Says which gradient ops were derived from what is computed otherwise now."""
+    """Warns of gradient ops that were derived from ops with other results now."""
     base, before = effect.base, _numbers_before(effect)
     here = [(before(join.to), join) for join in effect.connections]
     edges = [Rewired(op, base.data.ends(op)[join.input], effect.after.tensor(join.tensor))
@@ -118,7 +118,7 @@ def _stale(effect: Effect) -> list[str]:
 
 
 def _idle(effect: Effect) -> list[str]:
-    """Lists the tensors that have lost their last consumer, as a warning."""
+    """Returns a warning that lists the tensors without a consumer that had one before."""
     return [f"left without a reader: {few(idle, 6)}"] if (idle := _spare(effect)) else []
 
 
@@ -157,7 +157,7 @@ def _held(graph: Graph) -> set[str]:
 
 
 def unused(effect: Effect) -> list[int]:
-    """Returns the ops that a plan leaves without use, by number after it: those of `_spare`, and what only they need.
+    """Returns the ops that a plan leaves unused, by number after it: those of `_spare`, and ops that only they need.
 
     Args:
         effect: the effect of the plan.

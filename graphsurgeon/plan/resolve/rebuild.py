@@ -1,4 +1,4 @@
-"""What a rebuild step does: it takes out what earlier undos have left behind."""
+"""What a rebuild step does: it removes the ops that earlier undos have left in the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a remove step does: it takes ops out; and what must not be taken out."""
+"""What a remove step does: it removes ops, and refuses ops that must stay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .rewire import Refused, ops_of, rewire
 
 
 def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
-    """Notes what is to go; it goes when all steps are worked out."""
+    """Notes the ops to remove; they are removed after all steps."""
     request = asked(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     late = [i for i in numbers if i >= so_far.base.size]
@@ -54,10 +54,10 @@ def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, Tensor]) -> Delta:
-    """What reads output 0 of an op that goes reads the first tensor above that stays, along first inputs: `pairs`.
+    """Connects the consumers of output 0 of removed ops to the first remaining tensor along first inputs: `pairs`.
 
-    Where several go and that does not fit, as where a mask is the first input of a dropout, it reads the only tensor
-    that enters them, leads to it and fits.
+    If several ops are removed and that tensor does not fit, the only tensor that enters them, leads to the output and
+    fits is used. An example is a dropout whose first input is a mask.
     """
     graph = so_far.bench
     edges: list[Edge] = []
@@ -139,21 +139,21 @@ def protected(graph: Graph, ops: Mask) -> Mask:
 
 
 def readers_fault(graph: Graph, gone: Mask, asked: str, by: Mapping[int, int] = MappingProxyType({})) -> Fault | None:
-    """Returns the fault of ops that stay and read ops that go.
+    """Returns the fault of ops that stay and read removed ops.
 
     Args:
         graph: the graph, with all of them.
-        gone: mask of the ops that go.
+        gone: mask of the removed ops.
         asked: the request.
-        by: op that goes -> the step that takes it out.
+        by: removed op -> the step that removes it.
     """
     left = list(readers(graph, gone))
     if not left:
         return None
     ops = list(dict.fromkeys(reader for _, reader, _ in left))
-    # What reads nothing leaves nothing that others could read in its place.
+    # Of an op without inputs, no tensor is left for its consumers.
     bare = any(not len(graph.data.row(graph.tensor(tensor)[0])) for tensor, _, _ in left)
-    ways = "or reroute what they read first" if bare else "reroute what they read first, or choose stitch=True"
+    ways = "or reroute their inputs first" if bare else "reroute their inputs first, or choose stitch=True"
     more = f"Remove these too, {ways}; ed.removal_blockers(...) lists all"
     first, _ = graph.tensor(left[0][0])
     return Fault(asked, f"{left[0][0]!r} is still read by {few(ops, 8)}", more, step=by.get(first))
@@ -164,7 +164,7 @@ def _whole_fault(graph: Graph, gone: Mask, asked: str, effect: Effect) -> Fault 
     broken = itertools.chain(
         ((name, f"is a part of variable {variable!r}", "Remove the variable too, or leave its parts")
          for name, variable in variables(graph, gone)),
-        ((name, f"fills {holder!r}", "Remove that too, or leave what fills it")
+        ((name, f"fills {holder!r}", "Remove that too, or keep the ops that fill it")
          for name, holder in init_ops(graph, gone)),
         ((name, "is a part of a loop or cond", "Remove the loop or cond whole")
          for name, _ in contexts(graph, gone) if graph.index[name] not in effect.decided),

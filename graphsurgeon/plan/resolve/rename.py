@@ -12,7 +12,7 @@ from ..step_code import asked
 from ..steps import RenameStep
 from ..tally import Tally
 
-#: Attributes that name what an op shares with others, often after itself or its scope.
+#: Attributes that name state that an op shares with others, often after itself or its scope.
 _KEYS = ("shared_name", "frame_name", "var_name")
 
 
@@ -20,7 +20,7 @@ def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
     """Gives the ops their names, after all checks."""
     bench, names = so_far.bench, dict(step.names)
     found: dict[int, str] = {}
-    for old in sorted(names, key=len):  # what is named itself has precedence over the scope that it is in
+    for old in sorted(names, key=len):  # the name of an op has precedence over its scope
         own = [bench.index[old]] if old in bench.index else []
         ops = [*own, *bench.inside(old)]
         if not ops:
@@ -55,10 +55,10 @@ def _refuse(step: RenameStep, so_far: Tally, found: Mapping[int, str]) -> None:
 
 
 def keys_renamed(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
-    """Returns what the keys of shared state and of loops are called after ops have got other names: old -> new.
+    """Returns the new keys of shared state and of loops after ops are renamed: old -> new.
 
-    A key follows where it is the name of an op, or begins with the scope of one; another graph may hold state under
-    the old one later on.
+    A key changes if it is the name of an op, or begins with the scope of one, because another graph may later hold
+    state under the old key.
 
     Args:
         graph: the graph before.

@@ -40,13 +40,13 @@ def _hint(step: ReplaceStep, so_far: Tally, chosen: Chosen) -> str:
 def _within(step: ReplaceStep, graph: Graph) -> Selection | None:
     if step.within is None:
         return None
-    if step.within.graph.unfolded is not None:  # its calls are open in the plan: what is in them has its names
+    if step.within.graph.unfolded is not None:  # its calls are open in the plan: the ops in them have its names
         return listed(graph, [graph.index[name] for name in step.within.names if name in graph.index])
     return step.within.on(graph)
 
 
 def _opened(found: Match, graph: Graph) -> list[Match]:
-    """A match inside of a call, where the call is open; none where it is not there any more."""
+    """A match inside of a call, after the call was opened; empty if it does not exist any more."""
     if found.graph.unfolded is None:
         return [found]
     place = listed(graph, [graph.index[name] for name in found.names if name in graph.index])
@@ -86,12 +86,12 @@ def _chosen(step: ReplaceStep, so_far: Tally) -> Chosen:
 
 
 def _changed(then: Graph, now: Graph, ops: Sequence[int]) -> str:
-    """Why ops that were matched are no longer what they were; empty where they are."""
+    """Why matched ops have changed since; empty if they have not."""
     if then is now:
         return ""
     for i in ops:
         if i >= now.size or then.names[i] != now.names[i] or then.types[i] != now.types[i]:
             return "the graph has changed since it was found"
         if then.input_names(i) != now.input_names(i):
-            return f"an earlier step changes what {now.names[i]} reads"
+            return f"an earlier step changes the inputs of {now.names[i]}"
     return ""

@@ -1,4 +1,4 @@
-"""Replace matches: what a function builds takes their place; a region that a step chooses itself is a match too."""
+"""Replace matches: new ops of a function take their place; a region that a step chooses itself is a match too."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ class Chosen:
 
     matches: list[Any] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    hint: Callable[[], str] = str  # what to type instead, where none can be replaced
-    below: tuple[str, ...] = ()  # names of the scopes below that of a match, in which all that is new is made
+    hint: Callable[[], str] = str  # what to type instead if none can be replaced
+    below: tuple[str, ...] = ()  # names of the scopes below that of a match, in which all new ops are made
 
 
 def region_of(graph: Graph, op: int, request: str, instead: str) -> Region:
-    """Returns one op as what gives way, with all that it reads and gives.
+    """Returns the region of one op, which will be replaced, with its inputs and outputs.
 
     Args:
         graph: the snapshot that it is in.
         op: its number.
-        request, instead: the request, and what to type where it gives nothing, for messages.
+        request, instead: the request, and the suggestion if the op has no result, for messages.
 
     Raises:
         PlanError: it has no result.
     """
     name, count = graph.names[op], len(graph.outputs(op) or ())
     if not count:
-        raise PlanError(request, f"{name!r} has no result: what it does could not be waited for", instead)
+        raise PlanError(request, f"{name!r} has no result, so no op could wait for its effect", instead)
     inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
     return Region(graph, [op], inputs, {f"out{k}": f"{name}:{k}" for k in range(count)})
 
@@ -57,7 +57,7 @@ def region_of(graph: Graph, op: int, request: str, instead: str) -> Region:
 def replace_matches(
     so_far: Tally, asked: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
 ) -> Iterator[Delta]:
-    """Puts what a function builds in the place of matches, and takes out what nothing needs any more.
+    """Puts the new ops of a function in the place of matches, and removes ops that are no longer needed.
 
     Args:
         so_far: what the steps before have done.
@@ -65,7 +65,7 @@ def replace_matches(
         chosen: the matches.
         by: the function or op type, as for `Plan.replace`.
         to: the scope of the new ops; default: the name of the first output.
-        only_op: the function makes one op for each match, which gets the name of the scope itself.
+        only_op: whether the function makes one op for each match, which gets the name of the scope itself.
     """
     was = {(c.to, c.input): c.was for c in so_far.connections}
     while chosen.matches:
@@ -74,7 +74,7 @@ def replace_matches(
         if so_far.faults or made.delta.faults:
             yield made.delta
             return
-        # A trial: where a match closes a cycle, it is refused, and the others are done without it.
+        # A trial: a match that closes a cycle is refused, and the others are replaced without it.
         moved = _moved(so_far.after, asked, sites, made)
         closing = [(op, new[0]) for op, _, new in moved.edges]
         closing += [(op, other) for op, others in moved.control.items() for other in others]
@@ -88,14 +88,14 @@ def replace_matches(
                 gone = _needless(so_far, sites)
                 yield _finished(so_far, chosen, sites, made, moved, gone)
                 late = [i for i in np.flatnonzero(gone).tolist() if i >= so_far.base.size]
-                if late:  # nothing of what the plan makes and then replaces is ever made
+                if late:  # ops that the plan makes and then replaces are never made
                     effect = so_far.effect()
                     instead = {old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()}
                     yield Delta(instead=taken_out(effect, late, instead, was))
             return
         for k in reversed(guilty):
             lost = chosen.matches.pop(k)
-            chosen.refused.append(f"{match_word(lost)}: what replaced it would be computed from itself")
+            chosen.refused.append(f"{match_word(lost)}: its replacement would be computed from itself")
     wrong = "nothing in the graph looks like it"
     if chosen.refused:
         wrong = f"no match can be replaced: {chosen.refused[0]}"
@@ -117,7 +117,7 @@ def _sites(graph: Graph, asked: str, chosen: Chosen, to: str, only_op: bool) -> 
 
 
 def _moved(graph: Graph, asked: str, sites: Sequence[Site], made: Grafted) -> Moved:
-    """How the edges change with what was built; refuses what does not fit."""
+    """The changes of edges for the new ops; refuses replacements that do not fit."""
     bench = Workbench(graph)
     for copied in made.delta.copies:
         append(bench, copied)
@@ -138,7 +138,7 @@ def _moved(graph: Graph, asked: str, sites: Sequence[Site], made: Grafted) -> Mo
 
 
 def _needless(so_far: Tally, sites: Sequence[Site]) -> Mask:
-    """The ops of matches that nothing needs any more; what a step before has made, if it was built."""
+    """The ops of matches that are no longer needed; of ops from an earlier step, only built ones."""
     graph = so_far.after
     matched = graph.mask(sorted({i for site in sites for i in site.match.numbers}))
     gone: Mask = matched & ~protected(graph, matched)
@@ -148,7 +148,7 @@ def _needless(so_far: Tally, sites: Sequence[Site]) -> Mask:
 
 
 def _finished(so_far: Tally, chosen: Chosen, sites: Sequence[Site], made: Grafted, moved: Moved, gone: Mask) -> Delta:
-    """What took the place of each match, what goes, and what is to be said."""
+    """The replacement of each match, the removed ops, and the warnings."""
     graph, base = so_far.after, so_far.base.size
     names = graph.names
     replaced = []
@@ -169,7 +169,7 @@ def _said(chosen: Chosen, moved: Moved) -> list[str]:
     if chosen.refused:
         out.append(f"{counted(len(chosen.refused), 'matches')} not replaced: {few(chosen.refused)}")
     if moved.said:
-        out.append(f"{counted(len(moved.said), 'control edges')} moved to what replaces: {few(moved.said)}")
+        out.append(f"{counted(len(moved.said), 'control edges')} moved to the replacement: {few(moved.said)}")
     if moved.dropped:
         out.append(f"{counted(len(moved.dropped), 'control edges')} left out: {few(moved.dropped)}")
     return out

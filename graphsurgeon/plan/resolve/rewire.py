@@ -1,4 +1,4 @@
-"""Rewire: inputs of ops that are set, after all checks; what all steps share that change what a graph has."""
+"""Rewire: sets inputs of ops after all checks; shared by all steps that change existing ops."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def rewire(
     removes: bool = False,
     excludes: bool = False,
 ) -> Delta:
-    """Returns the delta that sets inputs of ops; its fault where dtypes, shapes or frames of loops are against it.
+    """Returns the delta that sets inputs of ops; its fault if dtypes, shapes or loop frames do not fit.
 
     Args:
         so_far: what the steps before have done.
@@ -79,7 +79,7 @@ def rewire(
         edges: the inputs to set.
         pairs: tensors of which the second takes the place of the first.
         checked: it is known that no cycle is closed.
-        step: what an adapter may take the place of; None: nothing.
+        step: the step that an adapter may take the place of; None: no step.
         removes: whether the request takes ops out of their place.
         excludes: whether the request can leave consumers out, by exclude=.
     """
@@ -99,7 +99,7 @@ def rewire(
 
 
 def reference_fault(graph: Workbench, edge: Edge, asked: str, excludes: bool = False) -> Fault | None:
-    """Returns the fault of an op that changes a variable and would read a tensor that is none."""
+    """Returns the fault of an op that changes a variable and would read a tensor that is not a variable."""
     op, at, new = edge
     old = graph.row(op)[at]
     was, now = graph.info(*old), graph.info(*new)
@@ -114,13 +114,13 @@ def reference_fault(graph: Workbench, edge: Edge, asked: str, excludes: bool = F
     return Fault(
         asked,
         f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is not a variable",
-        "Set another input of it, or the input of what reads the variable"
+        "Set another input of it, or the input of the consumers of the variable"
         + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if excludes else ""),
     )
 
 
 def _flow_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
-    """The fault of an op that would use a TensorArray without an order after what is written to it."""
+    """The fault of an op that would use a TensorArray without an order after its writes."""
     op, at, new = edge
     if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
         return None
@@ -141,9 +141,9 @@ def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | 
             turned = graph.input_names(before)[:1]
             return Fault(
                 asked,
-                f"{graph.names[op]!r} takes what {graph.names[before]!r} gives to the next turn of the loop, "
+                f"{graph.names[op]!r} takes the result of {graph.names[before]!r} into the next round of the loop, "
                 f"and {graph.names[source]!r} is not a NextIteration",
-                f"Rewire what {graph.names[before]!r} reads" + (f": {turned[0]!r}" if turned else ""),
+                f"Rewire the input of {graph.names[before]!r}" + (f": {turned[0]!r}" if turned else ""),
             )
         reads, comes = _frames(graph, op, source)
         if reads != comes:
@@ -151,13 +151,13 @@ def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | 
             return Fault(
                 asked,
                 f"{inside!r} is inside a loop, and the other end of the edge is not" + _another(reads, comes),
-                "Rewire what the loop takes (the input of its Enter) or gives (its Exit)",
+                "Rewire the input of an Enter of the loop, or the consumers of an Exit",
             )
     return None
 
 
 def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], asked: str) -> Fault | None:
-    """Returns the fault of a control edge (op, what it waits for) into or out of a ``while_loop`` of TF1."""
+    """Returns the fault of a control edge (op, its control input) into or out of a ``while_loop`` of TF1."""
     for op, source in edges:
         reads, comes = _frames(graph, op, source)
         if reads != comes:
@@ -165,7 +165,7 @@ def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], asked: str) 
             return Fault(
                 asked,
                 f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not" + _another(reads, comes),
-                "Let what the loop takes wait (its Enter), or wait for what it gives (its Exit)",
+                "Make an Enter of the loop wait, or wait for an Exit of the loop",
             )
     return None
 
@@ -183,7 +183,7 @@ def _another(reads: int, comes: int) -> str:
 def consumers_of(
     graph: Graph | Workbench, tensor: Tensor, only: Sequence[str] | None = None, exclude: Sequence[str] = ()
 ) -> list[tuple[int, int]]:
-    """Returns (op, input) for what reads a tensor."""
+    """Returns (op, input) for each consumer of a tensor."""
     out = graph.readers(tensor)
     if only is None and not exclude:
         return out

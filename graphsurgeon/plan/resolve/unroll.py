@@ -58,7 +58,7 @@ def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
 
 
 def _meant(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
-    """The loop of a name: its op, or that of a loop of TF1 or its scope, which is given too."""
+    """The loop of a name, as an op; the name is that of the op, or of a loop of TF1 or its scope."""
     number = graph.index.get(name)
     if number is not None and graph.types[number] in _WHILE:
         return number, None

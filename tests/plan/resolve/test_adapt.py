@@ -60,7 +60,10 @@ def test_what_cannot_be_asked_for():
         ),
         (PLAN.adapt("text", to="use"), ("nothing can make", "choose another")),
         (PLAN.adapt("x", to="use", name="use"), ("the name 'use' is taken", "name='use_2'")),
-        (PLAN.adapt("x", to="use", name="a b"), ("'a b' is not a name of an op: ' ' is not allowed in it", "as 'a_b'")),
+        (
+            PLAN.adapt("x", to="use", name="a b"),
+            ("'a b' is not a name of an op: ' ' is not allowed in it", "for example 'a_b'"),
+        ),
         (PLAN.adapt("x", to="use"), ("this plan was made without TensorFlow",)),
     ],
 )
@@ -75,7 +78,7 @@ def test_it_is_written_as_it_was_asked_for():
     (step,) = plan.steps
     text = "adapt('x:0', to='y:0', by=['pool', 'dense'], name='fit', dtype='float32', shape=[None, 4], seed=2, exclude"
     assert asked(step) == f"{text}='use')"
-    assert step_text(step) == "adapt x:0 by pool and dense for the consumers of y:0 but use"
+    assert step_text(step) == "adapt x:0 by pool and dense for the consumers of y:0 except use"
     (one,) = PLAN.adapt("x", to="use", by="pad", paddings=[[0, 1]]).steps
     assert asked(one) == "adapt('x:0', to='use', by='pad', paddings=((0, 1),))"
     assert step_text(one) == "adapt x:0 by pad to input 0 of use"

@@ -22,6 +22,6 @@ def test_what_waits_for_one_op_waits_for_others():
     after = plan.after()
     assert after.control_names(after.index["end"]) == ["y", "b"]
     assert plan.effect.changes["end"].text == "after y, b, no longer after z"
-    reads(Plan(net()).reroute_control("y", to="z").check()[0], "no op that is meant waits for 'y'", "nothing")
+    reads(Plan(net()).reroute_control("y", to="z").check()[0], "no chosen op waits for 'y'", "nothing")
     ring = Plan(plain(("p", "NoOp", []), ("q", "NoOp", ["^p"]), ("r", "NoOp", ["^q"]))).reroute_control("p", to="r")
     reads(ring.check()[0], "that makes a cycle")

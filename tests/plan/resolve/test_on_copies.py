@@ -39,14 +39,14 @@ def test_what_reads_the_change_is_made_again_and_variables_are_shared():
     assert list(plan.effect.warnings) == ["1 op that sets state goes on with the original: set"]
     text = str(plan.preview())
     assert "3 ops downstream of 1 op that changes, again under new/:\n    1 Add, 1 Mul, 1 Neg" in text
-    assert "nothing that exists is touched" in text
+    assert "no existing op changes" in text
     assert [c.text for c in plan.effect.slices] == ["3 ops downstream of 1 op that changes, again under new/"]
 
 
 def test_the_preview_of_a_new_graph_says_what_a_slice_would_be():
     text = str(Plan(net()).reroute("a", to="b", only="y").preview())
-    assert "builds a new graph, because ops that exist get other inputs; the old graph stays usable" in text
-    assert "on_copies(scope=...) would touch nothing, and make 3 ops downstream again instead" in text
+    assert "builds a new graph, because existing ops get other inputs; the old graph stays usable" in text
+    assert "on_copies(scope=...) would change no existing op, and copy 3 ops downstream instead" in text
 
 
 def test_an_end_may_be_reached_by_order_alone():
@@ -88,10 +88,12 @@ def test_faults():
     edit = plan.reroute("y", to="a", only="only")
     reads(edit.on_copies(scope="n").check()[0], "only ops that set state depend on the edits: set", "'copy'")
     assert edit.on_copies(scope="n", assign="copy").effect.new_names == ["n/only", "n/set"]
-    reads(edit.on_copies(scope="n", until="z").check()[0], "'z' does not depend on what changes (only)", "downstream")
-    reads(edit.on_copies(scope="n", until="set").check()[0], "goes through ops that set state: set", "assign='copy'")
+    apart = edit.on_copies(scope="n", until="z").check()[0]
+    reads(apart, "'z' does not depend on the changed ops (only)", "downstream")
+    reads(edit.on_copies(scope="n", until="set").check()[0], "leads through ops that set state: set", "assign='copy'")
     direct = plan.connect("y:0", to="set", input=1)
-    reads(direct.on_copies(scope="n").check()[0], "'set' (Assign) sets what the original uses too", "build a new graph")
+    shared = direct.on_copies(scope="n").check()[0]
+    reads(shared, "'set' (Assign) sets state that the original also uses", "build a new graph")
 
 
 def test_several_at_once_as_code():

@@ -28,6 +28,6 @@ def test_edges_into_a_loop():
          ("body", "Neg", ["s:1"]), ("n", "NextIteration", ["body"]), ("out", "Exit", ["s"]), ("z", "Neg", ["out"])]
     )  # fmt: skip
     reads(Plan(g).reroute("s:1", to="x").check()[0], "'body' is inside a loop, and the other end of the edge is not",
-          "Rewire what the loop takes")  # fmt: skip
+          "Rewire the input of an Enter of the loop")  # fmt: skip
     assert Plan(g).reroute("out", to="x").check() == ()
     assert Plan(g).insert("Neg", on="s:1", name="more").check() == ()

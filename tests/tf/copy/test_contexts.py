@@ -137,7 +137,7 @@ def test_a_boundary_that_would_leave_one_branch_out_is_refused():
     ed, dst = gs.open(graph), gs.open(tf.Graph())
     cut = ed.select(inputs=["x:0", "p:0", "c/square:0"], outputs="y:0")
     plan = dst.plan().copy(cut, to="a", unmapped="placeholder")
-    reads(plan.check()[0], "'c/Merge' would always take 'c/square:0', whatever the condition says")
+    reads(plan.check()[0], "'c/Merge' would always take 'c/square:0', whatever the condition is")
     whole = ed.select(inputs=["x:0", "p:0"], outputs="y:0")
     done = dst.apply(dst.plan().copy(whole, to="b", unmapped="placeholder"))
     for condition in (True, False):

@@ -158,7 +158,7 @@ def test_a_queue_that_nothing_in_the_copy_fills_starts_empty():
         queue.enqueue(1.0, name="put")
         tf.negative(queue.dequeue(), name="y")
     plan = gs.open(tf.Graph()).plan().copy(gs.open(graph).select(), to="c")
-    assert "c/queue starts empty, as filled while a session runs: run what fills it" in str(plan)
+    assert "c/queue starts empty, as filled while a session runs: run the ops that fill it" in str(plan)
     with graph.as_default():
         tf1.train.add_queue_runner(tf1.train.QueueRunner(queue, [graph.get_operation_by_name("put")]))
     assert "starts empty" not in str(gs.open(tf.Graph()).plan().copy(gs.open(graph).select(), to="c"))

@@ -147,7 +147,7 @@ def test_a_head_reads_features_through_a_dense_layer_that_is_trained_saved_and_u
     ed, before = gs.open(live), look(live)
     plan = ed.plan().adapt("features", to="head/mm", by=["pool", "dense"], name="fit", seed=4)
     assert plan.check() == ()
-    assert "2 variables of their own" in str(plan)
+    assert "2 separate variables" in str(plan)
     done = ed.apply(plan)
     assert look(live) == before
     assert gs.open(ed.graph).snapshot.input_names(ed.snapshot.index["head/mm"])[0] == "fit:0"

@@ -256,7 +256,7 @@ def test_a_placeholder_with_a_default_stays_outside_and_can_be_fed():
     assert ed.session().run("y:0", {"x:0": 3.0}) == 6.0
     # the call would read what is computed from its own result
     (fault,) = ed.plan().collapse(["mul", "late", "z"], name="other").check()
-    reads(fault, "would be computed from itself", "Select what lies between its ops too")
+    reads(fault, "would be computed from itself", "Also select the ops between its ops")
 
 
 def arrays():
@@ -310,8 +310,8 @@ def test_what_cannot_be():
 
     reads(fault(plan.collapse("while", name="c")), "is part of a while_loop or cond of TF1", "Select around it")
     reads(fault(plan.collapse(["set"], name="c")), "'w' is a reference variable, which no function can take", "w/read")
-    reads(fault(plan.collapse(["a", "b"], name="c")), "would be computed from itself", "what lies between")
-    reads(fault(plan.collapse(["x", "w"], name="c")), "nothing in it but variables, placeholders")
+    reads(fault(plan.collapse(["a", "b"], name="c")), "would be computed from itself", "Also select the ops between")
+    reads(fault(plan.collapse(["x", "w"], name="c")), "contains only variables, placeholders")
     reads(fault(plan.collapse(["none"], name="c")), "nothing that comes out of it is a tensor")
     reads(fault(plan.collapse(["a"], name="mid")), "the name 'mid' is taken", "Type name='mid_2'")
     reads(fault(plan.collapse(["no"], name="c")), "no op is called 'no'")

@@ -240,7 +240,7 @@ def test_control_edges_go_over_to_what_replaces():
         tf.identity(y, name="end")
     ed = gs.open(graph)
     plan = ed.plan().replace(swish, hard)
-    assert list(plan.effect.warnings) == ["2 control edges moved to what replaces: gate after first, last after y"]
+    assert list(plan.effect.warnings) == ["2 control edges moved to the replacement: gate after first, last after y"]
     ed.apply(plan)
     assert [c.name for c in ed.op("y/add").control_inputs] == ["first"]
     assert [c.name for c in ed.op("last").control_inputs] == ["y/truediv"]
@@ -273,7 +273,7 @@ def test_a_match_around_others_is_refused():
     ed.apply(fine)
     assert ed.session().run("a/add:0", {"x:0": [1.0, 2.0]}).tolist() == [5.0, 18.0]
     other = gs.open(graph).plan().replace(around, lambda x, m: [x + m, x + m])
-    reads(other.check()[0], "no match can be replaced: a:0, b:0: what replaced it would be computed from itself")
+    reads(other.check()[0], "no match can be replaced: a:0, b:0: its replacement would be computed from itself")
 
 
 def test_overlapping_matches_and_those_an_earlier_step_has_changed():
@@ -290,7 +290,7 @@ def test_overlapping_matches_and_those_an_earlier_step_has_changed():
     assert list(plan.effect.warnings) == ["1 match not replaced: n2:0: it overlaps with another match"]
     single = ed.match(lambda x: -x)
     plan = ed.plan().reroute("n0", to="x", exclude="n0").replace(single, tf.exp)
-    assert "n1:0: an earlier step changes what n1 reads" in plan.effect.warnings[0]
+    assert "n1:0: an earlier step changes the inputs of n1" in plan.effect.warnings[0]
     plan = ed.plan().remove("n0", stitch=True).replace(single[0], tf.exp)
     reads(plan.check()[0], "n0:0: an earlier step removes a part of it")
     other = gs.open(blocks())
@@ -450,7 +450,7 @@ def test_insert_a_function():
     got = number(ed)
     np.testing.assert_allclose(got, np.round(-X / (1 + np.exp(X)) * 4) / 4, rtol=1e-6)
     reads(ed.plan().insert(lambda x: [x, x], on="x", name="q").check()[0], "returns 2 tensors instead of 1")
-    with refuses(PlanError, "a function has no attribute 'alpha'", "Give what it needs inside"):
+    with refuses(PlanError, "a function has no attribute 'alpha'", "Set its options inside"):
         ed.plan().insert(lambda x: x, on="x", name="q", alpha=1)
 
 

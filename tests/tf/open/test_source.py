@@ -274,7 +274,8 @@ class TestWithAnUnknownOp:
     def test_it_says_so(self, ed):
         assert str(ed).startswith("odd.pb: 5 ops")
         reported = (
-            "1 op of a type that TensorFlow does not know here, 'Sqare': what needs none of them can be run and saved"
+            "1 op of a type that TensorFlow does not know here, 'Sqare': "
+            "parts that need none of them can be run and saved"
         )
         assert f"warning: {reported}" in str(ed)
         assert "unknown  Sqare  1 op" in str(ed)
