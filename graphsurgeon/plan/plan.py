@@ -400,19 +400,28 @@ class Plan:
             raise PlanError(given.asked, "it has no ops", "Give at least one op")
         return self._with(steps.BypassStep(names, first, last, chosen))
 
-    def detach(self, ops: Any, *, side: str = "both") -> Plan:
+    def detach(self, ops: Any, *, side: str = "both", only: Any = None, exclude: Any = ()) -> Plan:
         """Disconnects ops, with placeholders instead of their inputs, or instead of their outputs for the consumers.
 
         Args:
             ops: names, objects, a selection or a scope.
             side: ``inputs``, ``outputs`` or ``both``.
+            only: the ops that read the placeholders, as a selection, names or objects. Default: all.
+            exclude: the ops that keep their inputs.
 
         Raises:
             PlanError: if `side` is not one of these.
+
+        Example:
+            >>> import graphsurgeon as gs
+            >>> ops = [("x", "Placeholder", []), ("y", "Neg", ["x"]), ("a", "Exp", ["y"]), ("b", "Exp", ["y"])]
+            >>> after = gs.Plan(gs.Graph.of(ops)).detach("y", side="outputs", only="a").after()
+            >>> after.input_names(2), after.input_names(3)
+            (['y_0_detached:0'], ['y:0'])
         """
         given = self._given(f"detach({shown(ops)!r})")
         given.one_of("side", side, SIDES)
-        return self._with(steps.DetachStep(given.ops(ops), side))
+        return self._with(steps.DetachStep(given.ops(ops), side, given.some_ops(only), given.ops(exclude)))
 
     def insert(
         self, op: Any, *, on: Any, name: str | Iterable[str], only: Any = None, exclude: Any = (), **attributes: Any

@@ -60,7 +60,7 @@ def call(step: Step, owner: str, sources: Sources) -> str:
         case steps.SwapStep():
             return f".swap({one_or_all(step.a)!r}, {one_or_all(step.b)!r})"
         case steps.DetachStep():
-            return f".detach({one_or_all(step.ops)!r}, side={step.side!r})"
+            return f".detach({one_or_all(step.ops)!r}, side={step.side!r}{_limits(step)})"
         case steps.InsertStep():
             what = repr(step.op) if isinstance(step.op, str) else sources.word(step.op, step.word)
             name = step.name if isinstance(step.name, str) else list(step.name)
@@ -172,7 +172,9 @@ def functions_of(step: Step) -> dict[str, Callable[..., Any]]:
     return {word: thing for word, thing in pairs if not isinstance(thing, str)}
 
 
-def _limits(step: steps.RerouteStep | steps.InsertStep | steps.AdaptStep | steps.RerouteOrderStep) -> str:
+def _limits(
+    step: steps.RerouteStep | steps.DetachStep | steps.InsertStep | steps.AdaptStep | steps.RerouteOrderStep,
+) -> str:
     """The arguments `only` and `but` as code."""
     only = f", only={one_or_all(step.only)!r}" if step.only is not None else ""
     return only + (f", exclude={one_or_all(step.exclude)!r}" if step.exclude else "")

@@ -31,7 +31,9 @@ def step_text(step: Step) -> str:
         case steps.SwapStep():
             return f"swap the consumers of {few(step.a)} and {few(step.b)}"
         case steps.DetachStep():
-            return f"detach the {'inputs and outputs' if step.side == 'both' else step.side} of {few(step.ops)}"
+            place = "" if step.only is None else f" for {few(step.only)}"
+            place += f" except for {few(step.exclude)}" if step.exclude else ""
+            return f"detach the {'inputs and outputs' if step.side == 'both' else step.side} of {few(step.ops)}{place}"
         case steps.InsertStep():
             what = step.op if isinstance(step.op, str) else f"{step.word} as"
             name = step.name if isinstance(step.name, str) else few(step.name)

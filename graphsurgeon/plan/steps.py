@@ -89,6 +89,8 @@ class DetachStep:
 
     ops: tuple[Here, ...]
     side: Word
+    only: tuple[Here, ...] | None = None
+    exclude: tuple[Here, ...] = ()
 
 
 @dataclass(frozen=True)

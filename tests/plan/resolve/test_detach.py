@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.plan import Plan
-from tests.plan.edits import after, net
+from graphsurgeon.plan.source_code import Sources
+from graphsurgeon.plan.step_code import call
+from tests.plan.edits import after, fault, net
 from tests.refusal import refuses
 
 
@@ -22,3 +24,15 @@ def test_detach():
 def test_a_side_that_is_none():
     with refuses(PlanError, "detach('y')", "side='left' is not known", "Choose one of 'both', 'inputs', 'outputs'"):
         Plan(net()).detach("y", side="left")
+
+
+def test_some_consumers_keep_their_inputs():
+    g = net()
+    plan = Plan(g).detach(["a", "y"], side="outputs", only="z")
+    cut = after(plan)
+    assert (cut["y"], cut["z"]) == (["a:0"], ["a_0_detached:0", "y_0_detached:0"])
+    assert after(Plan(g).detach(["a", "y"], side="outputs", exclude="y"))["z"] == cut["z"]
+    assert "detach the outputs of a, y for z" in str(plan)
+    assert eval(f"Plan(g){call(plan.steps[0], 'ed', Sources())}").steps == plan.steps
+    fault(Plan(g).detach("y", only="end"), "no op that is meant reads a tensor there", "Widen only=")
+    fault(Plan(g).detach("y", only="odd"), "no op is called 'odd'")
