@@ -93,6 +93,29 @@ def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
             if decided(graph, root, value).dead[op]]  # fmt: skip
 
 
+def excluded(graph: Graph, ops: Mask, within: Mask) -> dict[Tensor, Mask]:
+    """Returns the ops that run in neither case of a condition, by that condition; only if some of `ops` are among them.
+
+    Args:
+        graph: the graph.
+        ops: the ops in question.
+        within: the ops in branches of conds of TF1.
+
+    Example:
+        >>> g = Graph.of([("x", "Placeholder", []), ("p", "Placeholder", []), ("s", "Switch", ["x", "p"]),
+        ...               ("a", "Add", ["s:0", "s:1"])])
+        >>> [(g.name(end), mask.tolist()) for end, mask in excluded(g, g.mask([3]), g.mask([2, 3])).items()]
+        [('p:0', [False, False, False, True])]
+    """
+    switches = np.flatnonzero(backward(graph, ops, within=within) & graph.typed(SWITCHES)).tolist()
+    found: dict[Tensor, Mask] = {}
+    for root in dict.fromkeys(_root(graph, graph.data.ends(op)[1]) for op in switches):
+        if graph.types[root[0]] != "LoopCond":
+            dead: Mask = decided(graph, root, True).dead & decided(graph, root, False).dead
+            found |= {root: dead} if (dead & ops).any() else {}
+    return found
+
+
 def _types_of(graph: Graph, function: str) -> set[str]:
     known = graph.functions
     return (

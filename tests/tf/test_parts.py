@@ -14,6 +14,7 @@ import tensorflow as tf
 import graphsurgeon as gs
 from tests.graphs import tf1
 from tests.random_graphs import flow_version
+from tests.refusal import reads
 
 MID = np.float32([1.0, 2.0])
 
@@ -282,6 +283,27 @@ def test_no_rewiring_parts_an_array_or_makes_a_branch_count_always(edit):
     (fault,) = rewire(gs.open(session_of(build)).plan()).check()
     assert why in fault.wrong
     assert fault.instead
+
+
+def test_no_op_reads_tensors_of_branches_that_exclude_each_other():
+    with tf.Graph().as_default() as graph, flow_version("v1"):
+        x, p, q = (tf1.placeholder(kind, [], name=name) for name, kind in [("x", tf.float32), ("p", bool), ("q", bool)])
+
+        def either():
+            return tf.cond(q, lambda: tf.exp(tf.sin(x, name="in"), name="exp"), lambda: tf.cos(x, name="cos"))
+
+        y = tf.cond(p, lambda: tf.add(tf.tan(x, name="tan"), either(), name="sum"), lambda: tf.negative(x, name="neg"))
+        tf.add(y, tf.negative(x), name="z")
+    ed = gs.open(graph)
+    for tensor, to, at in (("neg", "sum", 0), ("neg", "sum", 1), ("neg", "exp", 0), ("cos", "exp", 0)):
+        plan = ed.plan().connect(tensor, to=to, input=at)
+        alone = plan.effect.after.data.degrees[ed.snapshot.index[to]] == 1
+        reads(plan.check()[0], "would always take" if alone else f"{to!r} would never run", "Choose" * (not alone))
+    (fault,) = ed.plan().connect("neg", to="z", input=0).connect("tan", to="z", input=1).check()
+    reads(fault, "connect(", "'z' would never run: what it reads is computed in branches of 'p:0'", "of the cond")
+    ed.apply(ed.plan().connect("tan", to="sum", input=1).connect("in", to="exp"))
+    for given, want in ((True, 2 * np.tan(0.5)), (False, -0.5)):
+        assert ed.session().run("cond/Merge:0", {"x:0": 0.5, "p:0": given, "q:0": True}) == pytest.approx(want)
 
 
 def test_what_the_refusal_of_a_rewired_branch_proposes_works():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...graph.conditions import excluded
 from ...graph.contexts import ENTERS, EXITS, MERGES, SWITCHES
-from ...graph.graph import Graph
+from ...graph.graph import Graph, Mask
 from ...graph.names import op_name
 from ...graph.rewired import TURNING
 from ...graph.traversal import backward, forward
@@ -42,12 +43,41 @@ def branch_fault(effect: Effect) -> Fault | None:
     return None
 
 
+def never_fault(effect: Effect) -> Fault | None:
+    """Returns the fault of an op that would read tensors of branches that exclude each other; None without one.
+
+    Args:
+        effect: the sum of all steps.
+    """
+    after = effect.after
+    if effect.faults or not effect.connections or not after.typed(SWITCHES).any():
+        return None
+    inside = _in_branches(after)
+    joins = [one for one in effect.connections if inside[after.tensor(one.tensor)[0]]]
+    if not joins:
+        return None
+    for root, never in excluded(after, after.mask(after.index[one.to] for one in joins), inside).items():
+        join = next((one for one in joins if never[after.index[one.to]]), None)
+        if join is not None:
+            number = effect.blame.get(join.to)
+            request = "check()" if number is None else asked(effect.steps[number])
+            wrong = f"{join.to!r} would never run: what it reads is computed in branches of {after.name(root)!r} "
+            how = f"Choose a tensor of the branch of {join.to!r}. If it is in no branch, choose the result of the cond"
+            return Fault(request, wrong + "that exclude each other", how, step=number)
+    return None
+
+
+def _in_branches(graph: Graph) -> Mask:
+    """The ops that run only if the condition of a cond or loop takes their branch."""
+    return forward(graph, graph.typed(SWITCHES), within=~graph.typed(MERGES) & ~graph.typed(EXITS))
+
+
 def _always(graph: Graph) -> set[tuple[str, int]]:
     """The inputs of Merges that come for each value of the condition: (Merge, input)."""
     joints = graph.typed(MERGES)
     if not joints.any():
         return set()
-    chosen = forward(graph, graph.typed(SWITCHES), within=~joints & ~graph.typed(EXITS))
+    chosen = _in_branches(graph)
     rows, node = graph.data.rows, graph.data.node
     of_loop = graph.typed((*ENTERS, *TURNING))
     found = np.flatnonzero(joints[rows] & ~chosen[node] & ~of_loop[node]).tolist()

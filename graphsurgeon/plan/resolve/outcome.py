@@ -20,14 +20,14 @@ from ..after_state import state_after
 from ..copied import Connection
 from ..effect import Effect
 from ..kept_shapes import Foreseen
-from .branches import branch_fault
+from .branches import branch_fault, never_fault
 from .remove import without_removed
 
 
 def outcome(effect: Effect) -> Effect:
     """Returns the sum of all steps as what applying them does."""
     effect = _rewired(without_removed(_renamed(effect)))
-    loose = branch_fault(effect)
+    loose = branch_fault(effect) or never_fault(effect)
     if loose is not None:
         effect = replace(effect, faults=(loose,))
     foreseen = None
