@@ -40,6 +40,7 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
         )
         raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", instead)
     found = decided(graph, tensor, bool(step.value))
+    _refuse_loops(request, graph, found)
     flows = [op for op in _asking(graph, found.known) if not found.dead[op]]
     if not flows and not found.switches:
         raise PlanError(request, f"no condition depends on {step.tensor!r}", _others(graph))
@@ -79,16 +80,22 @@ def _source(graph: Graph, end: Tensor) -> Tensor:
     return end_of(end, lambda at: next(iter(graph.data.ends(at[0])), None) if graph.types[at[0]] in passing else None)
 
 
+def _refuse_loops(request: str, graph: Graph, found: Decided) -> None:
+    for tensor in found.known:
+        for op in (tensor[0], *(reader for reader, _ in graph.readers(tensor))):
+            if graph.types[op] == "LoopCond":
+                wrong = f"{graph.names[op]!r} computes the condition of a while_loop in each round"
+                raise PlanError(request, wrong, f"Unroll the loop: unroll({graph.names[op]!r}, times)")
+
+
 def _refuse(request: str, graph: Graph, found: Decided) -> None:
     names = graph.names
-    for tensor in found.known:
-        for reader, _ in graph.readers(tensor):
-            if graph.types[reader] == "LoopCond":
-                wrong = f"{names[reader]!r}, the condition of a while_loop, asks it in each round"
-                raise PlanError(request, wrong, f"Unroll the loop: unroll({names[reader]!r}, times)")
     if found.torn:
         wrong = f"{names[found.torn[0]]!r} merges more than two branches, of which several stay"
-        raise PlanError(request, wrong, "Resolve the other conditions first")
+        way = (
+            f"Make the condition a constant instead: .reroute({graph.name(next(iter(found.known)))!r}, to='constant:0')"
+        )
+        raise PlanError(request, wrong, way)
     if found.asked:
         merge = found.asked[0]
         reader, at = graph.readers((merge, 1))[0]
