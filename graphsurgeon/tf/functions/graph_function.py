@@ -19,7 +19,7 @@ from ...graph.names import free_name, op_name, tensor_name
 from ...graph.packages import refuse_unknown
 from ...graph.parts import refuse_part, required
 from ...graph.selection import Query, Selection
-from ...graph.traversal import backward
+from ...graph.traversal import backward, forward
 from ...graph.updates import updates
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES, VariableInfo
 from ...plan.policies import writes
@@ -299,7 +299,7 @@ def part_of(
     mask |= _rest_of_contexts(base, mask, cuts | {(i, 0) for i in (*variables, *tables)}, within)
     refuse_unknown(base, mask, asked)
     _refuse_live(base, mask, inputs, cuts, ends, asked)
-    _refuse_assignments(base, mask, variables, asked)
+    _refuse_assignments(base, mask, variables, goals, asked)
     _refuse_named_gradients(base, mask, asked)
     return Part(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
 
@@ -358,7 +358,7 @@ def _refuse_live(
         )
 
 
-def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], asked: str) -> None:
+def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], goals: Any, asked: str) -> None:
     """Refuses ops that write to reference variables: these become resource variables, and the op has no counterpart."""
     for number in variables:
         if base.types[number] == "VarHandleOp":
@@ -366,12 +366,22 @@ def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], asked:
         for reader in base.consumers.row(number).tolist():
             about = op_definition(base.types[reader])
             if mask[reader] and about is not None and any(arg.is_ref for arg in about.input_arg):
-                raise PlanError(
-                    asked,
-                    f"{base.names[reader]!r} ({base.types[reader]}) writes to the reference variable "
-                    f"{base.names[number]!r}, but a function has only resource variables",
-                    "Choose outputs that need no assignment, and assign to the function's variables from outside",
-                )
+                wrong = f"{base.names[reader]!r} ({base.types[reader]}) writes to the reference variable "
+                wrong += f"{base.names[number]!r}, but a function has only resource variables"
+                raise PlanError(asked, wrong, _without_assignment(base, mask, reader, goals))
+
+
+def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
+    """Returns what to do about an op that writes: of one that is only waited for, how to remove the order."""
+    read = backward(base, goals, control=False, within=mask)
+    after = forward(base, base.mask([writer]), within=mask)
+    rows, waits = base.control.rows, base.control.node
+    edges = np.flatnonzero(read[rows] & ~read[waits] & after[waits])
+    if read[writer] or not len(edges):
+        return "Choose outputs that need no assignment, and assign to the function's variables from outside"
+    op, first = (base.names[int(ends[edges[0]])] for ends in (rows, waits))
+    step = f"ed.apply(ed.plan().remove_control({op!r}, after={first!r}))"
+    return f"If it need not run first, remove the order, and assign to the function's variables from outside: {step}"
 
 
 def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:

@@ -453,6 +453,13 @@ def test_what_is_refused():
                  "assign to the function's variables from outside"), m.graph.as_default():  # fmt: skip
         after = tf1.assign_add(m.w, tf.ones_like(m.w), name="more")
         gs.open(m.session).function([], after)
+    with m.graph.as_default(), tf.control_dependencies([after]):
+        tf.identity(m.x, name="late")
+    ed = gs.open(m.session)
+    with refuses(PlanError, "writes to the reference variable", "remove the order") as caught:
+        ed.function("x:0", "late:0")
+    exec(caught.value.instead.partition("outside: ")[2], {"ed": ed})
+    assert ed.function("x:0", "late:0")([[1.0, 2.0]]).numpy().tolist() == [[1.0, 2.0]]
     with tf.Graph().as_default() as graph:
         queue = tf1.FIFOQueue(3, tf.float32, name="queue")
         size = tf.identity(queue.size(), name="size")
