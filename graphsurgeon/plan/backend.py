@@ -119,11 +119,7 @@ class Backend:
         """Makes a pattern of a function, a selection, a small graph."""
         if isinstance(thing, Pattern):
             return thing
-        raise PlanError(
-            asked,
-            "this plan was made without TensorFlow, which patterns from functions need",
-            "Give a Pattern or matches",
-        )
+        raise PlanError(asked, "this plan was made without TensorFlow", _INSTEAD)
 
     def array(self, node: TFNodeDef) -> Any:
         """Returns the array that a constant holds."""

@@ -50,12 +50,11 @@ def new_node(new: NewNode, effect: Effect) -> Any:
     """Returns the NodeDef of an op that an edit adds; dtypes that are not given come from its inputs.
 
     Raises:
-        PlanError: TensorFlow does not have this op type, or the type does not have one of the attributes.
+        PlanError: TensorFlow does not have this op type, or the type does not have one input or one of the attributes.
     """
     asked, definition = f"insert({new.op!r}, name={new.name!r})", op_definition(new.op)
-    if definition is None:
-        wrong = f"TensorFlow has no op type {new.op!r}"
-        raise PlanError(asked, wrong, f"{alike(new.op)}Give an op type such as 'Identity' or 'Relu'")
+    if new.inputs:
+        check_inserted(new.op, new.name)
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
     kinds = {attr.name: attr.type for attr in definition.attr}
     # If an input is another new op, only the tensor that the op was inserted on may be known.

@@ -25,7 +25,7 @@ from ...plan.effect import Effect, Verdict
 from ...plan.fault import Fault
 from ...plan.mismatch import axis_text, bare, shapes_differ
 from ...plan.step_code import asked
-from ...plan.steps import SetStep
+from ...plan.steps import InsertStep, SetStep
 from ...plan.workbench import Workbench
 from ...words import few
 from ..copy.node_defs import constant_node, turn
@@ -293,6 +293,8 @@ class _Judge:
         way = "Choose a tensor that fits there, or leave out the step"
         if isinstance(step, SetStep):
             way = "Choose another value, or leave it as it is"
+        if isinstance(step, InsertStep):
+            way = "Choose another op type, or give the attributes that it needs as arguments"
         through = f", which depends on {first!r}" if first not in ("", name) else ""
         wrong = f"{what} is not valid{through}: {said}" if known else f"TensorFlow refuses {what}{through}: {said}"
         names = (name,) if name else ()

@@ -73,7 +73,7 @@ def read_bytes(path: Path, asked: str) -> bytes:
         elif close:
             hint = "Did you mean " + " or ".join(repr(str(folder / c)) for c in close) + "?"
         else:
-            hint = f"{str(folder)!r} holds " + (few(sorted(there), 8) or "nothing")
+            hint = f"Check the path: {str(folder)!r} holds {few(sorted(there), 8) or 'nothing'}"
         raise OpenError(asked, "there is no such file", hint)
     try:
         _refuse_large(path.stat().st_size, asked)

@@ -383,7 +383,7 @@ def test_what_is_refused_at_once():
     with refuses(SelectionError, "replace(3)", "int is not a pattern"):
         plan.replace(3, hard)
     bare = Plan(plan.base)
-    with refuses(PlanError, "this plan was made without TensorFlow", "Give a Pattern or matches"):
+    with refuses(PlanError, "this plan was made without TensorFlow", "gs.open(graph).plan()"):
         bare.replace(swish, hard)
     found = gs.open(plan.base.owner).match(swish)
     reads(bare.replace(found.pattern, hard).check()[0], "this plan was made without TensorFlow")

@@ -1,0 +1,50 @@
+"""Each suggestion of the package is followed by a test, or is in a list that only gets shorter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.suggestions import test_editors, test_graphs, test_plans
+from tests.suggestions.sites import sites
+
+TRIED = {way.site for module in (test_editors, test_graphs, test_plans) for way in module.WAYS}
+
+#: Why nothing is followed -> the places of plan/ and graph/. A new place needs a `Way`, not a line here.
+WITHOUT = {
+    "it passes on the suggestions of others": ["plan/fault.py:Fault.error"],
+    "its texts are empty": ["graph/graph.py:Graph._inside#3"],
+    "only a graph without TensorFlow has ops of which nothing is known": [
+        "plan/resolve/adapt.py:adapt", "plan/resolve/adapt.py:_adapter"],
+    "the suggestion is to leave the graph as it is": ["plan/resolve/replace_matches.py:region_of"],
+    "the file must be written again by another program": ["graph/graph.py:Graph._grow#2"],
+    "it needs a package that is not installed": [
+        "graph/packages.py:refuse_unknown", "graph/trace.py:Trace.to_frame"],
+    "it needs a file that root cannot write": ["graph/whole.py:refuse_there#2"],
+    "its graph calls functions that are damaged, empty or endless": [
+        "graph/calls.py:Calls._refuse", "graph/calls.py:Calls._refuse#2", "graph/calls.py:Calls._refuse#3"],
+    "not tried yet": [
+        "graph/graph.py:Graph._inside#2", "graph/layers.py:Layers.find#2", "graph/layers.py:ends#2",
+        "plan/resolve/replace_matches.py:_moved", "plan/resolve/replace_matches.py:_sites"],
+}  # fmt: skip
+
+#: How many places of the other folders have no `Way` yet. Lower a number whenever you add one.
+REST = {"": 432, "tf": 183, "recipes": 69}
+
+
+def test_each_suggestion_about_a_plan_or_a_graph_is_followed():
+    there = set(sites("plan")) | set(sites("graph"))
+    without = [name for names in WITHOUT.values() for name in names]
+    assert there - TRIED - set(without) == set(), "write a `Way` for each of these"
+    assert set(without) - there == set(), "these are gone"
+    assert set(without) & TRIED == set(), "these are followed: take them out of the list"
+    assert len(without) == len(set(without))
+
+
+def test_the_suggestions_that_are_followed_are_there():
+    assert TRIED - set(sites()) == set()
+
+
+@pytest.mark.parametrize("folder", REST)
+def test_the_other_suggestions_without_a_way_get_fewer(folder):
+    left = {name for name in sites(folder) if not name.startswith(("plan/", "graph/"))} - TRIED
+    assert len(left) <= REST[folder], sorted(left)
