@@ -19,7 +19,12 @@ from tests.needs import ROOT
 PACKAGE = ROOT / "graphsurgeon"
 #: The classes that have the three parts of a message.
 CLASSES = {"Fault", *(name for name, one in vars(errors).items() if isinstance(one, type) and "Error" in name)}
-_MAKERS = {SurgeryError.__init__.__code__, Fault.__init__.__code__, Subject.refused.__code__}
+_MAKERS = {
+    SurgeryError.__init__.__code__,
+    Fault.__init__.__code__,
+    Subject.refused.__code__,
+    errors.unknown_name.__code__,
+}
 
 
 class Site(NamedTuple):

@@ -60,7 +60,7 @@ def arguments(text: str) -> list[tuple[str, Any]]:
 
 def left_out(text: str) -> list[str]:
     """The arguments that a suggestion says to leave out."""
-    return re.findall(r"[Ll]eave (\w+)= out", text)
+    return re.findall(r"[Ll]eave out (\w+)=", text)
 
 
 class Case:

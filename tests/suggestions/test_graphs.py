@@ -170,7 +170,7 @@ LAYERS = [
     ("Layers.find", "Give it as text", lambda ed: ed.layer(3), lambda ed, _: ed.layer("last")),
     ("Layers.find#3", "Type its path", lambda ed: ed.layer("twin"), lambda ed, said: ed.layer(said.names[-1])),
     ("Layers._missing", "Did you mean", lambda ed: ed.layer("lest"), lambda ed, said: ed.layer(said.name)),
-    ("Layers._missing", "print(ed.layers)", lambda ed: ed.layer("qqq"), lambda ed, said: print(ed.layers)),
+    ("Layers._missing#2", "print(ed.layers)", lambda ed: ed.layer("qqq"), lambda ed, said: print(ed.layers)),
 ]  # fmt: skip
 
 
