@@ -269,7 +269,7 @@ def _in_kernel(file: Path) -> Iterator[Row]:
     try:
         degraded = str(place(scene, timeout=whole / 2).stats["degraded"]) or "nothing had to be given up"
     except LayoutError as error:
-        degraded = f"no picture: {error.wrong}"
+        degraded = f"no picture: {error.problem}"
     print(f"  with half of the time for {many}: {degraded}", flush=True)
 
 

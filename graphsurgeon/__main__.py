@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader has what it wanted; Python must not complain again when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        wrong = SurgeryError(f"writing {given.output!r}", error.strerror or str(error), "Give another path with -o")
-        print(f"graphsurgeon: {wrong}", file=sys.stderr)
+        refusal = SurgeryError(f"writing {given.output!r}", error.strerror or str(error), "Give another path with -o")
+        print(f"graphsurgeon: {refusal}", file=sys.stderr)
     return 1
 
 

@@ -161,8 +161,8 @@ class Applied:
         if self.effect.mode == "materialise" and wanted in self._stayed:
             return _element(self.effect.base.owner, self._stayed[wanted], port)
         known = [name for c in self.copies for name in c.names]
-        wrong = f"{wanted!r} was made from no other op"
-        raise SelectionError(f"original({name!r})", wrong, one_of(wanted, known))
+        problem = f"{wanted!r} was made from no other op"
+        raise SelectionError(f"original({name!r})", problem, one_of(wanted, known))
 
     def _in(self, copied: Copied, name: str) -> Any:
         op, colon, port = name.partition(":")

@@ -30,7 +30,7 @@ from .graph.selection import select
 from .graph.traversal import backward, forward
 from .graph.variables import PLACEHOLDER_TYPES, READING_TYPES, VARIABLE_TYPES
 from .plan.menu import offered
-from .plan.step_code import asked as code_of
+from .plan.step_code import request_of as code_of
 from .plan.subject import Subject
 from .run import asked_for
 from .words import counted, few, one_or_all
@@ -46,15 +46,15 @@ def check(
     timeout: float,
 ) -> Compatibility:
     """Returns what keeps a graph from a target, as `Editor.check` does."""
-    asked = f"check(target={target!r})"
+    request = f"check(target={target!r})"
     if target not in TARGETS:
         known = ", ".join(map(repr, sorted(TARGETS)))
-        raise PlanError(asked, f"{target!r} is not a target", f"Choose one of {known}")
+        raise PlanError(request, f"{target!r} is not a target", f"Choose one of {known}")
     from .tf.run.gate import refuse_untrusted
     from .tf.save.targets import convert, converter
     from .tf.save.tflite import Frozen
 
-    refuse_untrusted(editor.graph, asked)  # converters fold constants: they run ops
+    refuse_untrusted(editor.graph, request)  # converters fold constants: they run ops
     wanted, fed = asked_for(editor, outputs, "check", "outputs"), _fed(editor, inputs)
     ends: dict[str, Any] = {"outputs": wanted, "inputs": fed or None}
     with tempfile.TemporaryDirectory(prefix="graphsurgeon") as folder:
@@ -71,7 +71,7 @@ def check(
             except Unconvertible as error:
                 made = error.made
         else:
-            made = convert(target, part, timeout, prove, asked)
+            made = convert(target, part, timeout, prove, request)
     if prove and made.model:
         proof = f"converted: {counted(len(made.model), 'bytes')}; nothing here runs it, so its numbers are not compared"
     ops, taken = len(part.graph_def.node), tuple(part.inputs)
@@ -100,10 +100,10 @@ def explained(editor: Subject, error: Unconvertible, outputs: Any) -> Unconverti
     if not any(one.code == VARIABLE for one in error.made.errors):
         return error
     wanted = list((named(outputs) or editor.outputs).values())
-    keep = error.instead[:1].lower() + error.instead[1:]
+    keep = error.suggestion[:1].lower() + error.suggestion[1:]
     if not wanted:
-        instead = f"Name the outputs, outputs=[...], so that only what they need is frozen; or {keep}"
-        return Unconvertible(error.asked, error.wrong, instead, error.made)
+        suggestion = f"Name the outputs, outputs=[...], so that only what they need is frozen; or {keep}"
+        return Unconvertible(error.request, error.problem, suggestion, error.made)
     found = blockers(editor.snapshot, error.made)
     ways = _ways(editor, found, wanted)
     lines = [f"{how} takes out {few(list(map(repr, gone)))}" for how, gone in ways.items()]
@@ -111,7 +111,7 @@ def explained(editor: Subject, error: Unconvertible, outputs: Any) -> Unconverti
     if not lines:
         return error
     more = f"nothing known takes out {few(list(map(repr, left)))}: " if left else "or "
-    return Unconvertible(error.asked, error.wrong, "; ".join([*lines, more + keep]), error.made)
+    return Unconvertible(error.request, error.problem, "; ".join([*lines, more + keep]), error.made)
 
 
 def _advised(

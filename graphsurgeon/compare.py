@@ -143,8 +143,8 @@ def compare(
     refuse_no_tolerance(tolerance, "compare")
     source = _editor(source)
     if isinstance(copy, Plan):
-        instead = "Apply it first; or trace both: ed.trace(feeds).first_difference(ed.trace(feeds, plan=plan))"
-        raise PlanError("compare(plan)", "what a plan would make is not there yet", instead)
+        suggestion = "Apply it first; or trace both: ed.trace(feeds).first_difference(ed.trace(feeds, plan=plan))"
+        raise PlanError("compare(plan)", "what a plan would make is not there yet", suggestion)
     if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
         source, copy = _changed(source, copy)
     parts: list[Applied | _Named] = [_Named(source, _editor(copy))] if not isinstance(copy, Applied) else [
@@ -157,8 +157,8 @@ def compare(
     for name in wanted or ():
         source.snapshot.tensor(name, f"compare({name!r})")
     if session is not None and getattr(session, "graph", None) is not source.graph:
-        wrong = "this is not a session of the original's graph"
-        raise PlanError("compare(session=...)", wrong, "Give one of that graph, as ed.session(session) does; or none")
+        problem = "this is not a session of the original's graph"
+        raise PlanError("compare(session=...)", problem, "Give one of that graph, as ed.session(session) does; or none")
     original = session if session is not None else source.session()
     rows: list[Difference] = []
     first, unknown = None, ""
@@ -246,8 +246,8 @@ def _changed(source: Editor, done: Applied) -> tuple[Editor, Editor]:
     standing = [event.applied for event in source.history if not event.undone]
     own = any(event.applied is done for event in source.history)
     if after.graph is not done.graph or (own and standing[-1] is not done):
-        wrong = "it was undone, or another plan was applied since"
-        raise PlanError("compare(ed, done)", wrong, "Go there with ed.undo() and ed.redo(); or gs.compare(old, ed)")
+        problem = "it was undone, or another plan was applied since"
+        raise PlanError("compare(ed, done)", problem, "Go there with ed.undo() and ed.redo(); or gs.compare(old, ed)")
     return (source.before() if own else source), after
 
 

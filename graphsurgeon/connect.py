@@ -32,7 +32,7 @@ class _Model:
     name: str
     editor: Editor
     values: Any
-    asked: bool = False  # for initial values
+    initial: bool = False  # initial values are requested
     replaced: dict[str, str] = field(default_factory=dict)  # its tensor -> tensor of the supergraph
     feeds: dict[str, str] = field(default_factory=dict)  # its tensor -> the graph that replaces it
     given: set[str] = field(default_factory=set)  # its tensors that others read
@@ -98,25 +98,25 @@ def connect(
         >>> float(sup.session().run("dec/out:0", {"enc/in:0": 3.0})), "dec/in" in sup.snapshot.index
         (30.0, False)
     """
-    asked = f"connect({list(graphs)!r})"
+    request = f"connect({list(graphs)!r})"
     pairs: Any = connections or {}
     if not isinstance(pairs, Mapping):
         how = "Give them as {'enc/out:0': 'dec/in:0'}: output -> input"
-        raise PlanError(asked, f"connections={connections!r} is not a mapping", how)
+        raise PlanError(request, f"connections={connections!r} is not a mapping", how)
     inputs = inputs if isinstance(inputs, Mapping) else _several(inputs)
     values = dict.fromkeys(graphs, values) if isinstance(values, str) else values
-    models = _models(graphs, values or {}, asked)
+    models = _models(graphs, values or {}, request)
     for end, starts in (connections or {}).items():
-        source, tensor = _end(end, models, asked, "outputs")
+        source, tensor = _end(end, models, request, "outputs")
         for start in starts if isinstance(starts, (list, tuple, set)) else [starts]:
-            target, into = _end(start, models, asked)
-            _refuse_unread(target, into, asked)
-            _replace(target, into, source.name, under(source.name, tensor), asked)
+            target, into = _end(start, models, request)
+            _refuse_unread(target, into, request)
+            _replace(target, into, source.name, under(source.name, tensor), request)
             source.given.add(tensor)
-    order = _order(models, asked)
-    _tell_turned(models, asked)
-    _refuse_collections(models.values(), collections, asked)
-    destination = _with_placeholders(inputs, models, title, asked)
+    order = _order(models, request)
+    _tell_turned(models, request)
+    _refuse_collections(models.values(), collections, request)
+    destination = _with_placeholders(inputs, models, title, request)
     _pass_through(models)
     plan = destination.plan()
     for model in order:
@@ -124,8 +124,8 @@ def connect(
     faults = plan.check()
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        raise PlanError(f"{asked}, {faults[0].asked}", faults[0].wrong + more, faults[0].instead)
-    initial = _untrained(plan, models, asked)
+        raise PlanError(f"{request}, {faults[0].request}", faults[0].problem + more, faults[0].suggestion)
+    initial = _untrained(plan, models, request)
     applied = destination.apply(plan)
     applied.made.untrained.update(initial)
     if any(model.editor.inputs or model.editor.outputs for model in order):
@@ -151,7 +151,7 @@ def _ends_of(models: list[_Model], taken: Mapping[str, Any], side: str, made: Ed
     return {key if keys.count(key) == 1 else f"{name}_{key}".replace("/", "_"): tensor for name, key, tensor in found}
 
 
-def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str, str]:
+def _untrained(plan: Plan, models: Mapping[str, _Model], request: str) -> dict[str, str]:
     """Returns the variables of the supergraph that get initial values, and why; refuses those not requested."""
     found: dict[str, str] = {}
     refused: dict[str, str] = {}
@@ -161,12 +161,12 @@ def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str
         own = [v for v in copied.variables if v.policy == "copy" and not v.info.local]
         mine = {v.name: why[v.was] for v in own if v.was in why}
         found |= mine
-        refused |= {} if model.asked else mine
+        refused |= {} if model.initial else mine
     if refused:
         names = {name.partition("/")[0] if name not in models else name for name in refused}
         first = next(name for name in models if any(n.startswith(f"{name}/") for n in refused))
         raise PlanError(
-            asked,
+            request,
             "; ".join(untrained_text(refused)),
             f"Give values={{{first!r}: session}}; or take initial values: values={{{first!r}: {INITIAL!r}}}"
             + (", or values='initial' for all" if len(names) > 1 else ""),
@@ -174,26 +174,26 @@ def _untrained(plan: Plan, models: Mapping[str, _Model], asked: str) -> dict[str
     return found
 
 
-def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) -> dict[str, _Model]:
+def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], request: str) -> dict[str, _Model]:
     if not isinstance(graphs, Mapping) or not graphs:
-        raise PlanError(asked, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
+        raise PlanError(request, "there are no graphs to connect", "Give them as {'name': graph, 'other': graph}")
     keys: list[Any] = list(graphs)
     odd = next((name for name in keys if not isinstance(name, str)), None)
     if odd is not None:
-        raise PlanError(asked, f"{odd!r} is not a name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
+        raise PlanError(request, f"{odd!r} is not a name for a graph", f"Give it one of text: {{'g{odd}': graph}}")
     bad = next((name for name in keys if not valid_name(name.strip("/"))), None)
     if bad is not None:
         how = "It becomes a scope: use letters, digits, '_', '.', '-' and '/' between parts"
-        raise PlanError(asked, f"{bad!r} is not a name for a graph", how)
+        raise PlanError(request, f"{bad!r} is not a name for a graph", how)
     seen: dict[str, str] = {}
     for name in graphs:
         before = seen.setdefault(name.strip("/").lower(), name)
         if before != name:
-            raise PlanError(asked, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
+            raise PlanError(request, f"{before!r} and {name!r} are one scope to TensorFlow", "Give one another name")
     unknown = [name for name in values if name not in graphs]
     if unknown:
-        wrong = f"values= names {unknown[0]!r}, which is not a graph here"
-        raise PlanError(asked, wrong, "Choose " + " or ".join(map(repr, graphs)))
+        problem = f"values= names {unknown[0]!r}, which is not a graph here"
+        raise PlanError(request, problem, "Choose " + " or ".join(map(repr, graphs)))
     models = {}
     for name, thing in graphs.items():
         editor = thing if isinstance(thing, Editor) else open_graph(thing)
@@ -201,43 +201,45 @@ def _models(graphs: Mapping[str, Any], values: Mapping[str, Any], asked: str) ->
         given = values.get(name, own)
         initial = isinstance(given, str)
         if initial and given != INITIAL:
-            raise PlanError(asked, f"values={{{name!r}: {given!r}}} is not a source of values",
+            raise PlanError(request, f"values={{{name!r}: {given!r}}} is not a source of values",
                             f"Give a session, an editor or {{name: array}}; or {INITIAL!r}")  # fmt: skip
         models[name.strip("/")] = _Model(name.strip("/"), editor, own if initial else given, initial)
     return models
 
 
-def _end(thing: Any, models: dict[str, _Model], asked: str, side: str = "inputs") -> tuple[_Model, str]:
+def _end(thing: Any, models: dict[str, _Model], request: str, side: str = "inputs") -> tuple[_Model, str]:
     """Returns the graph and the name of the tensor in it; `side` of its signature is searched first."""
     if not isinstance(thing, str):
         owners = [m for m in models.values() if m.editor.graph is getattr(thing, "graph", None)]
         if len(owners) != 1:
-            wrong = "is of none of these graphs" if not owners else f"could be of {owners[0].name} or {owners[1].name}"
-            raise PlanError(asked, f"{getattr(thing, 'name', thing)!r} {wrong}", "Give it as 'graph/name:0'")
+            problem = (
+                "is of none of these graphs" if not owners else f"could be of {owners[0].name} or {owners[1].name}"
+            )
+            raise PlanError(request, f"{getattr(thing, 'name', thing)!r} {problem}", "Give it as 'graph/name:0'")
         return owners[0], tensor_name(thing)
     for name in sorted(models, key=len, reverse=True):
         if thing.startswith(name + "/"):
             editor = models[name].editor
             try:
-                tensor = _named(thing[len(name) + 1 :], editor, side, asked)
-                editor.snapshot.tensor(tensor, asked)
+                tensor = _named(thing[len(name) + 1 :], editor, side, request)
+                editor.snapshot.tensor(tensor, request)
             except SelectionError as error:
                 how = _proposal(name, error)
                 served = editor.opened.serving.opened
                 if served:
                     how = f"{how.rstrip('.')}. These are the names of signature {served!r}; with raw=True it has others"
-                raise SelectionError(asked, f"{thing!r}: {error.wrong}", how) from error
+                raise SelectionError(request, f"{thing!r}: {error.problem}", how) from error
             return models[name], tensor
     rest = (thing, thing.partition("/")[2])
     known = [under(n, t) for n, m in models.items() for t in rest if t.partition(":")[0] in m.editor.snapshot.index]
     raise PlanError(
-        asked,
+        request,
         f"{thing!r} begins with no name of a graph",
         "Type the graph first: " + " or ".join(map(repr, known or [f"{name}/..." for name in models])),
     )
 
 
-def _named(word: str, editor: Editor, side: str, asked: str) -> str:
+def _named(word: str, editor: Editor, side: str, request: str) -> str:
     """The tensor that is called so, in a graph, in its signature, or as what a layer gives."""
     snapshot = editor.snapshot
     if word.partition(":")[0] in snapshot.index:
@@ -246,10 +248,10 @@ def _named(word: str, editor: Editor, side: str, asked: str) -> str:
     for known in sides:
         if word in known:
             return known[word]
-    found = layer_ends(snapshot, editor.layers, [word], asked)
+    found = layer_ends(snapshot, editor.layers, [word], request)
     if len(found) > 1:
-        wrong = f"the layer {word!r} gives {few(map(repr, found))}"
-        raise SelectionError(asked, wrong, "Choose one of these")
+        problem = f"the layer {word!r} gives {few(map(repr, found))}"
+        raise SelectionError(request, problem, "Choose one of these")
     return tensor_name(found[0])
 
 
@@ -262,7 +264,7 @@ def _proposal(name: str, error: SelectionError) -> str:
     return error.proposing(lambda one: under(name, one))
 
 
-def _refuse_unread(target: _Model, into: str, asked: str) -> None:
+def _refuse_unread(target: _Model, into: str, request: str) -> None:
     """Refuses to feed a tensor that nothing reads."""
     graph = target.editor.snapshot
     op, port = graph.tensor(into)
@@ -273,11 +275,11 @@ def _refuse_unread(target: _Model, into: str, asked: str) -> None:
             f", as {few([repr(under(target.name, f'{n}:0')) for n in read])}" if read else ""
         )
         raise PlanError(
-            asked, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
+            request, f"nothing in {target.name} reads {under(target.name, into)!r}: feeding it does nothing", how
         )
 
 
-def _tell_turned(models: Mapping[str, _Model], asked: str) -> None:
+def _tell_turned(models: Mapping[str, _Model], request: str) -> None:
     """Says of a placeholder that takes the place of what is computed: the mapping may be the wrong way round."""
     for target in models.values():
         for into, given in target.replaced.items():
@@ -289,23 +291,23 @@ def _tell_turned(models: Mapping[str, _Model], asked: str) -> None:
                 and not _is_fed(target.editor.snapshot, into)
             ):
                 old = under(target.name, into)
-                wrong = f"{given!r}, a placeholder, takes the place of {old!r}, which is computed: output -> input"
-                warn(str(PlanError(asked, wrong, f"If {old!r} is to feed {given!r}, type {{{old!r}: {given!r}}}")))
+                problem = f"{given!r}, a placeholder, takes the place of {old!r}, which is computed: output -> input"
+                warn(str(PlanError(request, problem, f"If {old!r} is to feed {given!r}, type {{{old!r}: {given!r}}}")))
 
 
 def _is_fed(graph: Graph, tensor: str) -> bool:
     return graph.types[graph.tensor(tensor)[0]].startswith("Placeholder")
 
 
-def _replace(target: _Model, into: str, source: str, tensor: str, asked: str) -> None:
+def _replace(target: _Model, into: str, source: str, tensor: str, request: str) -> None:
     before = target.replaced.get(into)
     if before is not None and before != tensor:
         name = under(target.name, into)
-        raise PlanError(asked, f"{name!r} is fed twice: by {before!r} and by {tensor!r}", "Choose one of them")
+        raise PlanError(request, f"{name!r} is fed twice: by {before!r} and by {tensor!r}", "Choose one of them")
     target.replaced[into], target.feeds[into] = tensor, source
 
 
-def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
+def _order(models: dict[str, _Model], request: str) -> list[_Model]:
     """The graphs, each after those that feed it."""
     sorter = TopologicalSorter(dict.fromkeys(models, ()))
     for name, model in models.items():
@@ -314,13 +316,13 @@ def _order(models: dict[str, _Model], asked: str) -> list[_Model]:
         return [models[name] for name in sorter.static_order()]
     except CycleError as error:
         raise PlanError(
-            asked,
+            request,
             f"that is a cycle between the graphs: {' -> '.join(error.args[1])}",
             "Leave one connection out; if no op needs its own result, sup.plan().reroute(...) makes it later",
         ) from error
 
 
-def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) -> None:
+def _refuse_collections(models: Iterable[_Model], collections: str, request: str) -> None:
     """Two graphs under ``collections='keep'`` may each have an entry of which TensorFlow takes only one."""
     if collections != "keep":
         return
@@ -329,7 +331,7 @@ def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) 
         for name, entries in model.editor.snapshot.state.collections.items():
             if name in SINGLES and entries and name in seen:
                 raise PlanError(
-                    asked,
+                    request,
                     f"the collection {name!r} of {seen[name]} clashes with that of {model.name}: it can have one entry",
                     "Choose collections='rename'",
                 )
@@ -338,7 +340,7 @@ def _refuse_collections(models: Iterable[_Model], collections: str, asked: str) 
 
 
 def _with_placeholders(
-    inputs: Mapping[Any, Any] | Iterable[Any], models: dict[str, _Model], title: str, asked: str
+    inputs: Mapping[Any, Any] | Iterable[Any], models: dict[str, _Model], title: str, request: str
 ) -> Editor:
     """An editor of a new graph, with a placeholder for each new input."""
     from .tf.elements import graph_with_placeholders
@@ -346,17 +348,17 @@ def _with_placeholders(
     pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(thing, "") for thing in inputs]
     wanted: dict[str, Any] = {}
     for thing, wish in pairs:
-        model, tensor = _end(thing, models, asked)
+        model, tensor = _end(thing, models, request)
         op = tensor.partition(":")[0]
         spec: Any = wish if hasattr(wish, "shape") and hasattr(wish, "dtype") else None
         name = (wish if spec is None else spec.name) or f"{model.name}_{op.rpartition('/')[2]}".replace("/", "_")
         taken = name in wanted or any(name == n or n.startswith(name + "/") or name.startswith(n + "/") for n in models)
         if taken:
-            wrong = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
-            raise PlanError(asked, wrong, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
+            problem = f"the name {name!r} for the new input {under(model.name, tensor)!r} is taken"
+            raise PlanError(request, problem, f"Give it another: inputs={{{under(model.name, tensor)!r}: 'name'}}")
         wanted[name] = model.editor.tensor(tensor) if spec is None else spec
-        _replace(model, tensor, "", f"{name}:0", asked)
-    graph = graph_with_placeholders(wanted, asked)
+        _replace(model, tensor, "", f"{name}:0", request)
+    graph = graph_with_placeholders(wanted, request)
     written = graph.as_graph_def().SerializeToString(deterministic=True)  # a few placeholders can be code
     code = f"gs.open(tf.compat.v1.GraphDef.FromString({written!r}))" if wanted else "gs.open(graph)"
     return Editor(Opened(graph, title, code))

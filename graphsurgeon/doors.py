@@ -149,20 +149,20 @@ def entered(
     Raises:
         BusyError: others were inside all the time.
     """
-    request = _Request(threading.get_ident(), shared, alone, open_ended)
+    entry = _Request(threading.get_ident(), shared, alone, open_ended)
     with _changed:
-        if not request.ready():
-            _queue.append(request)
+        if not entry.ready():
+            _queue.append(entry)
             try:
-                if not _changed.wait_for(request.ready, timeout):
+                if not _changed.wait_for(entry.ready, timeout):
                     raise BusyError
             finally:
-                _queue.remove(request)
+                _queue.remove(entry)
                 _changed.notify_all()
-        request.count(1)
+        entry.count(1)
     try:
         yield
     finally:
         with _changed:
-            request.count(-1)
+            entry.count(-1)
             _changed.notify_all()

@@ -158,17 +158,17 @@ class Editor:
             SelectionError: if there is no signature or function of this name.
             PlanError: if a plan is applied here, which would be lost.
         """
-        asked, serving = f"show_signature({name!r})", self.opened.serving
+        request, serving = f"show_signature({name!r})", self.opened.serving
         if serving.other is None:
-            instead = "Open the folder of a SavedModel of TF2: gs.open(folder)"
-            raise SelectionError(asked, f"{self.title} was not opened as a SavedModel's folder", instead)
+            suggestion = "Open the folder of a SavedModel of TF2: gs.open(folder)"
+            raise SelectionError(request, f"{self.title} was not opened as a SavedModel's folder", suggestion)
         if name not in serving.names:
-            wrong = f"{self.title} has no signature or function {name!r}"
-            raise SelectionError(asked, wrong, did_you_mean(name, serving.names))
+            problem = f"{self.title} has no signature or function {name!r}"
+            raise SelectionError(request, problem, did_you_mean(name, serving.names))
         if self._timeline.log.now():
             how = f"signature={name!r}" if name in [one.name for one in serving.signatures] else f"function={name!r}"
-            wrong = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
-            raise PlanError(asked, wrong, f"Open it in another editor, gs.open(folder, {how}), or ed.undo() first")
+            problem = f"{counted(len(self._timeline.log.now()), 'plans')} applied here would be lost"
+            raise PlanError(request, problem, f"Open it in another editor, gs.open(folder, {how}), or ed.undo() first")
         shown, self.opened = self.opened, serving.other(name)
         if (waiting := pending(shown.graph)) is not None:
             waiting.leave()
@@ -261,9 +261,9 @@ class Editor:
         number, port = self.snapshot.tensor(name, f"tensor({name!r})")
         return self.graph.get_operation_by_name(self.snapshot.names[number]).outputs[port]
 
-    def _given(self, asked: str) -> Given:
+    def _given(self, request: str) -> Given:
         """Returns the reader of the ops and tensors of a call."""
-        return Given(self.snapshot, self.layers, asked)
+        return Given(self.snapshot, self.layers, request)
 
     def _called(self, thing: Any, verb: str) -> Any:
         """Returns the name of an object of this graph. Any other object is returned for the snapshot to check."""
@@ -271,8 +271,11 @@ class Editor:
         if graph is None or name is None:
             return thing
         if graph is not self.graph:
-            asked, wrong = f"{verb}({name!r})", f"{name!r} is an object of another graph, not of {self.snapshot.title}"
-            raise SelectionError(asked, wrong, "Give the one of this graph, or its name as text")
+            request, problem = (
+                f"{verb}({name!r})",
+                f"{name!r} is an object of another graph, not of {self.snapshot.title}",
+            )
+            raise SelectionError(request, problem, "Give the one of this graph, or its name as text")
         return name
 
     def value(self, name: str) -> Any:
@@ -293,9 +296,11 @@ class Editor:
         """
         layer = self._given(f"value({name!r})").layer(name)
         if layer is not None:
-            wrong = f"{name!r} is a layer with {counted(len(layer.variables), 'variables')}, not a constant or variable"
+            problem = (
+                f"{name!r} is a layer with {counted(len(layer.variables), 'variables')}, not a constant or variable"
+            )
             how = f"Name one of its variables: {few(map(repr, layer.variables))}" if layer.variables else "Name an op"
-            raise SelectionError(f"value({name!r})", wrong, how)
+            raise SelectionError(f"value({name!r})", problem, how)
         return self.values.value(name)
 
     def provenance(self, op: Any) -> Origin:
@@ -365,9 +370,9 @@ class Editor:
             {'ReadVariableOp': 2, 'VarHandleOp': 2, 'BiasAdd': 1, 'MatMul': 1, 'Relu': 1}
         """
         if things:
-            wrong = "it does not say what that is: a name, a scope, an op type"
+            problem = "it does not say what that is: a name, a scope, an op type"
             how = f"Type select(name={things[0]!r}), select(scope=...) or select(op=...)"
-            raise SelectionError(f"select({', '.join(map(repr, things))})", wrong, how)
+            raise SelectionError(f"select({', '.join(map(repr, things))})", problem, how)
         from .tf.copy.collections import parts_of
 
         graph, layers = self._around((scope, name, inputs, outputs)), self.layers
@@ -640,7 +645,7 @@ class Editor:
             >>> try:
             ...     ed.session()
             ... except gs.TrustError as error:
-            ...     print(error.wrong.partition(": ")[2])
+            ...     print(error.problem.partition(": ")[2])
             it holds 1 op that writes files, 'note' (WriteFile)
             >>> print(ed.trust().session().run("x:0"))
             1.0
@@ -712,7 +717,7 @@ class Editor:
             >>> print(ed.journal)
             journal: nothing written yet
         """
-        self.journal = Journal(self._timeline.log, folder(asked=True) if place is None else place)
+        self.journal = Journal(self._timeline.log, folder(requested=True) if place is None else place)
         self.changes.watch(self.journal.changed)
         if self._screen is not None:
             self._journal_screen(self._screen)

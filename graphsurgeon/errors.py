@@ -42,12 +42,12 @@ class SurgeryError(Exception):
     r"""Base of every error of this package; always carries the three parts of a useful message.
 
     Args:
-        asked: the request, with the names the caller typed in quotes.
-        wrong: what is wrong with it.
-        instead: what to type or do instead.
+        request: the request, with the names the caller typed in quotes.
+        problem: what is wrong with it.
+        suggestion: what to type or do instead.
         argument: the name of the argument that is wrong, so that a form can go to its field; empty: none, or several.
         kind: the subject of the error.
-        names: the ops and tensors of the error; those that `instead` proposes are in quotes there.
+        names: the ops and tensors of the error; those that `suggestion` proposes are in quotes there.
 
     A whole text alone makes an error too: what copies errors, as pickle and Keras do, makes them of their text.
 
@@ -58,17 +58,17 @@ class SurgeryError(Exception):
 
     def __init__(
         self,
-        asked: str,
-        wrong: str = "",
-        instead: str = "",
+        request: str,
+        problem: str = "",
+        suggestion: str = "",
         argument: str = "",
         *,
         kind: Kind = Kind.OTHER,
         names: Iterable[str] = (),
     ) -> None:
-        self.asked, self.wrong, self.instead, self.argument = asked, wrong, instead, argument
+        self.request, self.problem, self.suggestion, self.argument = request, problem, suggestion, argument
         self.kind, self.names = kind, tuple(names)
-        super().__init__(f"{asked}: {_sentence(wrong)}\n{_sentence(instead)}" if wrong else asked)
+        super().__init__(f"{request}: {_sentence(problem)}\n{_sentence(suggestion)}" if problem else request)
 
     def proposing(self, renamed: Callable[[str], str]) -> str:
         """Returns the suggestion with other names for the ops and tensors that it proposes.
@@ -77,7 +77,9 @@ class SurgeryError(Exception):
             renamed: name -> the name to propose.
         """
         new = {repr(name): repr(renamed(name)) for name in self.names}
-        return re.sub("|".join(map(re.escape, new)), lambda old: new[old[0]], self.instead) if new else self.instead
+        return (
+            re.sub("|".join(map(re.escape, new)), lambda old: new[old[0]], self.suggestion) if new else self.suggestion
+        )
 
 
 def _sentence(text: str) -> str:
@@ -140,11 +142,11 @@ def is_memory_error(error: BaseException) -> bool:
 
 
 @contextmanager
-def naming_memory(asked: str, lacks: Callable[[BaseException], bool] = is_memory_error) -> Iterator[None]:
+def naming_memory(request: str, lacks: Callable[[BaseException], bool] = is_memory_error) -> Iterator[None]:
     """Adds the request to a MemoryError; every other error stays what it is.
 
     Args:
-        asked: the request, for the message; one that is named inside stays named.
+        request: the request, for the message; one that is named inside stays named.
         lacks: whether an error means that memory has run out.
 
     Raises:
@@ -160,12 +162,12 @@ def naming_memory(asked: str, lacks: Callable[[BaseException], bool] = is_memory
     try:
         yield
     except Exception as error:
-        if not lacks(error) or hasattr(error, "asked"):
+        if not lacks(error) or hasattr(error, "request"):
             raise
         said = f" ({error})" if isinstance(error, MemoryError) and str(error) else ""
         how = "Close unused programs, or use a machine with more memory"
-        named = MemoryError(f"{asked}: there is not enough memory{said}. {how}.")
-        named.asked = asked  # type: ignore[attr-defined]
+        named = MemoryError(f"{request}: there is not enough memory{said}. {how}.")
+        named.request = request  # type: ignore[attr-defined]
         raise named from error
 
 
@@ -217,10 +219,10 @@ def _proposed(names: Iterable[str], otherwise: str) -> str:
     return f"Did you mean {text}?" if text else otherwise
 
 
-def unknown_name(asked: str, wrong: str, name: str, choices: Iterable[str]) -> SelectionError:
+def unknown_name(request: str, problem: str, name: str, choices: Iterable[str]) -> SelectionError:
     """Returns the error that a name does not exist, with the similar names."""
     similar = nearest(name, choices)
-    return SelectionError(asked, wrong, _proposed(similar, NOTHING_NEAR), kind=Kind.UNKNOWN_NAME, names=similar)
+    return SelectionError(request, problem, _proposed(similar, NOTHING_NEAR), kind=Kind.UNKNOWN_NAME, names=similar)
 
 
 def warn(text: str) -> None:

@@ -66,8 +66,8 @@ def fold_keys(screen: Any, unfolded: Iterable[str], call: str) -> frozenset[str]
         there = name.endswith("/") and name[:-1] in tree.graph.scopes.index
         if not there and find_item(tree, name.removesuffix("+")) is None:
             known = [*(f"{scope}/" for scope in tree.graph.scopes.names if scope), *tree.graph.names]
-            wrong = f"there is no scope or call {name!r} to open"
-            raise SurgeryError(f"{call}({names!r})", wrong, did_you_mean(name, known))
+            problem = f"there is no scope or call {name!r} to open"
+            raise SurgeryError(f"{call}({names!r})", problem, did_you_mean(name, known))
     return frozenset(names)
 
 

@@ -24,13 +24,13 @@ from .plan.subject import Subject
 from .words import few
 
 
-def given(editor: Subject, feeds: Any, asked: str, random: bool = False) -> dict[str, Any]:
+def given(editor: Subject, feeds: Any, request: str, random: bool = False) -> dict[str, Any]:
     """Returns feeds by the names of their tensors.
 
     Args:
         editor: of the graph.
         feeds: tensor, by name or object, or the argument of a function -> array; or the path of an ``.npz`` file.
-        asked: the request, for messages.
+        request: the request, for messages.
         random: whether the request has an argument `random`.
 
     Raises:
@@ -43,48 +43,51 @@ def given(editor: Subject, feeds: Any, asked: str, random: bool = False) -> dict
     example = repr(ends[0] if ends else "x:0")
     if isinstance(feeds, (str, PathLike)):
         path = str(feeds)
-        feeds = loaded(path, f"{asked}(feeds={path!r})", f"np.savez(path, **{{{example}: array}})")
+        feeds = loaded(path, f"{request}(feeds={path!r})", f"np.savez(path, **{{{example}: array}})")
         if not isinstance(feeds, dict):
-            wrong = "it holds one array, and does not say for which tensor"
-            raise PlanError(f"{asked}(feeds={path!r})", wrong, f"Give {{{example}: np.load({path!r})}}")
+            problem = "it holds one array, and does not say for which tensor"
+            raise PlanError(f"{request}(feeds={path!r})", problem, f"Give {{{example}: np.load({path!r})}}")
     if feeds is not None and not isinstance(feeds, Mapping):
         shown = repr(feeds) if isinstance(feeds, (bool, int, float)) else "..."
-        wrong = f"an object of type {type(feeds).__name__} is not a mapping"
-        raise PlanError(f"{asked}(feeds={shown})", wrong, f"Give {{{example}: array}}")
+        problem = f"an object of type {type(feeds).__name__} is not a mapping"
+        raise PlanError(f"{request}(feeds={shown})", problem, f"Give {{{example}: array}}")
     arguments, found = editor.inputs, {}
-    layers = Given(graph, editor.layers, asked)
+    layers = Given(graph, editor.layers, request)
     for key, value in (feeds or {}).items():
         name = arguments[key] if isinstance(key, str) and key in arguments else layers.tensor(key)
         name = tensor_name(name if not isinstance(name, str) or ":" in name else f"{name}:0")
         try:
-            graph.tensor(name, f"{asked}({name!r})")
+            graph.tensor(name, f"{request}({name!r})")
         except SelectionError as error:
             if error.kind is not Kind.UNKNOWN_NAME or error.names or not ends:
                 raise
-            raise SelectionError(error.asked, error.wrong, f"What it can be fed: {few(map(repr, ends))}") from None
+            raise SelectionError(error.request, error.problem, f"What it can be fed: {few(map(repr, ends))}") from None
         with about(name):
-            found[name] = _fitting(editor, name, value, asked, random)
+            found[name] = _fitting(editor, name, value, request, random)
     return found
 
 
-def _fitting(editor: Subject, name: str, value: Any, asked: str, random: bool) -> Any:
+def _fitting(editor: Subject, name: str, value: Any, request: str, random: bool) -> Any:
     graph = editor.snapshot
-    info, label = graph.info(*graph.tensor(name)), f"{asked}({name!r})"
+    info, label = graph.info(*graph.tensor(name)), f"{request}({name!r})"
     try:
         array = np.asarray(value)
     except (NotImplementedError, TypeError, ValueError):
         if isinstance(value, (list, tuple)):
-            wrong, instead = "what is in the list is not of one shape", "Give rows of the same length"
+            problem, suggestion = "what is in the list is not of one shape", "Give rows of the same length"
         else:
-            wrong, instead = f"an object of type {type(value).__name__} is not an array", "Give numbers, or an array"
-        raise PlanError(label, wrong, instead) from None
+            problem, suggestion = (
+                f"an object of type {type(value).__name__} is not an array",
+                "Give numbers, or an array",
+            )
+        raise PlanError(label, problem, suggestion) from None
     if info is None:
         return array
     array = _cast(array, info, label)
     if info.shape is not None and not info.fits(array.shape):
-        wrong = f"the array has the shape {array.shape}, the tensor {_said(info)}"
+        problem = f"the array has the shape {array.shape}, the tensor {_said(info)}"
         made = f", or random=0 for {name!r} too" if random and can_be_made_up(info) else ""
-        raise PlanError(label, wrong, f"Give one of that shape{made}")
+        raise PlanError(label, problem, f"Give one of that shape{made}")
     return array
 
 
@@ -106,10 +109,10 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
         wanted = np.dtype(info.dtype)
     except TypeError:  # bfloat16 and other dtypes without a name in NumPy, handles, unknown dtypes
         return array
-    instead = f"Give numbers of {info.dtype}"
+    suggestion = f"Give numbers of {info.dtype}"
     if text or array.dtype.kind == "O":
         what = "text" if text else f"no array of numbers (there is {type(array.ravel().tolist()[0]).__name__} in it)"
-        raise PlanError(label, f"that is {what}, and the tensor is {_said(info)}", instead)
+        raise PlanError(label, f"that is {what}, and the tensor is {_said(info)}", suggestion)
     if array.dtype == wanted:
         return array
     imaginary = array.dtype.kind == "c" and wanted.kind != "c"
@@ -122,7 +125,7 @@ def _cast(array: Any, info: TensorInfo, label: str) -> Any:
     if wanted.kind in "iub":
         other |= cast != plain
     if other.any():
-        raise PlanError(label, f"{array[other].ravel()[0]!s} is not a value of {info.dtype}", instead)
+        raise PlanError(label, f"{array[other].ravel()[0]!s} is not a value of {info.dtype}", suggestion)
     return cast
 
 
@@ -132,13 +135,13 @@ def placeholders(editor: Subject, needed: Selection) -> list[str]:
     return [f"{graph.names[i]}:0" for i in needed.numbers if graph.types[i] in PLACEHOLDER_TYPES]
 
 
-def missing(editor: Subject, names: Iterable[str], asked: str, why: str = "") -> PlanError:
+def missing(editor: Subject, names: Iterable[str], request: str, why: str = "") -> PlanError:
     """Returns the error that some tensors must be fed.
 
     Args:
         editor: of the graph.
         names: the tensors.
-        asked: the request, for messages.
+        request: the request, for messages.
         why: why they cannot be generated; empty if they can.
     """
     graph, missing, names = editor.snapshot, [], list(names)
@@ -148,18 +151,18 @@ def missing(editor: Subject, names: Iterable[str], asked: str, why: str = "") ->
         missing.append(f"{name!r} ({info.dtype if info else 'unknown'} ({dims}))")
     feeds = ", ".join([f"{name!r}: array" for name in names[:3]] + ["..."] * (len(names) > 3))
     verb = "needs a feed" if len(missing) == 1 else "need feeds"
-    instead = f"Give feeds={{{feeds}}}" + (", or random=0 to make them up" if not why else "")
-    return PlanError(f"{asked}()", f"{few(missing)} {verb}{why and ': '}{why}", instead)
+    suggestion = f"Give feeds={{{feeds}}}" + (", or random=0 to make them up" if not why else "")
+    return PlanError(f"{request}()", f"{few(missing)} {verb}{why and ': '}{why}", suggestion)
 
 
-def made_up(editor: Subject, names: Iterable[str], random: Any, asked: str) -> dict[str, Any]:
+def made_up(editor: Subject, names: Iterable[str], random: Any, request: str) -> dict[str, Any]:
     """Returns random arrays for tensors, one for each unknown size.
 
     Args:
         editor: of the graph.
         names: the tensors.
         random: a `numpy.random.RandomState`.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the dtype or the rank of some does not say enough; all of these are named.
@@ -167,7 +170,7 @@ def made_up(editor: Subject, names: Iterable[str], random: Any, asked: str) -> d
     tensors = {name: editor.tensor(name) for name in names}
     lost = [name for name, tensor in tensors.items() if not _makes(tensor.dtype.base_dtype, tensor.shape.rank)]
     if lost:
-        raise missing(editor, lost, asked, "only numbers of a known rank are made up")
+        raise missing(editor, lost, request, "only numbers of a known rank are made up")
     found = {}
     for name, tensor in tensors.items():
         dtype, shape = tensor.dtype.base_dtype, [1 if d is None else d for d in tensor.shape.as_list()]
@@ -180,7 +183,7 @@ def _makes(dtype: Any, rank: int | None) -> bool:
     return rank is not None and (dtype.is_floating or dtype.is_integer or dtype.is_bool)
 
 
-def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
+def refuse_no_seed(seed: Any, request: str, argument: str = "random") -> None:
     """Refuses values that are not a seed of random numbers; None means no seed.
 
     Raises:
@@ -189,12 +192,12 @@ def refuse_no_seed(seed: Any, asked: str, argument: str = "random") -> None:
     if seed is None:
         return
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        wrong = "that is not a seed"
+        problem = "that is not a seed"
     elif not 0 <= seed < 2**32:
-        wrong = "a seed is between 0 and 4294967295"
+        problem = "a seed is between 0 and 4294967295"
     else:
         return
-    raise SelectionError(f"{asked}({argument}={seed!r})", wrong, f"Give a whole number, as {argument}=0")
+    raise SelectionError(f"{request}({argument}={seed!r})", problem, f"Give a whole number, as {argument}=0")
 
 
 def last_outputs(editor: Subject) -> list[str]:
@@ -204,15 +207,15 @@ def last_outputs(editor: Subject) -> list[str]:
     return [f"{graph.names[i]}:0" for i in np.flatnonzero(last).tolist() if graph.outputs(i)]
 
 
-def asked_by_default(editor: Subject, asked: str, instead: str) -> list[str]:
+def asked_by_default(editor: Subject, request: str, suggestion: str) -> list[str]:
     """Returns the default fetches: all tensors without consumers whose ops only compute.
 
     Left out is what Python adds for each variable, and what sets variables or files.
 
     Args:
         editor: of the graph.
-        asked: the request, for messages.
-        instead: the argument that names some, for messages.
+        request: the request, for messages.
+        suggestion: the argument that names some, for messages.
 
     Raises:
         PlanError: if there is no such tensor.
@@ -223,10 +226,10 @@ def asked_by_default(editor: Subject, asked: str, instead: str) -> list[str]:
     if found:
         return found
     words = [unknown_words(graph, editor.select(outputs=name).mask) for name in last]
-    wrong = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
+    problem = "all that nothing reads sets variables or files when it runs" if last else "nothing has an output"
     if any(words):
-        wrong = f"what nothing reads needs {next(filter(None, words))}"
-    raise PlanError(asked, wrong, f"Name what is meant: {instead}=[...], as {few(map(repr, last)) or 'an op'}")
+        problem = f"what nothing reads needs {next(filter(None, words))}"
+    raise PlanError(request, problem, f"Name what is meant: {suggestion}=[...], as {few(map(repr, last)) or 'an op'}")
 
 
 def only_computes(editor: Subject, name: str) -> bool:

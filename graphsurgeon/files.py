@@ -51,7 +51,7 @@ def restore(
     return restore(given, checkpoint, names=_renames(names), exclude=left, **more)
 
 
-def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: Any, **asked: Any) -> Saved:
+def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: Any, **settings: Any) -> Saved:
     """Writes the graph of an editor with its values, as `Editor.save` does.
 
     Args:
@@ -60,58 +60,59 @@ def save(timeline: Timeline, values: Values, opened: Opened, path: Any, given: A
         opened: what was opened: its inputs and outputs are the default.
         path: where to.
         given: the `values` that were asked for.
-        asked: the other arguments of `Editor.save`.
+        settings: the other arguments of `Editor.save`.
     """
     from .tf.save.save import Request, save
     from .tf.values.givers import values_of
     from .tf.values.untrained import unproved
 
-    _refuse_odd(f"save({path!r})", path, asked["names"], asked["signatures"], asked["tags"])
+    _refuse_odd(f"save({path!r})", path, settings["names"], settings["signatures"], settings["tags"])
     initial = isinstance(given, str) and given == INITIAL
-    asked |= {
-        "names": _renames(asked["names"]), "feeds": {tensor_name(k): v for k, v in (asked["feeds"] or {}).items()},
+    settings |= {
+        "names": _renames(settings["names"]),
+        "feeds": {tensor_name(k): v for k, v in (settings["feeds"] or {}).items()},
         "own_inputs": opened.inputs, "own_outputs": opened.outputs, "init_ops": values.init_ops, "initial": initial,
     }  # fmt: skip
-    request = Request(path, **asked, untrained={})
+    options = Request(path, **settings, untrained={})
     base, own = timeline.snapshot, given is None or initial
-    if request.constant or request.kind != "graph_def":
+    if options.constant or options.kind != "graph_def":
         known = [info for info in base.state.variables.values() if not info.local]
-        lacking = unproved(values if own else given, base.owner, known, request.asked)
-        request = replace(request, untrained=lacking)
+        lacking = unproved(values if own else given, base.owner, known, options.request)
+        options = replace(options, untrained=lacking)
     source = values.reader if own else values_of(given)
-    uninitialized = values.uninitialized | _empty_locals(base, source, request)
-    saved = save(base, uninitialized, source, request)
-    held = {n: why for n, why in request.untrained.items() if n in saved.variables}
+    uninitialized = values.uninitialized | _empty_locals(base, source, options)
+    saved = save(base, uninitialized, source, options)
+    held = {n: why for n, why in options.untrained.items() if n in saved.variables}
     return replace(saved, untrained={**saved.untrained, **held})
 
 
-def _empty_locals(base: Graph, values: Any, request: Any) -> frozenset[str]:
+def _empty_locals(base: Graph, values: Any, options: Any) -> frozenset[str]:
     """Names of local variables that hold no value to save, for example because their initializers were not run."""
     from .tf.values.untrained import holding
 
     found = [info for info in base.state.variables.values() if info.local]
-    if not found or request.kind == "graph_def":
+    if not found or options.kind == "graph_def":
         return frozenset()
     given = values() if callable(values) else values
     names = frozenset(info.op for info in found)
     if isinstance(given, Mapping):
         return names - {str(key).removesuffix(":0") for key in given}
-    return names - holding(given, found, request.asked) if getattr(given, "graph", None) is base.owner else names
+    return names - holding(given, found, options.request) if getattr(given, "graph", None) is base.owner else names
 
 
-def _refuse_odd(asked: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
+def _refuse_odd(request: str, path: Any, names: Any, signatures: Any = None, tags: Any = ()) -> None:
     """Refuses arguments of another kind than they can be."""
     if not isinstance(path, (str, os.PathLike)):
-        raise PlanError(asked, f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
+        raise PlanError(request, f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
     if names is not None and not isinstance(names, (Mapping, Applied)):
         how = "Give {'name in the checkpoint': 'variable'}, or what apply returned"
-        raise PlanError(asked, f"names={names!r} is not a mapping", how)
+        raise PlanError(request, f"names={names!r} is not a mapping", how)
     ends = signatures.values() if isinstance(signatures, Mapping) else [signatures] if signatures is not None else []
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in ends):
         how = "Give {'name': (inputs, outputs)}, as {'serving_default': ('x:0', 'y:0')}"
-        raise PlanError(asked, f"signatures={signatures!r} is not a mapping of name to (inputs, outputs)", how)
+        raise PlanError(request, f"signatures={signatures!r} is not a mapping of name to (inputs, outputs)", how)
     if isinstance(tags, bytes) or not isinstance(tags, Iterable) or not all(isinstance(tag, str) for tag in tags):
-        raise PlanError(asked, f"tags={tags!r} is not text", "Give one or several, as tags='serve'")
+        raise PlanError(request, f"tags={tags!r} is not text", "Give one or several, as tags='serve'")
 
 
 def _renames(names: Any) -> dict[str, str]:

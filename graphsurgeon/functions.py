@@ -33,18 +33,18 @@ def function_of(editor: Subject, values: Any, inputs: Any, outputs: Any, name: s
     """
     from .tf.functions.graph_function import graph_function, updates_left_out
 
-    asked, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
+    request, graph, opened, layers = f"function(outputs={outputs!r})", editor.snapshot, editor.opened, editor.layers
     packed = opened.packed if outputs is None else None
-    also = tuple(map(Given(graph, layers, asked).op, also if isinstance(also, list | tuple) else [also]))
+    also = tuple(map(Given(graph, layers, request).op, also if isinstance(also, list | tuple) else [also]))
     ends = opened.outputs if outputs is None else outputs
-    takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", asked)
-    _refuse_no_outputs(opened, gives, asked)
-    _refuse_unconnected(graph, layers, inputs, takes, gives, also, asked)
+    takes, gives = _boundary(graph, opened, layers, inputs, ends, "function", request)
+    _refuse_no_outputs(opened, gives, request)
+    _refuse_unconnected(graph, layers, inputs, takes, gives, also, request)
     made = graph_function(graph, takes, gives, _given(editor, values), name, packed=packed, also=also)
     left = updates_left_out(graph, takes, gives, also)
     if left:
         warn(
-            f"{asked}: {few(map(repr, left))} keep averages or counts of what it computes, and do not run: no output "
+            f"{request}: {few(map(repr, left))} keep averages or counts of what it computes, and do not run: no output "
             f"needs them. Run them along with also={left[:3]!r}, or use ed.keras_layer, which runs them in training"
         )
     return made
@@ -67,18 +67,18 @@ def layer_of(
     from .tf.functions.keras_layer import keras_layer
 
     graph, opened, layers = editor.snapshot, editor.opened, editor.layers
-    asked = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
-    takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", asked)
-    _refuse_no_outputs(opened, gives, asked)
+    request = "keras_layer()" if outputs is None else f"keras_layer(outputs={outputs!r})"
+    takes, gives = _boundary(graph, opened, layers, inputs, outputs, "keras_layer", request)
+    _refuse_no_outputs(opened, gives, request)
     run_too = () if inputs is None else updates_left_out(graph, takes, gives)
-    _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, asked)
+    _refuse_unconnected(graph, layers, inputs, takes, gives, run_too, request)
     if hasattr(training, "opened"):
         about = (training.snapshot, training.opened, training.layers)
-        there = _boundary(*about, inputs, outputs, "keras_layer", asked)
+        there = _boundary(*about, inputs, outputs, "keras_layer", request)
         training = (training.snapshot, *there, _given(training, None))
     elif training is not None:
-        training = Given(graph, layers, asked).tensor(training)
-    return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, asked)
+        training = Given(graph, layers, request).tensor(training)
+    return keras_layer(graph, takes, gives, _given(editor, values), name, training, trainable, request)
 
 
 def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: Any, name: str | None) -> Any:
@@ -95,9 +95,9 @@ def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: 
     from .tf.open.snapshot import snapshot
 
     graph, opened, renamed = editor.snapshot, editor.opened, editor.history.renamed
-    asked = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
+    request = "keras_model()" if outputs is None else f"keras_model(outputs={outputs!r})"
     now = replace(opened, **opened.ends_as(renamed))
-    takes, gives = _boundary(graph, now, editor.layers, inputs, outputs, "keras_model", asked)
+    takes, gives = _boundary(graph, now, editor.layers, inputs, outputs, "keras_model", request)
     several = isinstance(inputs, list | tuple) or (inputs is None and len(takes) > 1)
     form = "dict" if isinstance(inputs, Mapping) else "list" if several else "one"
     if inputs is None and opened.origin is not None and opened.origin.inputs:
@@ -105,41 +105,43 @@ def model_of(editor: Subject, values: Any, inputs: Any, outputs: Any, training: 
     if hasattr(training, "opened"):
         training = training.snapshot, training.history.renamed, training.opened.origin, _given(training, None)
     elif training is not None:
-        training = Given(graph, editor.layers, asked).tensor(training)
+        training = Given(graph, editor.layers, request).tensor(training)
     first = snapshot(opened.graph if opened.origin is None else opened.origin.graph)
-    about = _given(editor, values), name, training, asked
+    about = _given(editor, values), name, training, request
     return keras_model(graph, first, renamed, opened.origin, takes, form, gives, *about)
 
 
-def _refuse_no_outputs(opened: Opened, gives: Any, asked: str) -> None:
+def _refuse_no_outputs(opened: Opened, gives: Any, request: str) -> None:
     """Refuses a function that returns nothing; of a file that serves several, these are named."""
     if isinstance(gives, (Mapping, list, tuple)) and not gives:
         ways = [f"gs.open(..., signature={one.name!r})" for one in opened.serving.signatures]
         others = f", or open what is served: {few(ways)}" if ways else ""
-        raise PlanError(asked, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
+        raise PlanError(request, "no outputs are given", f"Name the tensors to return: outputs='softmax:0'{others}")
 
 
 def _boundary(
-    graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, verb: str, asked: str
+    graph: Graph, opened: Opened, layers: Layers, inputs: Any, outputs: Any, verb: str, request: str
 ) -> tuple[Any, Any]:
     """The tensors that a layer takes and gives; by default those of the function that was opened."""
     takes = (
-        opened.inputs if inputs is None else _tensors(graph, layers, inputs, f"{verb}(inputs={inputs!r})", named=True)
+        opened.inputs
+        if inputs is None
+        else _tensors(graph, layers, inputs, verb, f"{verb}(inputs={inputs!r})", named=True)
     )
-    return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, asked)
+    return takes, _as_packed(opened) if outputs is None else _tensors(graph, layers, outputs, verb, request)
 
 
 def _refuse_unconnected(
-    graph: Graph, layers: Layers, inputs: Any, takes: Any, gives: Any, also: Any, asked: str
+    graph: Graph, layers: Layers, inputs: Any, takes: Any, gives: Any, also: Any, request: str
 ) -> None:
     """Refuses inputs that were asked for and lead to no result, and results that are the inputs themselves."""
     from .tf.functions.graph_function import arguments, tensors_of
 
     if inputs is None:
         return
-    cuts = [graph.tensor(name, asked) for name in arguments(takes).values()]
-    ends_of = [graph.tensor(name, asked) for name in tensors_of(gives)]
-    along = [graph.find(op_name(op), asked) for op in (also if isinstance(also, list | tuple) else [also])]
+    cuts = [graph.tensor(name, request) for name in arguments(takes).values()]
+    ends_of = [graph.tensor(name, request) for name in tensors_of(gives)]
+    along = [graph.find(op_name(op), request) for op in (also if isinstance(also, list | tuple) else [also])]
     if ends_of and not along and set(ends_of) <= set(cuts):
         names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
         layer = next((one for name in names if isinstance(name, str) for one in layers.called(name)), None)
@@ -147,24 +149,24 @@ def _refuse_unconnected(
         if layer is not None and layer.inputs:
             first = layer.inputs[0] if len(layer.inputs) == 1 else [*layer.inputs]
             how = f"As an input, a layer is what it gives. For the layer itself type inputs={first!r}"
-            raise SelectionError(asked, own, how)
-        raise SelectionError(asked, own, "Name an output that is computed from it")
+            raise SelectionError(request, own, how)
+        raise SelectionError(request, own, "Name an output that is computed from it")
     used = [cut for cut in cuts if cut not in ends_of]
-    region(graph, used, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], asked)
+    region(graph, used, [*(end for end in ends_of if end not in cuts), *((op, 0) for op in along)], request)
 
 
-def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool = False) -> Any:
+def _tensors(graph: Graph, layers: Layers, things: Any, verb: str, request: str, named: bool = False) -> Any:
     """Ends in the form they are given in, with tensors for the names of layers; named: by these names, if all are."""
 
     def one(thing: Any) -> Any:
         if isinstance(thing, Selection):
-            raise _selected(thing, asked)
+            raise _selected(thing, verb)
         if not isinstance(getattr(thing, "name", thing), str):
-            wrong = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
-            raise SelectionError(asked, wrong, "Give one name such as 'x:0', several, or a dict")
-        found = Given(graph, layers, asked).ends([thing])
+            problem = f"{thing!r} is of type {type(thing).__name__}, neither a text nor an object with a name"
+            raise SelectionError(request, problem, "Give one name such as 'x:0', several, or a dict")
+        found = Given(graph, layers, request).ends([thing])
         for tensor in found:
-            graph.tensor(tensor_name(tensor), asked)
+            graph.tensor(tensor_name(tensor), request)
         return found[0] if len(found) == 1 else found
 
     if isinstance(things, Mapping):
@@ -176,7 +178,7 @@ def _tensors(graph: Graph, layers: Layers, things: Any, asked: str, named: bool 
     return found if isinstance(things, (list, tuple)) else found[0]
 
 
-def _selected(selection: Selection, asked: str) -> SelectionError:
+def _selected(selection: Selection, verb: str) -> SelectionError:
     """The error that a selection is given for tensors; it names the tensors of its boundary."""
     graph, edge = selection.graph, selection.boundary
     fed = [f"{graph.names[op]}:0" for op in selection.numbers if graph.types[op] in PLACEHOLDER_TYPES]
@@ -184,8 +186,8 @@ def _selected(selection: Selection, asked: str) -> SelectionError:
     how = f"inputs={one_or_all(takes)!r}, outputs={one_or_all(gives)!r}"
     if len(takes) > _SHOWN or len(gives) > _SHOWN:
         how = "inputs=selection.boundary.inputs, outputs=selection.boundary.outputs"
-    wrong = f"a selection of {counted(len(selection), 'ops')} is given, and tensors are needed"
-    return SelectionError(f"{asked.partition('(')[0]}(selection)", wrong, f"Give the tensors at its boundary: {how}")
+    problem = f"a selection of {counted(len(selection), 'ops')} is given, and tensors are needed"
+    return SelectionError(f"{verb}(selection)", problem, f"Give the tensors at its boundary: {how}")
 
 
 #: An error lists up to this many inputs or outputs.

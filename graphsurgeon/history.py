@@ -453,9 +453,9 @@ class Timeline:
                 result = carry_out(effect, before) if plan.mode == "append" else materialise(effect)
                 self._graph = result.graph
                 phase("reading back")
-                wrong = self._read_back(plan, result)
-                if wrong:
-                    what = f"the result is not what was previewed: {wrong[0]}"
+                differences = self._read_back(plan, result)
+                if differences:
+                    what = f"the result is not what was previewed: {differences[0]}"
                     raise PlanError("apply(plan)", what, "Report this, with plan.to_code()", kind=Kind.PLAN)
                 applied, number = Applied(plan, result.graph, result, values.session), next_step(before, self.events)
                 kept = noted(effect, before, result.graph, number) if record else b""
@@ -551,9 +551,9 @@ class Timeline:
             raise PlanError(f"apply({plan!r})", "this is not a plan", "Make one with ed.plan().copy(...)")
         if plan.base.owner is not self._graph:
             if any(event.before is plan.base.owner for event in self.events if event.before is not None):
-                wrong = f"the plan was made for {plan.base.title} as it was before a step that has built it anew"
+                problem = f"the plan was made for {plan.base.title} as it was before a step that has built it anew"
                 how = "Make the plan again: run the cell that makes it"
-                raise StalePlanError("apply(plan)", wrong, how, kind=Kind.PLAN)
+                raise StalePlanError("apply(plan)", problem, how, kind=Kind.PLAN)
             raise PlanError(
                 "apply(plan)",
                 f"the plan was made for {plan.base.title}, not for this graph",
@@ -580,9 +580,9 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> Pl
         plan: the plan.
         orphans: names of the ops that stay.
     """
-    asked, wrong, instead, kind = "apply(plan)", f"{type(error).__name__}: {error}", "", Kind.PLAN
+    request, problem, suggestion, kind = "apply(plan)", f"{type(error).__name__}: {error}", "", Kind.PLAN
     if isinstance(error, SurgeryError):
-        asked, wrong, instead, kind = error.asked, error.wrong, f"{error.instead}. ", error.kind
+        request, problem, suggestion, kind = error.request, error.problem, f"{error.suggestion}. ", error.kind
     count, one = counted(len(orphans), "ops"), len(orphans) == 1
     stay = f"{count}, {orphans[0]!r} first, stay{'s' * one} in {plan.base.title} as {'an orphan' if one else 'orphans'}"
     wishes = [step.to for step in plan.steps if isinstance(step, CopyStep) and step.to]
@@ -590,9 +590,9 @@ def late_failure(error: BaseException, plan: Plan, orphans: Sequence[str]) -> Pl
     scopes = [f"to={free_name(w, lambda n: n.lower() in burnt or plan.base.taken(n))!r}" for w in wishes]
     again = f"Make the plan again with {', '.join(scopes)}" if scopes else "Make the plan again under a scope"
     return PlanError(
-        asked,
-        f"{wrong.rstrip('.')}; TensorFlow cannot give back the nodes it had taken by then: {stay}, "
+        request,
+        f"{problem.rstrip('.')}; TensorFlow cannot give back the nodes it had taken by then: {stay}, "
         "and all else is as it was",
-        f"{instead}{again}",
+        f"{suggestion}{again}",
         kind=kind,
     )

@@ -66,8 +66,8 @@ def isolated_trace(
         if (folder / FAULT).exists():
             raise _refusal(json.loads((folder / FAULT).read_text(encoding="utf-8")))
         if code or not (folder / ANSWER).exists():
-            wrong = f"the separate process in which {editor.title} was run {ended(code)}"
-            raise PlanError("trace()", wrong, "This process goes on. Run a part of it: fetches=[...]")
+            problem = f"the separate process in which {editor.title} was run {ended(code)}"
+            raise PlanError("trace()", problem, "This process goes on. Run a part of it: fetches=[...]")
         return replace(Trace.load(folder / ANSWER), feeds=dict(fed))
 
 
@@ -95,4 +95,4 @@ def _run(folder: Path, watch: Watch | None) -> int:
 
 def _refusal(fault: Mapping[str, str]) -> SurgeryError:
     kind = _REFUSED.get(fault["kind"], PlanError)
-    return kind(fault["asked"], fault["wrong"], fault["instead"])
+    return kind(fault["request"], fault["problem"], fault["suggestion"])

@@ -28,7 +28,12 @@ def main() -> None:
     try:
         run(folder, request, stopped)
     except SurgeryError as error:
-        fault = {"kind": type(error).__name__, "asked": error.asked, "wrong": error.wrong, "instead": error.instead}
+        fault = {
+            "kind": type(error).__name__,
+            "request": error.request,
+            "problem": error.problem,
+            "suggestion": error.suggestion,
+        }
         (folder / FAULT).write_text(json.dumps(fault), encoding="utf-8")
 
 

@@ -42,15 +42,15 @@ _PROCESS = uuid.uuid4().hex
 _SUFFIX = ".journal"
 
 
-def folder(asked: bool = False) -> Path | None:
+def folder(requested: bool = False) -> Path | None:
     """Returns the folder of journals, by the variable ``GRAPHSURGEON_JOURNALS``; None if it is ``off``.
 
     Args:
-        asked: the user has requested a journal, so the setting ``off`` does not count.
+        requested: the user has requested a journal, so the setting ``off`` does not count.
     """
     given = os.environ.get(SETTING)
     off = given is not None and given.strip().lower() in ("", "0", "off", "no", "none")
-    if off and not asked:
+    if off and not requested:
         return None
     if given is not None and not off:
         return Path(given)
@@ -88,14 +88,14 @@ class Records:
         Raises:
             OpenError: it cannot be read, or is of another version.
         """
-        asked = f"recover(journal={str(path)!r})"
+        request = f"recover(journal={str(path)!r})"
         try:
             lines = path.read_bytes().split(b"\n")
         except OSError as error:
-            raise OpenError(asked, f"it cannot be read: {error.strerror}", "Check its permissions") from error
+            raise OpenError(request, f"it cannot be read: {error.strerror}", "Check its permissions") from error
         found, torn = cls(), lines.pop()  # after the last line break there is nothing, or an incomplete record
         for number, text in enumerate(lines):
-            record = _read(text, asked)
+            record = _read(text, request)
             if record is None:
                 left = len(lines) - number - 1
                 if left or torn:
@@ -120,7 +120,7 @@ class Records:
         return count + drafted
 
 
-def _read(text: bytes, asked: str) -> dict[str, Any] | None:
+def _read(text: bytes, request: str) -> dict[str, Any] | None:
     """Returns one record; None if it is damaged."""
     parts = text.split(b" ", 3)
     if len(parts) != 4 or not parts[0].startswith(b"gs") or not parts[0][2:].isdigit() or not parts[1].isdigit():
@@ -129,8 +129,8 @@ def _read(text: bytes, asked: str) -> dict[str, Any] | None:
     if int(parts[1]) != len(body) or parts[2] != _checksum(body):
         return None
     if version != VERSION:
-        wrong = f"it is a journal of version {version}, and this is version {VERSION}"
-        raise OpenError(asked, wrong, "Read it with the graphsurgeon that has written it")
+        problem = f"it is a journal of version {version}, and this is version {VERSION}"
+        raise OpenError(request, problem, "Read it with the graphsurgeon that has written it")
     try:
         record = json.loads(body)
     except (ValueError, RecursionError):

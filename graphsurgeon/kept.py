@@ -78,21 +78,21 @@ class Kept:
         Raises:
             PlanError: it is not whole, holds what could not be kept, or was made for another graph and does not fit.
         """
-        asked, how, other = "put_back()", "Run the code of the plan in a cell, or forget it", ""
+        request, how, other = "put_back()", "Run the code of the plan in a cell, or forget it", ""
         try:
             data = json.loads(_unpressed(text))
             if data["of"].rpartition(", ")[2] != self.of.rpartition(", ")[2]:
                 other = "it was made for another graph of this name"
-            plan = Reader(asked, self._editors.__getitem__).plan(self._editors[0], data["steps"])
+            plan = Reader(request, self._editors.__getitem__).plan(self._editors[0], data["steps"])
             inputs, outputs, included = data["marks"]
             for tensor in (*inputs, *outputs, *(one.removeprefix("^") for one in included)):
-                self._editors[-1].screen.around([tensor]).find(tensor.partition(":")[0], asked)
+                self._editors[-1].screen.around([tensor]).find(tensor.partition(":")[0], request)
             marks = [tuple(map(str, some)) for some in (inputs, outputs, included)]
             notes = [*([other] if other else []), *map(str, data["lost"])]
         except SurgeryError as error:
-            raise PlanError(asked, ": ".join([*([other] if other else []), error.wrong]), how) from error
+            raise PlanError(request, ": ".join([*([other] if other else []), error.problem]), how) from error
         except (Unreadable, zlib.error, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise PlanError(asked, f"it cannot be made again: {error}", how) from error
+            raise PlanError(request, f"it cannot be made again: {error}", how) from error
         return plan, marks, notes
 
     # -- writing its steps --------------------------------------------------------------------------

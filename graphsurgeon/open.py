@@ -82,8 +82,8 @@ def open(
     found = opened(thing, tags, signature, function, training, raw, trust, timeout)
     editor = Editor(replace(found, title=title) if title else found)
     if found.file is None and journal:
-        wrong = f"a journal needs a file, and {editor.title} did not come from one"
-        raise OpenError("open(journal=True)", wrong, "Save it and open the file, or leave journal= out")
-    if found.file is not None and journal is not False and (place := folder(asked=bool(journal))) is not None:
+        problem = f"a journal needs a file, and {editor.title} did not come from one"
+        raise OpenError("open(journal=True)", problem, "Save it and open the file, or leave journal= out")
+    if found.file is not None and journal is not False and (place := folder(requested=bool(journal))) is not None:
         editor.keep_journal(place)
     return editor.inlined() if inline else editor

@@ -89,20 +89,20 @@ class _TensorFlow(Backend):
     def opener(self, graph: Graph) -> Opener | None:
         return log_of(graph)
 
-    def pattern(self, thing: Any, asked: str, **about: Any) -> Pattern:
+    def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
         from .tf.edit.patterns import as_pattern
 
-        return as_pattern(thing, **about, asked="replace")
+        return as_pattern(thing, **about, request="replace")
 
     def array(self, node: TFNodeDef) -> Any:
         from .tf.edit.patterns import array_of
 
         return array_of(node)
 
-    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, asked: str) -> Piece:
+    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, request: str) -> Piece:
         from .tf.edit.subgraphs import traced
 
-        return traced(function, sites, graph, asked)
+        return traced(function, sites, graph, request)
 
     def adapting(self, adapter: Adapter) -> Callable[..., Any]:
         from .tf.edit.adapters import adapting

@@ -55,13 +55,15 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
         ['x', 'z']
         >>> os.environ["GRAPHSURGEON_JOURNALS"] = before
     """
-    asked = f"recover({os.fspath(path)!r})"
-    found, which = _chosen(path, journal, asked)
-    reader = _Reader(asked, trust)
+    request = f"recover({os.fspath(path)!r})"
+    found, which = _chosen(path, journal, request)
+    reader = _Reader(request, trust)
     try:
         editor: Editor = reader.opened(found.records[0]["of"], changed, True)
     except (Unreadable, KeyError, TypeError, ValueError) as error:
-        raise OpenError(asked, f"{which.name} does not say what was opened: {error}", "Open the file itself") from error
+        raise OpenError(
+            request, f"{which.name} does not say what was opened: {error}", "Open the file itself"
+        ) from error
     reader.replay(editor, found)
     if editor.journal is not None:
         editor.journal.offer = ""
@@ -69,7 +71,7 @@ def recover(path: Any, *, journal: Any = None, changed: bool = False, trust: boo
     return editor
 
 
-def _chosen(path: Any, journal: Any, asked: str) -> tuple[Records, Path]:
+def _chosen(path: Any, journal: Any, request: str) -> tuple[Records, Path]:
     """The journal that is meant, or the newest that has anything."""
     damage = ""
     for one in journals(path) if journal is None else [Path(journal)]:
@@ -79,17 +81,17 @@ def _chosen(path: Any, journal: Any, asked: str) -> tuple[Records, Path]:
         damage = damage or found.damage
     if damage:
         raise OpenError(
-            asked, f"its journal is damaged from the start: {damage}", "Open the file itself: gs.open(path)"
+            request, f"its journal is damaged from the start: {damage}", "Open the file itself: gs.open(path)"
         )
     where = f"in {str(folder())!r}" if folder() is not None else f"for {SETTING} is off"
-    raise OpenError(asked, f"no journal of it is kept, {where}", "Open the file itself: gs.open(path)")
+    raise OpenError(request, f"no journal of it is kept, {where}", "Open the file itself: gs.open(path)")
 
 
 class _Reader:
     """Does what the records of a journal say.
 
     Args:
-        asked: the request, for messages.
+        request: the request, for messages.
         trust: as in `gs.open`.
 
     Attributes:
@@ -97,11 +99,11 @@ class _Reader:
         notes: what could not come back.
     """
 
-    def __init__(self, asked: str, trust: bool | None) -> None:
-        self._asked, self._trust = asked, trust
+    def __init__(self, request: str, trust: bool | None) -> None:
+        self._asked, self._trust = request, trust
         self.notes: list[str] = []
         self._sources: list[Any] = []
-        self.steps = Reader(asked, self._place)
+        self.steps = Reader(request, self._place)
 
     def opened(self, of: Any, changed: bool, journal: bool) -> Any:
         """Opens what was opened, and does to it what was done before it was taken from."""
@@ -115,9 +117,9 @@ class _Reader:
                 raise Unreadable("the arguments are not those of gs.open")
             digest = digest_of(_main(path)) if _main(path).exists() else None
             if digest is not None and digest != of["digest"] and not changed:
-                wrong = f"{path!r} has changed since: the steps in the journal were done to other bytes"
+                problem = f"{path!r} has changed since: the steps in the journal were done to other bytes"
                 how = "Put back the file as it was; or try the steps on it as it is: changed=True"
-                raise OpenError(self._asked, wrong, how)
+                raise OpenError(self._asked, problem, how)
             editor = open(path, **options, trust=self._trust, journal=journal)
         inner = _Reader(self._asked, self._trust).steps
         for one in of["done"]:
@@ -173,8 +175,8 @@ class _Reader:
         self.steps.before[record["number"]] = editor.snapshot
         size = editor.snapshot.size
         if size != record["ops"]:
-            wrong = f"the graph had {counted(record['ops'], 'ops')} then, and has {size:,} now"
-            raise Unreadable(f"{wrong}: what a program has added by itself is not in the journal")
+            problem = f"the graph had {counted(record['ops'], 'ops')} then, and has {size:,} now"
+            raise Unreadable(f"{problem}: what a program has added by itself is not in the journal")
         plan = self.steps.plan(editor, record["steps"])
         editor.apply(plan, record=bool(record["record"]))
         self.notes += [f"step {record['number']}: {text}" for text in record.get("lost", [])]

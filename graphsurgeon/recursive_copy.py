@@ -71,13 +71,13 @@ def copy_variable_to_graph(
             f"it is of type {type(org_instance).__name__}, not a tf.Variable of a graph",
             "Give a variable; copy_to_graph copies ops and tensors",
         )
-    asked = f"{verb}({_word(org_instance)}, ...)"
-    namespace = _either(namespace, scope, asked)
-    request = _request(verb, org_instance, to_graph, namespace, copied_variables)
-    if request.text:
-        wrong = f"a text is given for variables: {request.text!r}"
-        raise PlanError(asked, wrong, "Give the namespace once, and a dict of name to variable, or none")
-    return _copy(request, values)
+    request = f"{verb}({_word(org_instance)}, ...)"
+    namespace = _either(namespace, scope, request)
+    call = _request(verb, org_instance, to_graph, namespace, copied_variables)
+    if call.text:
+        problem = f"a text is given for variables: {call.text!r}"
+        raise PlanError(request, problem, "Give the namespace once, and a dict of name to variable, or none")
+    return _copy(call, values)
 
 
 def copy_to_graph(
@@ -136,10 +136,10 @@ def copy_to_graph(
         [1.0, 0.25]
     """
     verb = "copy_to_graph"
-    request = _request(verb, org_instance, to_graph, namespace, copied_variables)
-    if request.text:
-        request.tell()
-    return _copy(request, values, after)
+    call = _request(verb, org_instance, to_graph, namespace, copied_variables)
+    if call.text:
+        call.tell()
+    return _copy(call, values, after)
 
 
 def copy_op_to_graph(
@@ -176,8 +176,8 @@ def copy_op_to_graph(
     """
     if isinstance(variables, str) and isinstance(scope, str) and not scope:
         variables, scope = None, variables
-    request = _request("copy_op_to_graph", org_instance, to_graph, scope, variables)
-    return _copy(request, values, after)
+    call = _request("copy_op_to_graph", org_instance, to_graph, scope, variables)
+    return _copy(call, values, after)
 
 
 def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, namespace: str = "") -> Any:
@@ -198,14 +198,14 @@ def get_copied(original: Any, graph: TFGraph, copied_variables: Any = None, name
         >>> copy_to_graph(y, b, namespace="N") is get_copied(y, b, namespace="N")
         True
     """
-    request = _request("get_copied", original, graph, namespace, copied_variables)
-    if request.text and not request.scope:
-        within = _request("get_copied", original, graph, request.text, None)
-        if _find(request) is None and _find(within) is not None:
+    call = _request("get_copied", original, graph, namespace, copied_variables)
+    if call.text and not call.scope:
+        within = _request("get_copied", original, graph, call.text, None)
+        if _find(call) is None and _find(within) is not None:
             return _find(within)  # the only copy is in that namespace
-    if request.text:
-        request.tell()
-    return _found(request)
+    if call.text:
+        call.tell()
+    return _found(call)
 
 
 def get_copied_op(org_instance: Any, graph: TFGraph, scope: str = "", variables: Any = None) -> Any:
@@ -254,7 +254,7 @@ class _Request:
     text: str
 
     @property
-    def asked(self) -> str:
+    def request(self) -> str:
         """The call, for messages."""
         return f"{self.verb}({_word(self.thing)}, ...)"
 
@@ -277,14 +277,14 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
     """Looks at the arguments of a call; nothing is done before all of them are of their kind."""
     from .tf import elements
 
-    asked = f"{verb}({_word(thing)}, ...)"
+    request = f"{verb}({_word(thing)}, ...)"
     thing = elements.bare(thing)
     live = isinstance(thing, elements.Operation | elements.Tensor) or elements.is_variable_object(thing)
     if not live or getattr(thing, "graph", None) is None:
         how = "Give an op, a tensor or a variable"
         if isinstance(thing, str):
             how += f" of the graph to copy from, as graph.as_graph_element({thing!r})"
-        raise PlanError(asked, f"an object of type {type(thing).__name__} is not a part of a graph", how)
+        raise PlanError(request, f"an object of type {type(thing).__name__} is not a part of a graph", how)
     if not isinstance(graph, elements.Graph):
         raise PlanError(
             f"{verb}({_word(thing)}, {_word(graph)}, ...)",
@@ -294,22 +294,22 @@ def _request(verb: str, thing: Any, graph: TFGraph, scope: Any, variables: Any) 
     if not isinstance(scope, str) and (variables is None or isinstance(variables, str)):
         scope, variables = variables or "", scope
     if not isinstance(scope, str):
-        wrong = f"a namespace is a text, and {_word(scope)} is of type {type(scope).__name__}"
-        raise PlanError(asked, wrong, "Give namespace='CopiedOps', or '' for none")
+        problem = f"a namespace is a text, and {_word(scope)} is of type {type(scope).__name__}"
+        raise PlanError(request, problem, "Give namespace='CopiedOps', or '' for none")
     bare_scope = scope.strip("/")
     if bare_scope and not valid_name(bare_scope):
         words = "Use letters, digits, '_', '.', '-' and '/' between parts"
-        raise PlanError(asked, f"namespace {scope!r} is not a name scope", words)
+        raise PlanError(request, f"namespace {scope!r} is not a name scope", words)
     if isinstance(variables, str):
         return _Request(verb, thing, graph, bare_scope, {}, None, variables)
-    known = _known(variables, asked)
+    known = _known(variables, request)
     # A dict may serve several graphs: each has its own variables under these names.
     mine = {name: v for name, v in known.items() if v.graph is graph}
     book = variables if isinstance(variables, MutableMapping) else None
     return _Request(verb, thing, graph, bare_scope, mine, book, "")
 
 
-def _known(variables: Any, asked: str) -> dict[str, Any]:
+def _known(variables: Any, request: str) -> dict[str, Any]:
     """Variables by the names under which they are used: from a dict, an iterable, or one alone."""
     from .tf import elements
 
@@ -319,64 +319,66 @@ def _known(variables: Any, asked: str) -> dict[str, Any]:
     if elements.is_variable_object(variables):
         return {variables.name: variables}
     if isinstance(variables, Mapping) and not isinstance(variables, MutableMapping):
-        wrong = f"copied_variables is of type {type(variables).__name__}, to which new variables cannot be added"
-        raise PlanError(asked, wrong, how)
+        problem = f"copied_variables is of type {type(variables).__name__}, to which new variables cannot be added"
+        raise PlanError(request, problem, how)
     if isinstance(variables, Mapping):
         items = list(variables.items())
     elif isinstance(variables, Iterable) and not isinstance(variables, bytes | elements.Tensor):
         items = [(getattr(v, "name", ""), v) for v in variables]
     else:
-        raise PlanError(asked, f"copied_variables is of type {type(variables).__name__}, not a dict of variables", how)
+        raise PlanError(
+            request, f"copied_variables is of type {type(variables).__name__}, not a dict of variables", how
+        )
     for name, variable in items:
         if not isinstance(name, str) or not elements.is_variable_object(variable):
             what = f"{name!r}: {_word(variable)}" if isinstance(variables, Mapping) else _word(variable)
-            raise PlanError(asked, f"copied_variables holds {what}, not a variable of a graph under its name", how)
+            raise PlanError(request, f"copied_variables holds {what}, not a variable of a graph under its name", how)
     return dict(items)
 
 
-def _either(namespace: Any, scope: Any, asked: str) -> Any:
+def _either(namespace: Any, scope: Any, request: str) -> Any:
     """The one that is given of two names of one argument."""
     if not isinstance(scope, str):
-        wrong = f"a scope is a text, and {_word(scope)} is of type {type(scope).__name__}"
-        raise PlanError(asked, wrong, "Give scope='CopiedOps', or '' for none")
+        problem = f"a scope is a text, and {_word(scope)} is of type {type(scope).__name__}"
+        raise PlanError(request, problem, "Give scope='CopiedOps', or '' for none")
     if scope and namespace:
-        raise PlanError(asked, f"both namespace={namespace!r} and scope={scope!r} are given", "Give one of them")
+        raise PlanError(request, f"both namespace={namespace!r} and scope={scope!r} are given", "Give one of them")
     return scope or namespace
 
 
 # -- finding ------------------------------------------------------------------------------------------------
 
 
-def _find(request: _Request) -> Any:
+def _find(call: _Request) -> Any:
     """Returns the copy of the requested thing; None if there is no copy."""
     from .tf.values.variables import variable_objects
 
-    thing, name = request.thing, under(request.scope, request.thing.name)
-    brought = request.known.get(f"{op_name(name)}:0")
-    if request.is_variable:
-        return variable_objects(request.graph).get(op_name(name)) if brought is None else brought
+    thing, name = call.thing, under(call.scope, call.thing.name)
+    brought = call.known.get(f"{op_name(name)}:0")
+    if call.is_variable:
+        return variable_objects(call.graph).get(op_name(name)) if brought is None else brought
     if brought is not None:
         return brought.op.outputs[thing.value_index] if ":" in name else brought.op
     try:
-        return request.graph.as_graph_element(name)
+        return call.graph.as_graph_element(name)
     except (KeyError, ValueError):
         return None
 
 
-def _found(request: _Request) -> Any:
-    found = _find(request)
+def _found(call: _Request) -> Any:
+    found = _find(call)
     if found is not None:
         return found
-    name = under(request.scope, request.thing.name)
-    first = "copy_variable_to_graph" if request.is_variable else "copy_to_graph"
-    wrong = f"there is no copy {name!r} of it in that graph"
-    raise SelectionError(request.asked, wrong, _elsewhere(request) or f"Call {first} first, with the same namespace")
+    name = under(call.scope, call.thing.name)
+    first = "copy_variable_to_graph" if call.is_variable else "copy_to_graph"
+    problem = f"there is no copy {name!r} of it in that graph"
+    raise SelectionError(call.request, problem, _elsewhere(call) or f"Call {first} first, with the same namespace")
 
 
-def _elsewhere(request: _Request) -> str:
+def _elsewhere(call: _Request) -> str:
     """Returns the other namespace that has a copy of the requested thing; empty if there is none."""
-    scopes = {scope for scope, _ in _COPIED.get(request.graph, {}).get(request.thing.graph, {})}
-    others = (replace(request, scope=scope) for scope in sorted(scopes - {request.scope}))
+    scopes = {scope for scope, _ in _COPIED.get(call.graph, {}).get(call.thing.graph, {})}
+    others = (replace(call, scope=scope) for scope in sorted(scopes - {call.scope}))
     found = next((other.scope for other in others if _find(other) is not None), None)
     return "" if found is None else f"It was copied with namespace={found!r}: type that here too"
 
@@ -384,20 +386,20 @@ def _elsewhere(request: _Request) -> str:
 # -- copying ------------------------------------------------------------------------------------------------
 
 
-def _copy(request: _Request, values: Any, after: Any = None) -> Any:
+def _copy(call: _Request, values: Any, after: Any = None) -> Any:
     # 1. What to copy: the thing and all that it needs.
-    thing, scope = request.thing, request.scope
-    same = thing.graph is request.graph
+    thing, scope = call.thing, call.scope
+    same = thing.graph is call.graph
     source = open(thing.graph, title="the source")
-    destination = source if same else open(request.graph, title="the destination")
-    waits = _waits(request, after, values)
+    destination = source if same else open(call.graph, title="the destination")
+    waits = _waits(call, after, values)
     wanted = thing.op.name if hasattr(thing, "op") else thing.name
-    block, readers = _again(request, source, wanted) if waits else (_needed(source, wanted), ())
+    block, readers = _again(call, source, wanted) if waits else (_needed(source, wanted), ())
     # 2. What is there already, from earlier calls or as variables the caller brings.
-    books = _COPIED.setdefault(request.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
+    books = _COPIED.setdefault(call.graph, WeakKeyDictionary()).setdefault(thing.graph, {})
     done = books.setdefault((scope, frozenset(waits)), set())
     reuse = {name: under(scope, name) for name in done}
-    reuse.update({} if waits else _brought(request, source, destination))
+    reuse.update({} if waits else _brought(call, source, destination))
     # 3. Copy the rest, with current values as initial ones if a session is given.
     constants, apart = _current(source, block, set(reuse), values)
     fresh = _selection_of(source.snapshot, [name for name in block if name not in reuse])
@@ -411,28 +413,28 @@ def _copy(request: _Request, values: Any, after: Any = None) -> Any:
         for name in readers:
             if name not in reuse:
                 plan = plan.add_control(under(scope, name), waits)
-        done.update(_carried_out(request, destination, plan, fresh))
-    return _found(request)
+        done.update(_carried_out(call, destination, plan, fresh))
+    return _found(call)
 
 
-def _carried_out(request: _Request, destination: Any, plan: Any, fresh: Selection) -> set[str]:
+def _carried_out(call: _Request, destination: Any, plan: Any, fresh: Selection) -> set[str]:
     """Applies a plan; returns the names of the source ops that have a copy now."""
-    faults, scope = plan.check(), request.scope
+    faults, scope = plan.check(), call.scope
     if faults:
         there, free = plan.base.index, free_name(scope or "copy", plan.base.taken)
         taken = scope in there or any(under(scope, name) in there for name in fresh)
-        how = f"Choose another namespace: {free!r} is free" if taken else faults[0].instead
-        raise PlanError(request.asked, faults[0].wrong, how)
+        how = f"Choose another namespace: {free!r} is free" if taken else faults[0].suggestion
+        raise PlanError(call.request, faults[0].problem, how)
     applied = destination.apply(plan, record=False)  # the lists of the graph are as they were in 2016
     names: set[str] = set()
     for copied in applied.effect.copies:
-        if copied.source.owner is request.thing.graph:
+        if copied.source.owner is call.thing.graph:
             names.update(copied.source.names[i] for i in copied.ops.tolist())
-    _keep_originals(request, names)
+    _keep_originals(call, names)
     new = {v.name: v for v in applied.variables}
-    if request.book is not None:
-        request.book.update(new)
-    request.known.update(new)
+    if call.book is not None:
+        call.book.update(new)
+    call.known.update(new)
     return names
 
 
@@ -457,36 +459,36 @@ def _needed(source: Any, wanted: str) -> Selection:
     return block
 
 
-def _keep_originals(request: _Request, names: set[str]) -> None:
+def _keep_originals(call: _Request, names: set[str]) -> None:
     """Sets the original op of each copy whose source has one to the copy of that one."""
     from .tf import elements
 
-    source, scope = request.thing.graph, request.scope
+    source, scope = call.thing.graph, call.scope
     originals = elements.originals_of([source.get_operation_by_name(name) for name in names])
     for name, original in zip(names, originals, strict=False):
         if original is None:
             continue
         try:
-            copy = request.graph.get_operation_by_name(under(scope, original.name))
+            copy = call.graph.get_operation_by_name(under(scope, original.name))
         except KeyError:
             continue
-        elements.set_original(request.graph.get_operation_by_name(under(scope, name)), copy)
+        elements.set_original(call.graph.get_operation_by_name(under(scope, name)), copy)
 
 
-def _brought(request: _Request, source: Any, destination: Any) -> dict[str, str]:
+def _brought(call: _Request, source: Any, destination: Any) -> dict[str, str]:
     """Ops of variables that the caller says are copied: these are not made again."""
     from .plan.closure import variable_parts
 
     graph, there = source.snapshot, destination.snapshot
     reuse = {}
     for info in graph.state.variables.values():
-        variable = request.known.get(f"{under(request.scope, info.op)}:0")
+        variable = call.known.get(f"{under(call.scope, info.op)}:0")
         if variable is None:
             continue
         own = there.state.variables.get(variable.op.name)
         if own is None:
-            wrong = f"{variable.name!r} cannot replace {info.op!r}: it is not held in the graph"
-            raise PlanError(request.asked, wrong, "Give a variable of the graph, or leave it out: then it is copied")
+            problem = f"{variable.name!r} cannot replace {info.op!r}: it is not held in the graph"
+            raise PlanError(call.request, problem, "Give a variable of the graph, or leave it out: then it is copied")
         for what, has, wants in (
             ("kind", "resource" if own.resource else "reference", "resource" if info.resource else "reference"),
             ("dtype", own.dtype, info.dtype),
@@ -494,7 +496,7 @@ def _brought(request: _Request, source: Any, destination: Any) -> dict[str, str]
         ):
             if has != wants and "?" not in (*has, *wants):
                 raise PlanError(
-                    request.asked,
+                    call.request,
                     f"{variable.name!r} cannot replace {info.op!r}: its {what} is {has}, not {wants}",
                     f"Give a variable of the same {what}, or leave it out: then it is copied",
                 )
@@ -511,38 +513,38 @@ def _brought(request: _Request, source: Any, destination: Any) -> dict[str, str]
 # -- computing again ----------------------------------------------------------------------------------------
 
 
-def _waits(request: _Request, after: Any, values: Any) -> list[str]:
+def _waits(call: _Request, after: Any, values: Any) -> list[str]:
     """Names of the ops that a copy within the graph has to wait for; none: it is a plain copy."""
     from .tf import elements
 
-    same, given = request.thing.graph is request.graph, []
+    same, given = call.thing.graph is call.graph, []
     tops = [] if after is None else list(after) if isinstance(after, list | tuple | set | frozenset) else [after]
     for top in map(elements.bare, tops):
         top = getattr(top, "op", top)
         if not isinstance(top, elements.Operation):
-            wrong = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
-            raise PlanError(request.asked, wrong, "Give the ops that set the variables, as after=[train]")
-        if top.graph is not request.thing.graph or not same:
-            wrong = f"after={top.name!r}: the copy, what is copied and what it waits for must be of one graph"
-            raise PlanError(request.asked, wrong, f"Copy into the graph of {_word(request.thing)}, or leave after out")
+            problem = f"after={_word(top)} is of type {type(top).__name__}, not an op or tensor"
+            raise PlanError(call.request, problem, "Give the ops that set the variables, as after=[train]")
+        if top.graph is not call.thing.graph or not same:
+            problem = f"after={top.name!r}: the copy, what is copied and what it waits for must be of one graph"
+            raise PlanError(call.request, problem, f"Copy into the graph of {_word(call.thing)}, or leave after out")
         given.append(top)
-    if same and not request.is_variable:
-        given += elements.waited_for(request.graph)
+    if same and not call.is_variable:
+        given += elements.waited_for(call.graph)
     if not given:
         return []
     why = (
-        "a variable is not computed" if request.is_variable
+        "a variable is not computed" if call.is_variable
         else "the copy reads the variables themselves, and takes no values" if values is not None
-        else "what is computed again needs a namespace" if not request.scope
+        else "what is computed again needs a namespace" if not call.scope
         else ""
     )  # fmt: skip
     if why:
         how = "Type copy_to_graph(tensor, graph, namespace='again', after=[train])"
-        raise PlanError(f"{request.asked[:-4]}after={given[0].name!r})", why, how)
+        raise PlanError(f"{call.request[:-4]}after={given[0].name!r})", why, how)
     return [op.name for op in sorted(set(given), key=elements.number_of)]
 
 
-def _again(request: _Request, source: Any, wanted: str) -> tuple[Selection, list[str]]:
+def _again(call: _Request, source: Any, wanted: str) -> tuple[Selection, list[str]]:
     """Returns the ops that must be computed again if variables change, and those of them that read variables."""
     graph = source.snapshot
     needed = source.select(name=[wanted]).ancestors().mask
@@ -551,16 +553,18 @@ def _again(request: _Request, source: Any, wanted: str) -> tuple[Selection, list
     reads = graph.mask(i for h in holders for i in graph.consumers.row(h).tolist())
     reads &= needed & ~writers
     found = downstream(graph, reads, graph.mask([]), [graph.index[wanted]])
-    asked = f"{request.asked[:-4]}after=...)"
+    request = f"{call.request[:-4]}after=...)"
     if not reads.any():
-        raise PlanError(asked, f"{wanted!r} depends on no variable: it would be the same", "Use it as it is")
+        raise PlanError(request, f"{wanted!r} depends on no variable: it would be the same", "Use it as it is")
     if found.missed >= 0 or (found.ops & writers).any():
         held = next((graph.names[i] for i in (needed & writers).nonzero()[0].tolist()), wanted)
-        wrong = f"{held!r} sets a variable, and would do so again"
-        raise PlanError(asked, wrong, "Choose a tensor that is computed without it")
+        problem = f"{held!r} sets a variable, and would do so again"
+        raise PlanError(request, problem, "Choose a tensor that is computed without it")
     calls = [graph.names[i] for i in found.calls]
     if calls:
-        warnings.warn(f"{asked}: {calls[0]!r} calls a function once more; what that sets, it sets again", stacklevel=4)
+        warnings.warn(
+            f"{request}: {calls[0]!r} calls a function once more; what that sets, it sets again", stacklevel=4
+        )
     return listed(graph, found.ops), [graph.names[i] for i in (found.ops & reads).nonzero()[0].tolist()]
 
 

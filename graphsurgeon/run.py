@@ -80,9 +80,9 @@ def trace(
 
     With `called`, op -> the name that is used for the seed of a random op instead of its name.
     """
-    asked = "trace"
-    refuse_no_seed(random, asked)
-    refuse_no_seed(seed, asked, "seed")
+    request = "trace"
+    refuse_no_seed(random, request)
+    refuse_no_seed(seed, request, "seed")
     _refuse_no_limit(timeout=timeout, rounds=rounds, watch=watch, memory=memory)
     editor.graph  # noqa: B018  # a graph that can only be looked at says so here
     if plan is not None:
@@ -90,19 +90,19 @@ def trace(
     chosen = None if ops is None else _chosen(editor, ops)
     if chosen is not None and fetches is None:
         fetches = _ends_of(editor, chosen) or None
-    wanted, fed = asked_for(editor, fetches), given(editor, feeds, asked, random=True)
+    wanted, fed = asked_for(editor, fetches), given(editor, feeds, request, random=True)
     graph = editor.snapshot
     refuse_inner(graph, [(graph.index[op_name(name)], 0) for name in wanted], "trace()")
     needed = _needed(editor, wanted, fed)
     open_ends = [name for name in placeholders(editor, needed) if name not in fed]
     if open_ends and random is None:
-        raise missing(editor, open_ends, asked)
+        raise missing(editor, open_ends, request)
     draw = np.random.RandomState(random)
-    fed |= made_up(editor, open_ends, draw, asked)
+    fed |= made_up(editor, open_ends, draw, request)
     from .tf.run.gate import reaches_out, refuse_untrusted
 
     if reaches_out(editor.graph) if isolated is None else isolated:
-        refuse_untrusted(editor.graph, asked)
+        refuse_untrusted(editor.graph, request)
         how: dict[str, Any] = {"timeout": timeout, "rounds": rounds, "seed": seed, "memory": memory, "called": called}
         how["ops"] = None if chosen is None else sorted(chosen)
         return isolated_trace(editor, wanted, fed, session=session, watch=watch, **how)
@@ -128,8 +128,8 @@ def _refuse_no_limit(*, timeout: Any, rounds: Any, watch: Any, memory: Any) -> N
     if not at_least(rounds, 1, whole):
         raise PlanError(f"trace(rounds={rounds!r})", "that is not a number of rounds", "Give 1 or more, as rounds=1000")
     if watch is not None and not callable(watch):
-        wrong, instead = "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"
-        raise PlanError(f"trace(watch={watch!r})", wrong, instead)
+        problem, suggestion = "it cannot be called", "Give a function, as watch=lambda done, total: done < 500"
+        raise PlanError(f"trace(watch={watch!r})", problem, suggestion)
     if memory is not None and not at_least(memory, 1, whole):
         raise PlanError(f"trace(memory={memory!r})", "that is not a number of bytes", "As for 200 MB: memory=200 << 20")
 
@@ -148,8 +148,8 @@ def _tried(editor: Subject, plan: Any, session: Any) -> Subject:
     except PlanError as error:
         if error.kind not in (Kind.PLAN, Kind.FOREIGN_PLAN):
             raise
-        instead = "Trace it with its own editor" if error.kind is Kind.FOREIGN_PLAN else error.instead
-        raise type(error)("trace(plan=...)", error.wrong, instead) from None
+        suggestion = "Trace it with its own editor" if error.kind is Kind.FOREIGN_PLAN else error.suggestion
+        raise type(error)("trace(plan=...)", error.problem, suggestion) from None
     tried.session(session if session is not None else editor.values.reader())
     return tried
 
@@ -168,8 +168,8 @@ def _chosen(editor: Subject, ops: Any) -> frozenset[str]:
         raise SelectionError("trace(ops=...)", "the selection is empty", "Select what is to be noted, or leave ops out")
     lost = [name for name in ops.names if outer_name(name, editor.snapshot.index) is None]
     if lost:
-        wrong = f"{few(map(repr, lost))} of the selection {'is' if len(lost) == 1 else 'are'} not in {editor.title}"
-        raise SelectionError("trace(ops=...)", wrong, "Select in this graph: ops=ed.select(...)")
+        problem = f"{few(map(repr, lost))} of the selection {'is' if len(lost) == 1 else 'are'} not in {editor.title}"
+        raise SelectionError("trace(ops=...)", problem, "Select in this graph: ops=ed.select(...)")
     return frozenset(ops.names)
 
 
@@ -203,13 +203,13 @@ def _needed(editor: Subject, wanted: Sequence[str], fed: Iterable[str]) -> Selec
     return editor.select(name=[graph.names[i] for i in np.flatnonzero(mask).tolist()])
 
 
-def asked_for(editor: Subject, fetches: Any, asked: str = "trace", key: str = "fetches") -> list[str]:
+def asked_for(editor: Subject, fetches: Any, request: str = "trace", key: str = "fetches") -> list[str]:
     """Returns what is asked for: tensors, and ops without any, by name.
 
     Args:
         editor: of the graph.
         fetches: as for `Editor.trace`.
-        asked, key: the request and its argument, for messages.
+        request, key: the request and its argument, for messages.
 
     Raises:
         SelectionError: there is no such tensor.
@@ -220,21 +220,21 @@ def asked_for(editor: Subject, fetches: Any, asked: str = "trace", key: str = "f
         known = [now for end in editor.opened.ends[1] if op_name(now := _now(editor, end)) in graph.index]
         if known:
             return known
-        return asked_by_default(editor, f"{asked}()", key)
+        return asked_by_default(editor, f"{request}()", key)
     several = fetches if isinstance(fetches, (list, tuple)) else [fetches]
     if not several:
-        wrong = "nothing is asked for"
-        raise PlanError(f"{asked}({key}={fetches!r})", wrong, "Name a tensor or an op, or leave it out")
-    layers, named, found = Given(graph, editor.layers, f"{asked}({key}={fetches!r})"), list[Any](), list[str]()
+        problem = "nothing is asked for"
+        raise PlanError(f"{request}({key}={fetches!r})", problem, "Name a tensor or an op, or leave it out")
+    layers, named, found = Given(graph, editor.layers, f"{request}({key}={fetches!r})"), list[Any](), list[str]()
     for one in several:
         own = isinstance(one, str) and one in editor.outputs
         named += [_now(editor, editor.outputs[one])] if own else layers.ends([one])
     for name in (getattr(one, "name", one) for one in named):
         if ":" in str(name):
-            graph.tensor(tensor_name(name), f"{asked}({key}={name!r})")
+            graph.tensor(tensor_name(name), f"{request}({key}={name!r})")
             found.append(tensor_name(name))
         else:
-            op = graph.find(op_name(name), f"{asked}({key}={name!r})")
+            op = graph.find(op_name(name), f"{request}({key}={name!r})")
             found.append(f"{graph.names[op]}:0" if graph.outputs(op) else graph.names[op])
     return found
 
@@ -401,10 +401,10 @@ def _scratch(
     try:
         scratch.apply(plan)
     except PlanError as error:  # the message is about a copy, which the user did not request
-        instead = error.instead
+        suggestion = error.suggestion
         if error.kind is Kind.NO_VALUE:
-            instead = f"{INITIALIZE}; or feed its consumers: feeds={{...}}"
-        raise type(error)("trace()", error.wrong, instead) from None
+            suggestion = f"{INITIALIZE}; or feed its consumers: feeds={{...}}"
+        raise type(error)("trace()", error.problem, suggestion) from None
     closed: set[str] = set()
     while True:
         plain, flow = _calls(scratch.snapshot, closed, [scratch.outputs.get(name, name) for name in wanted])

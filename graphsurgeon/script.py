@@ -38,8 +38,8 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
             or something is there already.
     """
     if arrays and path is None:
-        wrong = "there is no place to write the arrays to"
-        raise PlanError("to_code(arrays=True)", wrong, "Give a path: ed.to_code('redo.py', arrays=True)")
+        problem = "there is no place to write the arrays to"
+        raise PlanError("to_code(arrays=True)", problem, "Give a path: ed.to_code('redo.py', arrays=True)")
     if path is not None and not isinstance(path, str | os.PathLike):
         raise PlanError(f"to_code({path!r})", f"{path!r} is not a path", "Give a path, as text or pathlib.Path")
     target = os.fspath(path) if path is not None else ""
@@ -55,8 +55,8 @@ def write(log: Log, snapshot: Graph, path: Any = None, arrays: bool = False, ove
         if target:
             write_whole(target, text.encode())
     except OSError as error:
-        wrong = f"it cannot be written: {error.strerror or error}"
-        raise PlanError(f"to_code({target!r})", wrong, "Choose a file in a folder that is there") from error
+        problem = f"it cannot be written: {error.strerror or error}"
+        raise PlanError(f"to_code({target!r})", problem, "Choose a file in a folder that is there") from error
     return text
 
 

@@ -65,21 +65,21 @@ def transfer(
     from .tf.values.givers import values_of
     from .tf.values.holders import giving_side, side_of
 
-    asked = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
+    request = "transfer(source, to" + (f", first={first!r})" if first is not None else ")")
     if names is not None and not isinstance(names, Mapping):
-        raise PlanError(asked, f"names={names!r} is not a mapping", "Give {'source': 'target'}")
+        raise PlanError(request, f"names={names!r} is not a mapping", "Give {'source': 'target'}")
     count: Any = first
     if count is not None and (isinstance(count, bool) or not isinstance(count, Integral)):
-        raise PlanError(asked, f"first={first!r} is not a number of layers", "Give one, as first=2")
-    give, take = giving_side(source, asked), side_of(values_of(to), asked)
+        raise PlanError(request, f"first={first!r} is not a number of layers", "Give one, as first=2")
+    give, take = giving_side(source, request), side_of(values_of(to), request)
     give.title, take.title = f"the source ({give.title})", f"the target ({take.title})"
     if not take.writable:
-        raise PlanError(asked, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
+        raise PlanError(request, f"nothing can be written to {take.title}", "Give an editor, a session or a model")
     if names is not None and first is not None:
-        raise PlanError(asked, "names= and first= are two ways to say the same", "Leave one of them out")
-    pairs = _by_names(give, take, names, asked) if names is not None else _pairs(give, take, first, partial, asked)
-    _refuse_unlike(pairs, asked)
-    take.refuse_unsettable([b.name for _, b in pairs], asked)
+        raise PlanError(request, "names= and first= are two ways to say the same", "Leave one of them out")
+    pairs = _by_names(give, take, names, request) if names is not None else _pairs(give, take, first, partial, request)
+    _refuse_unlike(pairs, request)
+    take.refuse_unsettable([b.name for _, b in pairs], request)
 
     def repeat() -> None:
         from .tf.run.progress import Progress
@@ -104,17 +104,17 @@ def transfer(
     )
 
 
-def _pairs(give: Side, take: Side, first: int | None, partial: bool, asked: str) -> list[tuple[Held, Held]]:
+def _pairs(give: Side, take: Side, first: int | None, partial: bool, request: str) -> list[tuple[Held, Held]]:
     if first is not None:
-        return _by_layers(give, take, first, asked)
+        return _by_layers(give, take, first, request)
     held = {v.name: v for v in give.variables}
     pairs = [(held[v.name], v) for v in take.variables if v.name in held]
     if not pairs:
-        return _by_layers(give, take, None, asked)
+        return _by_layers(give, take, None, request)
     missing = [v.name for v in take.variables if v.name not in held]
     if missing and not partial:
         raise PlanError(
-            asked,
+            request,
             f"{give.title} has no value for {len(missing)} "
             f"of {counted(len(take.variables), 'variables')}: {few(missing)}",
             "Type partial=True to copy the others, first=n for the first layers, or names={...}",
@@ -122,33 +122,33 @@ def _pairs(give: Side, take: Side, first: int | None, partial: bool, asked: str)
     return pairs
 
 
-def _by_names(give: Side, take: Side, names: Mapping[str, str], asked: str) -> list[tuple[Held, Held]]:
+def _by_names(give: Side, take: Side, names: Mapping[str, str], request: str) -> list[tuple[Held, Held]]:
     sources, targets = {v.name: v for v in give.variables}, {v.name: v for v in take.variables}
     pairs: dict[str, tuple[Held, Held]] = {}
     for old, new in names.items():
         old, new = str(old).removesuffix(":0"), str(new).removesuffix(":0")
-        hits = starred(old, new, sources, asked) if "*" in old else {old: new} if old in sources else {}
+        hits = starred(old, new, sources, request) if "*" in old else {old: new} if old in sources else {}
         if not hits:
-            raise PlanError(asked, f"{give.title} has no variable {old!r}", one_of(old, sources))
+            raise PlanError(request, f"{give.title} has no variable {old!r}", one_of(old, sources))
         for name, target in hits.items():
             if target not in targets:
-                raise PlanError(asked, f"{take.title} has no variable {target!r}", one_of(target, targets))
+                raise PlanError(request, f"{take.title} has no variable {target!r}", one_of(target, targets))
             pairs[target] = (sources[name], targets[target])
     return list(pairs.values())
 
 
-def _by_layers(give: Side, take: Side, first: int | None, asked: str) -> list[tuple[Held, Held]]:
+def _by_layers(give: Side, take: Side, first: int | None, request: str) -> list[tuple[Held, Held]]:
     olds, news = _layers(give), _layers(take)
     count = max(len(olds), len(news)) if first is None else first
     for side, layers in ((give, olds), (take, news)):
         if not 0 < count <= len(layers):
             have = f"{side.title} has {counted(len(layers), 'layers')} with weights" + ": " * bool(layers) + few(layers)
-            raise PlanError(asked, have, "Give the pairs: names={'source': 'target'}, or first=n up to that")
+            raise PlanError(request, have, "Give the pairs: names={'source': 'target'}, or first=n up to that")
     pairs = []
     for (old, a), (new, b) in list(zip(olds.items(), news.items(), strict=False))[:count]:
         if len(a) != len(b):
             raise PlanError(
-                asked,
+                request,
                 f"layer {old!r} of the source has {counted(len(a), 'variables')}, "
                 f"and layer {new!r} of the target has {len(b)}",
                 "Give the pairs: names={'source': 'target'}",
@@ -167,7 +167,7 @@ def _layers(side: Side) -> dict[str, list[Held]]:
     return layers
 
 
-def _refuse_unlike(pairs: list[tuple[Held, Held]], asked: str) -> None:
+def _refuse_unlike(pairs: list[tuple[Held, Held]], request: str) -> None:
     from .plan.mismatch import shapes_differ
 
     for a, b in pairs:
@@ -176,5 +176,5 @@ def _refuse_unlike(pairs: list[tuple[Held, Held]], asked: str) -> None:
             if not shapes_differ(a.shape, b.shape):
                 how = f"If it is an array, convert it: value.astype({b.dtype!r}); or leave it out: names={{...}}"
             raise PlanError(
-                asked, f"{a.name!r} of the source is {a.text}, but {b.name!r} of the target is {b.text}", how
+                request, f"{a.name!r} of the source is {a.text}, but {b.name!r} of the target is {b.text}", how
             )

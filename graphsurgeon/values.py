@@ -191,8 +191,8 @@ class Values:
         from .tf.run.gate import refuse_untrusted
 
         if session is not None and not (hasattr(session, "run") and hasattr(session, "graph")):
-            wrong = f"an object of type {type(session).__name__} is not a session"
-            raise PlanError(f"session({session!r})", wrong, "Give a tf.compat.v1.Session, or nothing")
+            problem = f"an object of type {type(session).__name__} is not a session"
+            raise PlanError(f"session({session!r})", problem, "Give a tf.compat.v1.Session, or nothing")
         refuse_untrusted(self.snapshot.owner, "session()")
         own, timeline = session if session is not None else self._session, self._timeline
         if own is not None and own.graph is not timeline.live and own.graph not in self._ids:
@@ -230,7 +230,7 @@ class Values:
         gone, infos = self._gone(graph), variable_infos(graph)
         wanted = [info for name, info in infos.items() if name not in gone and (names is None or name in names)]
         due, report = Due(None, "untrained()"), Handover()
-        held, before = self._there(graph, own, wanted, due.asked)
+        held, before = self._there(graph, own, wanted, due.request)
         pending = self._pending(own, events) if own is not None and own.graph is graph else events
         self._decide(due, report, wanted, held, events, pending, before, graph)
         filed = own is None and self._source is not None and graph is self._opened()
@@ -326,14 +326,14 @@ class Values:
             report.warnings += transferred.warnings
             return new, report
         initialise = initialise or own is None or own in self._made
-        asked = "session()" if own is None or own.graph is graph else "session(old)"
-        with placed(lambda: own if own is not None else new_session(None, config), asked):
+        request = "session()" if own is None or own.graph is graph else "session(old)"
+        with placed(lambda: own if own is not None else new_session(None, config), request):
             if own is not None and own.graph is graph:
-                return own, self._ruled(own, own, events, asked, initialise)
+                return own, self._ruled(own, own, events, request, initialise)
             new = new_session(graph, config)
             self._made.add(new)
             try:
-                return new, self._ruled(new, own, events, asked, initialise)
+                return new, self._ruled(new, own, events, request, initialise)
             except BaseException:
                 new.close()  # it has no user yet: its memory is released at once
                 raise
@@ -362,16 +362,16 @@ class Values:
         lacking = [name for name in initial if self._id(graph, name) in own]
         how = "Give them others: ed.restore(checkpoint, partial=True); ed.untrained() tells which are left"
         said = untrained_text(dict.fromkeys(lacking, self._lack))
-        return [str(PlanError("session()", wrong, how)) for wrong in said]
+        return [str(PlanError("session()", problem, how)) for problem in said]
 
-    def _ruled(self, session: TFSession, own: Any, events: list[Event], asked: str, initialise: bool) -> Handover:
+    def _ruled(self, session: TFSession, own: Any, events: list[Event], request: str, initialise: bool) -> Handover:
         """Gives the variables of a session what the rule says: of a new one all of them, of an open one what it lacks.
 
         Args:
             session: the session.
             own: the session to go on from: of another graph, or `session` itself; None for none.
             events, initialise: as for `_brought`.
-            asked: the request, for messages.
+            request: the request, for messages.
         """
         from .tf.values.sessions import Due, fill_made, fill_tables, give, run_init_ops, set_bare
         from .tf.values.untrained import holding, note_untrained, within_reach
@@ -383,16 +383,16 @@ class Values:
             return Handover()
         infos, gone = variable_infos(graph), self._gone(graph)
         wanted = [info for name, info in infos.items() if name not in gone]
-        due, report = Due(session, asked, own), Handover()
+        due, report = Due(session, request, own), Handover()
         filed = own is None and source is not None and graph is self._opened()
         if filed:
             source.fill(session)
-        held, before = self._there(graph, own, wanted, asked)
+        held, before = self._there(graph, own, wanted, request)
         known = frozenset() if own is None else self._settled.get(own, frozenset())
         ran = getattr(source, "init_ops", ()) if filed else ()
         if ran:  # what the file wants run once may have set more
             more = [info for info in wanted if info.op not in held]
-            held |= holding(session, within_reach(graph, [*held, *ran], more), asked)
+            held |= holding(session, within_reach(graph, [*held, *ran], more), request)
         if new and own is not None:
             bare = [(before[n], i) for i in wanted if not i.initializer and (n := self._id(graph, i.op)) in before]
             held = set_bare(
@@ -426,14 +426,14 @@ class Values:
         return report
 
     def _there(
-        self, graph: TFGraph, own: Any, wanted: list[VariableInfo], asked: str
+        self, graph: TFGraph, own: Any, wanted: list[VariableInfo], request: str
     ) -> tuple[frozenset[str], dict[int, VariableInfo]]:
         """Returns the variables that hold a value, and variable -> its counterpart in another graph."""
         if own is None:
             return self._filed(graph, [info.op for info in wanted]) if graph is self._opened() else frozenset(), {}
         if own.graph is graph:
-            return self._held_by(own, wanted, asked), {}
-        return frozenset(), self._before(own, asked)
+            return self._held_by(own, wanted, request), {}
+        return frozenset(), self._before(own, request)
 
     def _pending(self, session: TFSession, events: list[Event]) -> list[Event]:
         """The steps whose values a session has not got."""
@@ -487,15 +487,15 @@ class Values:
         stored = self._source.stored() if hasattr(self._source, "stored") else None
         return None if stored is None else {self._id(self._opened(), name): value for name, value in stored.items()}
 
-    def _before(self, old: Any, asked: str) -> dict[int, VariableInfo]:
+    def _before(self, old: Any, request: str) -> dict[int, VariableInfo]:
         """Variable -> what it is in an older session that holds its value."""
         from .tf.values.variables import variable_infos
 
         infos, gone = variable_infos(old.graph), self._gone(old.graph)
-        held = self._held_by(old, [info for name, info in infos.items() if name not in gone], asked) & infos.keys()
+        held = self._held_by(old, [info for name, info in infos.items() if name not in gone], request) & infos.keys()
         return {self._id(old.graph, name): infos[name] for name in held}
 
-    def _held_by(self, session: TFSession, infos: Iterable[VariableInfo], asked: str) -> frozenset[str]:
+    def _held_by(self, session: TFSession, infos: Iterable[VariableInfo], request: str) -> frozenset[str]:
         """Returns which variables hold a value in a session; it is asked about those of which that is not known.
 
         Variables with a value keep a value. Variables without one may get it from the user of the session.
@@ -503,7 +503,7 @@ class Values:
         from .tf.values.untrained import holding
 
         held = self._held.get(session, frozenset())
-        held |= holding(session, [info for info in infos if info.op not in held], asked)
+        held |= holding(session, [info for info in infos if info.op not in held], request)
         self._held[session] = held
         return held
 
@@ -546,5 +546,5 @@ def _lost(graph: TFGraph, empty: Iterable[VariableInfo]) -> list[str]:
         return []
     have = "has no value: its initialiser reads" if len(lost) == 1 else "have no value: their initialisers read"
     paths = few(list(dict.fromkeys(map(repr, lost.values()))))
-    wrong = f"{counted(len(lost), 'variables')} {have} {paths}, which is not there: {few(list(lost))}"
-    return [str(PlanError("session()", wrong, "Give them values: ed.restore(checkpoint)"))]
+    problem = f"{counted(len(lost), 'variables')} {have} {paths}, which is not there: {few(list(lost))}"
+    return [str(PlanError("session()", problem, "Give them values: ed.restore(checkpoint)"))]

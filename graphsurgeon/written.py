@@ -148,15 +148,15 @@ class Reader:
     """Steps of data.
 
     Args:
-        asked: the request, for messages.
+        request: the request, for messages.
         place: gives the editor of another graph, of what `Place.source` has numbered.
 
     Attributes:
         before: number of a step of the history -> the graph as it was before it.
     """
 
-    def __init__(self, asked: str, place: Callable[[int], Any]) -> None:
-        self._asked, self._place = asked, place
+    def __init__(self, request: str, place: Callable[[int], Any]) -> None:
+        self._asked, self._place = request, place
         self.before: dict[int, Graph] = {}
         self._editor: Any = None
         self._base: Graph | None = None

@@ -27,10 +27,10 @@ def refuses(kind: type[SurgeryError], *words: str) -> Iterator[Any]:
 
 def reads(fault: Any, *words: str) -> None:
     """Asserts that a fault or error has its three parts, and that all of `words` are in its text."""
-    assert fault.asked
-    assert fault.wrong
-    assert fault.instead
+    assert fault.request
+    assert fault.problem
+    assert fault.suggestion
     text = str(fault)
-    assert text.startswith(f"{fault.asked}: {fault.wrong}".rstrip(".")), text
+    assert text.startswith(f"{fault.request}: {fault.problem}".rstrip(".")), text
     for word in words:
         assert word in text, f"{word!r} is not in: {text}"

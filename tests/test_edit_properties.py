@@ -137,9 +137,9 @@ def chosen(plan: Plan, made: Any, steps: Any) -> Plan:
         longer = edited(plan, made, step, at)
         faults = longer.check()
         for fault in faults:
-            assert any(word in fault.wrong for word in REFUSALS), str(fault)
-            assert fault.asked
-            assert fault.instead
+            assert any(word in fault.problem for word in REFUSALS), str(fault)
+            assert fault.request
+            assert fault.suggestion
         event(f"{step[0]} {'refused' if faults else 'taken'}")
         plan = plan if faults else longer
     return plan
@@ -155,7 +155,7 @@ def test_random_edits_are_what_was_predicted_and_undo_restores(recipe, steps, li
     if live:
         longer = plan.on_copies(scope="live")
         faults = longer.check()
-        assert all(any(word in fault.wrong for word in REFUSALS) for fault in faults), [str(f) for f in faults]
+        assert all(any(word in fault.problem for word in REFUSALS) for fault in faults), [str(f) for f in faults]
         plan = plan if faults else longer
     assume(plan.steps)
     before, kept, old = look(graph), filled(graph), list(graph.get_operations())
@@ -197,7 +197,7 @@ def test_what_tensorflow_is_said_to_refuse_it_refuses(recipe, steps):
     ed = gs.open(made.graph)
     for at, step in enumerate(steps):
         plan = edited(ed.plan(), made, step, at)
-        said = [f.wrong for f in plan.check() if "TensorFlow refuses" in f.wrong]
+        said = [f.problem for f in plan.check() if "TensorFlow refuses" in f.problem]
         event(f"{step[0]}: {bool(said)}")
         if said:
             bare = unjudged(plan)
@@ -299,7 +299,7 @@ def test_ops_collapsed_to_a_call_and_inlined_again_give_the_same_bits(recipe, en
         "nothing that comes out",
         "computed from itself",
     )
-    assert all(any(word in fault.wrong for word in allowed) for fault in faults), [str(f) for f in faults]
+    assert all(any(word in fault.problem for word in allowed) for fault in faults), [str(f) for f in faults]
     assume(not faults)
     rebuilt = _again(graph)
     done = ed.apply(plan)

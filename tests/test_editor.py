@@ -268,7 +268,7 @@ def test_a_new_plan_after_an_undo_ends_the_redo():
     with refuses(PlanError, "there is nothing to redo"):
         ed.redo()
     assert ed.orphans == {"a/y"}
-    assert "the name 'a' is taken" in ed.plan().copy(ed.select(name="y"), to="a", unmapped="keep").check()[0].wrong
+    assert "the name 'a' is taken" in ed.plan().copy(ed.select(name="y"), to="a", unmapped="keep").check()[0].problem
 
 
 def test_undo_leaves_what_the_user_put_into_collections():

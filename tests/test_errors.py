@@ -14,7 +14,7 @@ from tests.cost import growth
 
 def test_three_parts():
     error = SurgeryError("open('a')", "the file is empty", "Give a graph")
-    assert (error.asked, error.wrong, error.instead) == ("open('a')", "the file is empty", "Give a graph")
+    assert (error.request, error.problem, error.suggestion) == ("open('a')", "the file is empty", "Give a graph")
     assert str(error) == "open('a'): the file is empty.\nGive a graph."
 
 

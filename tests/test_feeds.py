@@ -61,7 +61,7 @@ def test_texts_are_taken_as_they_are(fed):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "wrong", "instead"),
+    ("name", "value", "problem", "suggestion"),
     [
         ("n", 2.5, "2.5 is not a value of int32", "Give numbers of int32"),
         ("n", float("nan"), "nan is not a value of int32", "Give numbers of int32"),
@@ -78,8 +78,8 @@ def test_texts_are_taken_as_they_are(fed):
         ("words", "a", "the array has the shape (), the tensor (?) of string", "Give one of that shape."),
     ],
 )
-def test_what_would_say_something_else_is_refused(fed, name, value, wrong, instead):
-    with refuses(PlanError, f"trace('{name}:0')", wrong, instead):
+def test_what_would_say_something_else_is_refused(fed, name, value, problem, suggestion):
+    with refuses(PlanError, f"trace('{name}:0')", problem, suggestion):
         given(fed, {name: value}, "trace", random=True)
 
 
@@ -94,8 +94,8 @@ def test_a_name_that_is_none_is_told_what_can_be_fed(fed):
 
 def test_what_is_no_mapping_is_refused(fed, tmp_path):
     for thing, shown, kind in ((3, "3", "int"), ([[1, 2]], "...", "list"), (np.zeros(9), "...", "ndarray")):
-        wrong = f"trace(feeds={shown}): an object of type {kind} is not a mapping"
-        with refuses(PlanError, wrong, "Give {'x:0': array}"):
+        problem = f"trace(feeds={shown}): an object of type {kind} is not a mapping"
+        with refuses(PlanError, problem, "Give {'x:0': array}"):
             given(fed, thing, "trace")
     np.save(tmp_path / "one.npy", np.zeros(3))
     with refuses(PlanError, "it holds one array, and does not say for which tensor", "Give {'x:0': np.load("):
@@ -110,8 +110,8 @@ def test_what_nobody_can_ask_for_says_why(tmp_path):
     next(node for node in proto.node if node.name == "y").op = "Addons>Parse"
     (tmp_path / "odd.pb").write_bytes(proto.SerializeToString())
     ed = gs.open(tmp_path / "odd.pb")
-    wrong = "what nothing reads needs 1 op of a type that TensorFlow does not know here, 'Addons>Parse'"
-    with refuses(PlanError, "trace()", wrong, "Name what is meant: fetches=[...], as 'z:0'"):
+    problem = "what nothing reads needs 1 op of a type that TensorFlow does not know here, 'Addons>Parse'"
+    with refuses(PlanError, "trace()", problem, "Name what is meant: fetches=[...], as 'z:0'"):
         ed.feeds_needed()
     assert list(ed.feeds_needed("x:0")) == ["x:0"]
 

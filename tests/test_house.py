@@ -129,7 +129,7 @@ def test_node_packages_come_from_the_public_registry():
 # -- code that reads messages ----------------------------------------------------------------------
 
 #: Attributes and variables that hold the text of an error, a fault or a warning.
-_MESSAGES = {"asked", "wrong", "instead", "message", "error_message", "warnings", "notes", "warning"}
+_MESSAGES = {"request", "problem", "suggestion", "message", "error_message", "warnings", "notes", "warning"}
 _PARSES = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "rfind"}
 _PARSES |= {"index", "count", "replace", "removeprefix", "removesuffix"}
 _MATCHES = {"search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
@@ -275,21 +275,21 @@ def test_code_reads_no_message():
 @pytest.mark.parametrize(
     "code",
     [
-        "'needs a variable' in fault.wrong",
-        "error.asked.startswith('copy(')",
-        "asked.startswith(('reroute(', 'insert('))",
-        "error.instead != NOTHING_NEAR",
-        "error.asked == found.asked",
-        "error.wrong.partition(' does not lead')[0]",
+        "'needs a variable' in fault.problem",
+        "error.request.startswith('copy(')",
+        "request.startswith(('reroute(', 'insert('))",
+        "error.suggestion != NOTHING_NEAR",
+        "error.request == found.request",
+        "error.problem.partition(' does not lead')[0]",
         "re.search('node (.*)', error.message)",
         "PATTERN.findall(str(error))",
-        "f'{name!r}' in fault.wrong",
+        "f'{name!r}' in fault.problem",
         "[w for w in plan.effect.warnings if 'seed' in w]",
         "for w in done.notes:\n    w.startswith('leak')",
         "try: ...\nexcept ValueError as refusal:\n    'closed' in str(refusal)",
         "said = words_of(error)\n'closed' in said",
-        "text = f'{error.wrong}.'\ntext.endswith('gone.')",
-        "match error.wrong:\n    case 'gone': ...",
+        "text = f'{error.problem}.'\ntext.endswith('gone.')",
+        "match error.problem:\n    case 'gone': ...",
     ],
 )
 def test_the_check_of_message_reads_finds(code):
@@ -302,11 +302,11 @@ def test_the_check_of_message_reads_finds(code):
         "error.kind is Kind.LEAK",
         "name in error.names",
         "'LEAK' in str(value)",
-        "f'{error.wrong}: {error.instead}'",
-        "error.wrong + others if error.instead else ''",
-        "error.wrong == ''",
+        "f'{error.problem}: {error.suggestion}'",
+        "error.problem + others if error.suggestion else ''",
+        "error.problem == ''",
         "line.startswith('x') and 'y' in names",
-        "keep = error.instead[:1].lower() + error.instead[1:]",
+        "keep = error.suggestion[:1].lower() + error.suggestion[1:]",
     ],
 )
 def test_the_check_of_message_reads_passes(code):

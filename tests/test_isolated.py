@@ -62,13 +62,18 @@ def test_what_ends_the_process_is_an_error_here(monkeypatch):
     monkeypatch.setattr(isolated, "_BEGIN", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(gs.PlanError) as refused:
         gs.open(graph, title="net").trace({"x": [1.0, 2.0]}, fetches="x:0", isolated=True)
-    assert refused.value.wrong == "the separate process in which net was run died (SIGSEGV)"
+    assert refused.value.problem == "the separate process in which net was run died (SIGSEGV)"
 
 
 def test_what_is_refused_there_is_refused_here(monkeypatch):
     with tf.Graph().as_default() as graph:
         tf.square(tf1.placeholder(tf.float32, [2], name="x"), name="y")
-    reported = {"kind": "SelectionError", "asked": "trace()", "wrong": "it is not there", "instead": "Take another"}
+    reported = {
+        "kind": "SelectionError",
+        "request": "trace()",
+        "problem": "it is not there",
+        "suggestion": "Take another",
+    }
     code = f"import json, sys; open(sys.argv[1] + '/fault.json', 'w').write(json.dumps({reported!r}))"
     monkeypatch.setattr(isolated, "_BEGIN", code)
     with pytest.raises(gs.SelectionError, match="it is not there"):

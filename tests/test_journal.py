@@ -79,7 +79,7 @@ def test_a_journal_is_kept_of_files_and_where_it_is_asked(path, place, monkeypat
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
     assert folder() == place / "state" / "graphsurgeon" / "journals"
     monkeypatch.setenv(journal.SETTING, "off")
-    assert folder(asked=True) == place / "state" / "graphsurgeon" / "journals"
+    assert folder(requested=True) == place / "state" / "graphsurgeon" / "journals"
     ed = gs.open(path, journal=True)
     ed.apply(ed.plan().rename("y", to="z"))
     assert ed.journal.path.parent == place / "state" / "graphsurgeon" / "journals"

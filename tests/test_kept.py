@@ -78,9 +78,9 @@ def test_a_plan_for_another_graph_of_this_name_is_tried_and_said_to_be_one():
     screen = gs.open(graph).screen
     with pytest.raises(PlanError) as refused:
         screen.put_back(made)
-    assert refused.value.asked == "put_back()"
-    assert refused.value.wrong.startswith("it was made for another graph of this name: no op is called 'in/b'")
-    assert refused.value.instead == "Run the code of the plan in a cell, or forget it"
+    assert refused.value.request == "put_back()"
+    assert refused.value.problem.startswith("it was made for another graph of this name: no op is called 'in/b'")
+    assert refused.value.suggestion == "Run the code of the plan in a cell, or forget it"
     assert not screen.draft.steps
     assert not screen.state.marks.inputs
 
@@ -91,7 +91,7 @@ def test_a_step_that_cannot_be_kept_is_said():
     screen.replace(["e"], lambda match, *inputs: tf.negative(*inputs))
     with pytest.raises(PlanError, match="Python function") as refused:
         row_of_ops().put_back(traits(screen)["plan"]["made"])
-    assert "which cannot be kept" in refused.value.wrong
+    assert "which cannot be kept" in refused.value.problem
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def result(call: Callable[[], Any]) -> Any:
     try:
         found = call()
     except SurgeryError as error:
-        return type(error), error.wrong
+        return type(error), error.problem
     return [told(step) for step in found.steps] if isinstance(found, gs.Plan) else found
 
 
@@ -325,7 +325,7 @@ def test_what_cannot_be_a_layer_is_refused_with_a_way_out(ed):
     with refuses(SelectionError, "keras_layer(selection): a selection of", "tensors are needed",
                  "inputs='image:0', outputs='classifier/features/Max:0'") as caught:  # fmt: skip
         ed.keras_layer(block)
-    ends = eval(f"dict({caught.value.instead.partition(': ')[2]})")
+    ends = eval(f"dict({caught.value.suggestion.partition(': ')[2]})")
     assert numbers(ed.keras_layer(**ends)(IMAGE)) == numbers(ed.keras_layer("image", "features")(IMAGE))
     with refuses(SelectionError, "trace(fetches='featurs'): there is no layer 'featurs'", "Did you mean 'features'"):
         ed.trace(FEED, "featurs")

@@ -56,7 +56,7 @@ def boundary(ends: Any, ed: Any, tensors: list[Any]) -> Any:
     start, end = ([tensors[n % len(tensors)] for n in numbers] for numbers in ends)
     end = list({t.name: t for t in end}.values())
     found, error = attempt(lambda: ed.select(inputs=start or None, outputs=end))
-    assert error is None or "does not connect" in error.wrong
+    assert error is None or "does not connect" in error.problem
     return found or ed.select(outputs=end), end
 
 
@@ -65,7 +65,7 @@ def fitting(plan: Any, block: Any) -> None:
     faults = plan.check()
     if faults:
         assert block.boundary.leaks, [str(f) for f in faults]
-        assert all(any(word in fault.wrong for word in REFUSALS) for fault in faults), [str(f) for f in faults]
+        assert all(any(word in fault.problem for word in REFUSALS) for fault in faults), [str(f) for f in faults]
     event("refused" if faults else "copied")
     assume(not faults)
 
@@ -232,7 +232,7 @@ def test_any_set_of_ops_is_copied_as_predicted_or_refused(recipe, picks, with_sc
     faults = plan.check()
     event("refused" if faults else "copied")
     if faults:
-        assert all(any(word in fault.wrong for word in REFUSALS) for fault in faults), [str(f) for f in faults]
+        assert all(any(word in fault.problem for word in REFUSALS) for fault in faults), [str(f) for f in faults]
         with pytest.raises(SurgeryError):
             dst.apply(plan)
         assert look(dst.graph) == look(tf.Graph())
@@ -357,7 +357,7 @@ def test_a_connection_is_right_or_refused(recipe, which, to, position):
     _, error = attempt(lambda: ed.apply(plan))
     event("refused" if error else "connected")
     if error is not None:
-        assert plan.check() or "TensorFlow refuses" in error.wrong
+        assert plan.check() or "TensorFlow refuses" in error.problem
         assert ed.graph is graph
     else:
         assert edges(gs.open(ed.graph).snapshot) == edges(plan.after())
@@ -410,7 +410,7 @@ def test_undo_and_redo_go_back_and_forth_over_any_plans(recipe, actions):
                 future.clear()
                 assert edges(ed.snapshot) == edges(plan.after())
             else:
-                assert plan.check() or "TensorFlow refuses" in error.wrong
+                assert plan.check() or "TensorFlow refuses" in error.problem
                 assert now() == before
         assert edges(ed.snapshot) == edges(gs.open(ed.graph).snapshot)
         assert sum(not e.undone for e in ed.history) == len(past)

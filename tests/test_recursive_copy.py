@@ -371,7 +371,7 @@ def test_wrapped_results_are_the_ops_they_wrap():
     ed = gs.open(y.graph)
     done = ed.apply(ed.plan().copy(ed.select(name=[check]).ancestors(), to="M"))
     assert (type(done[check]), done[check].name) == (tf.Operation, f"M/{check.name}")
-    assert ed.plan().add_control("is", after=check).check()[0].wrong.startswith("that makes a cycle")
+    assert ed.plan().add_control("is", after=check).check()[0].problem.startswith("that makes a cycle")
 
 
 # -- computed again ----------------------------------------------------------------------------------------

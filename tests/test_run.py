@@ -435,10 +435,10 @@ def test_what_cannot_be_run_is_refused_with_what_to_type():
         ed.trace(random="x")
     with refuses(PlanError, "'words:0' (string (...)) needs a feed"):
         ed.trace(random=0, fetches="words:0")
-    for wrong, said in ((True, "that is not a seed"), (1.5, "that is not a seed"), (-1, "between 0 and 4294967295")):
+    for problem, said in ((True, "that is not a seed"), (1.5, "that is not a seed"), (-1, "between 0 and 4294967295")):
         for argument in ("random", "seed"):
-            with refuses(SelectionError, f"trace({argument}={wrong!r})", said, f"{argument}=0"):
-                ed.trace({"x:0": [[1.0, 2.0, 3.0]]}, "y:0", **{argument: wrong})
+            with refuses(SelectionError, f"trace({argument}={problem!r})", said, f"{argument}=0"):
+                ed.trace({"x:0": [[1.0, 2.0, 3.0]]}, "y:0", **{argument: problem})
     with tf.Graph().as_default() as graph:
         w = tf1.get_variable("w", initializer=1.0)
         w.assign_add(1.0)
@@ -452,16 +452,18 @@ def test_all_that_needs_a_feed_is_named_at_once():
         with tf.control_dependencies([words]):
             tf.add(x, tf.cast(n, tf.float32), name="y")
     ed = gs.open(graph)
-    wrong = "'float32:0' (float32 (?)), 'int32:0' (int32 (?)), 'string:0' (string (?)) need feeds."
-    with refuses(PlanError, wrong, "Give feeds={'float32:0': array, 'int32:0': array, 'string:0': array}, or random=0"):
+    problem = "'float32:0' (float32 (?)), 'int32:0' (int32 (?)), 'string:0' (string (?)) need feeds."
+    with refuses(
+        PlanError, problem, "Give feeds={'float32:0': array, 'int32:0': array, 'string:0': array}, or random=0"
+    ):
         ed.trace(fetches="y:0")
-    wrong = "'string:0' (string (?)) needs a feed: only numbers of a known rank are made up"
-    with refuses(PlanError, wrong, "Give feeds={'string:0': array}."):
+    problem = "'string:0' (string (?)) needs a feed: only numbers of a known rank are made up"
+    with refuses(PlanError, problem, "Give feeds={'string:0': array}."):
         ed.trace(fetches="y:0", random=0)
 
 
 @pytest.mark.parametrize(
-    ("limit", "wrong", "instead"),
+    ("limit", "problem", "suggestion"),
     [
         ({"timeout": -1}, "that is not a time", "Give seconds, as timeout=60"),
         ({"timeout": 0}, "that is not a time", "Give seconds, as timeout=60"),
@@ -474,9 +476,9 @@ def test_all_that_needs_a_feed_is_named_at_once():
         ({"memory": 0.5}, "that is not a number of bytes", "memory=200 << 20"),
     ],
 )
-def test_a_limit_that_is_none_is_refused(limit, wrong, instead):
+def test_a_limit_that_is_none_is_refused(limit, problem, suggestion):
     ((name, value),) = limit.items()
-    with refuses(PlanError, f"trace({name}={value!r}): {wrong}", instead):
+    with refuses(PlanError, f"trace({name}={value!r}): {problem}", suggestion):
         gs.open(towers()).trace({"x:0": [1.0, 2.0]}, **limit)
 
 
@@ -487,8 +489,8 @@ def test_a_variable_without_a_value_is_named_in_the_words_of_a_run():
     with tf1.Session(graph=graph) as session:
         ed = gs.open(session)
         values = "session.run(variable.initializer), or gs.open(session).restore(checkpoint)"
-        instead = f"{values}; or feed its consumers: feeds={{...}}."
-        with refuses(PlanError, "trace(): variable 'w' has no value in the session given", instead):
+        suggestion = f"{values}; or feed its consumers: feeds={{...}}."
+        with refuses(PlanError, "trace(): variable 'w' has no value in the session given", suggestion):
             ed.trace()
         assert ed.trace({ed.op("y").inputs[0].name: 3.0}).results == {"y:0": -3.0}
 
@@ -784,7 +786,7 @@ def test_a_plan_that_cannot_be_tried_is_refused():
     with refuses(PlanError, "trace(plan=...)", "not for this graph", "Trace it with its own editor"):
         ed.trace(FEED, "y:0", plan=other.plan().rename("y", "z"))
     plan = ed.plan().remove("act")
-    with refuses(PlanError, plan.check()[0].wrong):
+    with refuses(PlanError, plan.check()[0].problem):
         ed.trace(FEED, "y:0", plan=plan)
     with refuses(SelectionError, "trace(fetches='y:0')", "no op has that name"):
         ed.trace(FEED, "y:0", plan=ed.plan().rename("y", "z"))

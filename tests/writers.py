@@ -169,17 +169,17 @@ def serve(modules: list[str]) -> None:
         os.write(out, json.dumps(end).encode() + b"\n")
 
 
-def _work(function: Callable[..., Any], asked: dict[str, Any]) -> None:
+def _work(function: Callable[..., Any], request: dict[str, Any]) -> None:
     """Calls the function, in a child; never returns."""
-    if asked["size"] >= 0:
+    if request["size"] >= 0:
         import resource
 
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (asked["size"],) * 2)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["size"],) * 2)
     try:
-        with stopping(asked["at"], "kill"):
-            function(*asked["given"])
+        with stopping(request["at"], "kill"):
+            function(*request["given"])
     except BaseException as error:
         _tell("error", f"{type(error).__name__}: {error}")
     os._exit(0)

@@ -75,11 +75,11 @@ def row(corpus: Corpus, id: str, within: float, kinds: Mapping[str, Callable[[An
     try:
         ed = gs.open(corpus.path(id), tags=item["run"].get("tags"))
     except gs.OpenError as error:
-        return [id, str(item["n_ops"] or ""), f"refused: {error.wrong}", *[""] * len(kinds), ""]
+        return [id, str(item["n_ops"] or ""), f"refused: {error.problem}", *[""] * len(kinds), ""]
     cells = [id, str(item["n_ops"]), "opened"]
     faults = gs.open(Graph()).plan().copy(ed.select(), to="copy").check() if item["expect"] == "clear_error" else ()
     if faults:
-        cells += [f"refused: {faults[0].wrong}", *[""] * (len(kinds) - 1)]
+        cells += [f"refused: {faults[0].problem}", *[""] * (len(kinds) - 1)]
     elif not runs.has_golden(item):
         if kinds is KINDS:
             made = outcome(runs.test_copied_without_numbers, corpus, id, end).replace("equal", "as predicted")

@@ -267,8 +267,8 @@ def _number(score: float | None) -> float:
 def _refuse_odd(**numbers: tuple[Any, int]) -> None:
     for name, (value, least) in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            wrong = f"{name} must be a whole number, at least {least}"
-            raise PlanError(f"evolve({name}={value!r})", wrong, f"Give {name}={least}, or more")
+            problem = f"{name} must be a whole number, at least {least}"
+            raise PlanError(f"evolve({name}={value!r})", problem, f"Give {name}={least}, or more")
 
 
 def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
@@ -281,8 +281,8 @@ def _refuse_unfit(score: Any, constants: Any, rules: Any) -> None:
     except (TypeError, ValueError):
         fits = False
     if not fits:
-        wrong = "constants must be two numbers: the smallest and the largest constant"
-        raise PlanError(f"evolve(constants={constants!r})", wrong, "Try constants=(-2.0, 2.0)")
+        problem = "constants must be two numbers: the smallest and the largest constant"
+        raise PlanError(f"evolve(constants={constants!r})", problem, "Try constants=(-2.0, 2.0)")
     for rule in rules:
         if not (isinstance(rule, (tuple, list)) and len(rule) == 2 and all(map(callable, rule))):
             how = "Give (pattern, replacement): (lambda a, b: a + b, tf.multiply)"

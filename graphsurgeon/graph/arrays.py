@@ -65,12 +65,12 @@ def unpacked(arrays: Mapping[str, NDArray[Any]], lead: str) -> dict[str, Any]:
     return found
 
 
-def loaded(path: Any, asked: str, instead: str) -> Any:
+def loaded(path: Any, request: str, suggestion: str) -> Any:
     """Returns the array of an ``.npy`` file, or those of an ``.npz`` file by name.
 
     Args:
         path: the file.
-        asked, instead: the request and the suggestion, for messages.
+        request, suggestion: the request and the suggestion, for messages.
 
     Raises:
         PlanError: the file is neither, or cannot be read.
@@ -80,10 +80,10 @@ def loaded(path: Any, asked: str, instead: str) -> Any:
             held = np.load(file, allow_pickle=False)
             return dict(held) if hasattr(held, "files") else held
     except OSError as error:
-        wrong = f"the file cannot be read: {error.strerror or error}"
+        problem = f"the file cannot be read: {error.strerror or error}"
     except (ValueError, EOFError, BadZipFile):
-        wrong = "that is not a file of arrays of numbers or texts, as NumPy writes them (.npz)"
-    raise PlanError(asked, wrong, instead)
+        problem = "that is not a file of arrays of numbers or texts, as NumPy writes them (.npz)"
+    raise PlanError(request, problem, suggestion)
 
 
 def can_be_made_up(info: TensorInfo) -> bool:

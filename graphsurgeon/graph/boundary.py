@@ -102,7 +102,7 @@ def control_entering(graph: Graph, mask: Mask) -> list[tuple[int, int]]:
     return list(zip(rows[cross].tolist(), graph.control.node[cross].tolist(), strict=True))
 
 
-def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], asked: str) -> Mask:
+def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], request: str) -> Mask:
     """Returns the ops that compute `outputs` from `inputs`, with the constants and variables they need.
 
     Ops that depend on another feed, such as a placeholder or a queue, and not on the inputs stay outside. Their tensors
@@ -125,7 +125,7 @@ def region(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], as
         readers = rows[(graph.data.node == op) & (graph.data.port == port)]
         if not ancestry[readers].any() and (op, port) not in through:
             unused.append(f"{graph.names[op]}:{port}")
-    _refuse_unconnected(graph, unused, outputs, asked)
+    _refuse_unconnected(graph, unused, outputs, request)
     core, fed = from_inputs(graph, cuts, ancestry), fed_from(graph, ancestry)
     # An output that is computed from a leak alone is still wanted: keep it, its own inputs become the leaks.
     # Ops that only a leak needs, such as the weights of a layer above it, stay outside with the leak.
@@ -205,7 +205,7 @@ def leaks(graph: Graph, mask: Mask, inputs: Sequence[Tensor]) -> tuple[Leak, ...
     return tuple(out)
 
 
-def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tensor], asked: str) -> None:
+def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tensor], request: str) -> None:
     if not unused:
         return
     ends = " or ".join(repr(f"{graph.names[op]}:{port}") for op, port in list(outputs)[:3])
@@ -217,7 +217,7 @@ def _refuse_unconnected(graph: Graph, unused: list[str], outputs: Sequence[Tenso
     hint = "It is the other way round" if turned.any() else did_you_mean(word, candidates)
     do, it = ("does", "it") if len(unused) == 1 else ("do", "them")
     raise SelectionError(
-        asked,
+        request,
         f"the boundary does not connect: {' and '.join(repr(u) for u in unused)} {do} not lead to {ends}",
         f"Leave {it} out, or name a tensor that {ends} is computed from. {hint}",
         kind=Kind.UNCONNECTED,

@@ -289,7 +289,7 @@ class Calls:
                     return whole, inner
         return None
 
-    def refuse(self, scope: str, asked: str) -> None:
+    def refuse(self, scope: str, request: str) -> None:
         """Refuses to unfold the call of a scope if none of its ops can be shown.
 
         Raises:
@@ -297,28 +297,28 @@ class Calls:
         """
         found = self.find(scope)
         if found is not None:
-            self._refuse(*found, asked)
+            self._refuse(*found, request)
 
     @staticmethod
-    def _refuse(part: Part, call: Call, asked: str) -> None:
+    def _refuse(part: Part, call: Call, request: str) -> None:
         if call.functions:
             return
         op = call.op
         name = part.named(op)
         if call.around:
             raise SelectionError(
-                asked,
+                request,
                 f"{name!r} calls function {call.around[0]!r}, which it is inside of: without end",
                 "Look at the same function one level up",
             )
         if not call.missing:
             raise SelectionError(
-                asked,
+                request,
                 f"the function that {name!r} calls has no ops: it returns its arguments",
                 "Select the consumers of the call",
             )
         raise SelectionError(
-            asked,
+            request,
             f"function {call.missing[0]!r}, which {name!r} calls, is not in the graph",
             "Open the file that holds the function too",
         )

@@ -64,12 +64,12 @@ class Unconvertible(PlanError):
     """A graph cannot be written as a model: it cannot be frozen, or the converter refuses it.
 
     Args:
-        asked, wrong, instead: as of every error.
+        request, problem, suggestion: as of every error.
         made: what freezing or the converter said.
     """
 
-    def __init__(self, asked: str, wrong: str = "", instead: str = "", made: Converted = Converted()) -> None:
-        super().__init__(asked, wrong, instead)
+    def __init__(self, request: str, problem: str = "", suggestion: str = "", made: Converted = Converted()) -> None:
+        super().__init__(request, problem, suggestion)
         self.made = made
 
 

@@ -30,7 +30,7 @@ class Decided:
         dead: ops that can never run any more.
         subs: tensor of a Switch or Merge -> the tensor that it always equals.
         torn: Merges that would keep several inputs after losing one.
-        asked: Merges with consumers of the output that is the number of the taken input.
+        observed: Merges with consumers of the output that is the number of the taken input.
     """
 
     known: Mapping[Tensor, Any]
@@ -38,7 +38,7 @@ class Decided:
     dead: Mask
     subs: Mapping[Tensor, Tensor]
     torn: list[int]
-    asked: list[int]
+    observed: list[int]
 
 
 def carried(graph: Graph, tensor: Tensor, value: Any) -> dict[Tensor, Any]:
@@ -82,8 +82,8 @@ def skipping(graph: Graph, op: int, kind: str) -> list[tuple[str, bool]]:
     if graph.types[op] in BRANCHES:
         node = graph.nodes[op]
         inside = {key: _types_of(graph, node.attr[key].func.name) for key in ("then_branch", "else_branch")}
-        asked = graph.name(graph.data.ends(op)[0])
-        return [(asked, value) for value in (False, True)
+        predicate = graph.name(graph.data.ends(op)[0])
+        return [(predicate, value) for value in (False, True)
                 if kind not in inside["then_branch" if value else "else_branch"]]  # fmt: skip
     above = backward(graph, graph.mask([op]))
     roots = {
@@ -179,7 +179,7 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
                 kill(op, None)
         elif any(end in gone for end in ends) or dead[graph.control.row(op)].any():
             kill(op, None)
-    torn, asked = [], []
+    torn, observed = [], []
     read = set(zip(graph.data.node.tolist(), graph.data.port.tolist(), strict=True)) if switches else set()
     for op in np.flatnonzero(graph.typed(MERGES) & ~dead).tolist() if switches else ():
         ends = graph.data.ends(op)
@@ -189,8 +189,8 @@ def decided(graph: Graph, tensor: Tensor, value: bool) -> Decided:
         if len(live_ends) > 1:
             torn.append(op)
         elif (op, 1) in read:
-            asked.append(op)
+            observed.append(op)
         else:
             subs[op, 0] = live_ends[0]
     switches = [op for op in switches if not dead[op]]
-    return Decided(known, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, asked)
+    return Decided(known, switches, dead, {old: new for old, new in subs.items() if not dead[old[0]]}, torn, observed)

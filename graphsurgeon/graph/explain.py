@@ -141,8 +141,8 @@ def explain(graph: Graph, op: Any, selection: Any) -> Path | WhyNot:
           d  input 0 reads c:0
     """
     name = op_name(op)
-    asked = f"explain({name!r})"
-    number, chosen = graph.find(name, asked), _selection(graph, selection, asked)
+    request = f"explain({name!r})"
+    number, chosen = graph.find(name, request), _selection(graph, selection, request)
     return _why(graph, number, chosen) if chosen.mask[number] else _why_not(graph, number, chosen)
 
 
@@ -208,12 +208,12 @@ def _beyond(graph: Graph, number: int, cause: Cause) -> WhyNot:
     return WhyNot(name, "apart", f"no path, of data or control, joins it with {ends}")
 
 
-def _selection(graph: Graph, given: Any, asked: str) -> Selection:
+def _selection(graph: Graph, given: Any, request: str) -> Selection:
     if isinstance(given, Selection):
-        return given.all_on(graph, asked)
+        return given.all_on(graph, request)
     targets = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
     names = [op_name(target) for target in targets]
-    start = graph.mask(graph.find(n, asked) for n in names)
+    start = graph.mask(graph.find(n, request) for n in names)
     return Selection(graph, backward(graph, start), Query("ancestors", (True,), (Query("names", tuple(names)),)))
 
 

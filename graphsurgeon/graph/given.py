@@ -23,7 +23,7 @@ class Given:
     Args:
         graph: the snapshot.
         layers: its layers.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Example:
         >>> from graphsurgeon.graph.layers import Call
@@ -36,7 +36,7 @@ class Given:
 
     graph: Graph
     layers: Layers
-    asked: str
+    request: str
 
     def layer(self, thing: Any) -> Layer | None:
         """Returns the layer that a thing names; None if it names something else.
@@ -48,13 +48,13 @@ class Given:
             SelectionError: if several layers have the name.
         """
         if isinstance(thing, Layer):
-            return self.layers.find(thing, self.asked)
+            return self.layers.find(thing, self.request)
         if isinstance(thing, str) and thing in self.graph.index:
             return None
         name = thing if isinstance(thing, str) else getattr(thing, "name", None)
         if not isinstance(name, str) or hasattr(thing, "graph") or op_name(name) in self.graph.index:
             return None
-        return self.layers.find(name, self.asked) if self.layers.called(name) else None
+        return self.layers.find(name, self.request) if self.layers.called(name) else None
 
     def ends(self, things: Iterable[Any]) -> list[Any]:
         """Returns tensors, with the outputs of each layer.
@@ -65,7 +65,7 @@ class Given:
         Raises:
             SelectionError: if a layer has several calls or no output, or a name is similar to that of a layer.
         """
-        return ends(self.graph, self.layers, things, self.asked)
+        return ends(self.graph, self.layers, things, self.request)
 
     def tensor(self, thing: Any) -> Any:
         """Returns a tensor; for a layer, its only output.
@@ -79,7 +79,9 @@ class Given:
         found = self.ends([thing])
         if len(found) > 1:
             name = getattr(thing, "path", getattr(thing, "name", thing))
-            raise SelectionError(self.asked, f"the layer {name!r} gives {few(map(repr, found))}", "Choose one of these")
+            raise SelectionError(
+                self.request, f"the layer {name!r} gives {few(map(repr, found))}", "Choose one of these"
+            )
         return found[0]
 
     def tensors(self, things: Any) -> Any:
@@ -199,18 +201,18 @@ class Given:
         found = [
             (self.graph.names[op], at)
             for tensor in fed
-            for op, at in self.graph.readers(self.graph.tensor(tensor, self.asked))
+            for op, at in self.graph.readers(self.graph.tensor(tensor, self.request))
             if self.graph.names[op] in own
         ]
         if len(found) == 1:
             return found[0]
         if not fed:
-            wrong = f"the layer {layer.path!r} has no input {input}"
-            instead = f"Its inputs are {few(layer.inputs)}" if layer.inputs else "Name an op"
-            raise SelectionError(self.asked, wrong, instead)
-        wrong = f"{fed[0]!r} enters the layer {layer.path!r} at {counted(len(found), 'ops')}"
+            problem = f"the layer {layer.path!r} has no input {input}"
+            suggestion = f"Its inputs are {few(layer.inputs)}" if layer.inputs else "Name an op"
+            raise SelectionError(self.request, problem, suggestion)
+        problem = f"{fed[0]!r} enters the layer {layer.path!r} at {counted(len(found), 'ops')}"
         how = f"Type reroute({fed[0]!r}, to=..., only={layer.path!r})" if found else "Name an op"
-        raise SelectionError(self.asked, wrong, how)
+        raise SelectionError(self.request, problem, how)
 
     def whole(self, thing: Any) -> Any:
         """Returns an op or scope; for a layer, its only op, or the scope that has exactly its ops.
@@ -229,5 +231,5 @@ class Given:
         scopes = [scope for scope, (one, _) in scopes_of(self.graph, self.layers).items() if one == layer]
         if len(scopes) == 1:
             return scopes[0].strip("/")
-        wrong = f"the layer {layer.path!r} is not exactly one op or one name scope"
-        raise SelectionError(self.asked, wrong, f"Name its ops or scopes: {few(map(repr, layer.ops))}")
+        problem = f"the layer {layer.path!r} is not exactly one op or one name scope"
+        raise SelectionError(self.request, problem, f"Name its ops or scopes: {few(map(repr, layer.ops))}")

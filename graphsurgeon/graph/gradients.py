@@ -114,8 +114,8 @@ class Gradients:
         if not affected:
             return [], []
         above = backward(graph, graph.mask(affected), control=False, within=passing) & self.known
-        wrong = np.flatnonzero(self.of(np.flatnonzero(above).tolist())).tolist()
-        return sorted(set(affected)), [i for i in wrong if now_at(i) >= 0]
+        stale = np.flatnonzero(self.of(np.flatnonzero(above).tolist())).tolist()
+        return sorted(set(affected)), [i for i in stale if now_at(i) >= 0]
 
     def _trained(self) -> Mask:
         """The variables that are set to values computed from gradients."""

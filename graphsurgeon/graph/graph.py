@@ -406,24 +406,28 @@ class Graph:
             out |= np.fromiter((bool(referred(node, lost)) for node in self.nodes), np.bool_, self.size)
         return out
 
-    def find(self, name: str, asked: str = "") -> int:
+    def find(self, name: str, request: str = "") -> int:
         """Returns the number of the op called `name`.
 
         Args:
             name: the name of an op.
-            asked: the request, for error messages.
+            request: the request, for error messages.
 
         Raises:
             SelectionError: there is no such op; the message proposes the nearest names.
         """
-        asked = asked or f"find({name!r})"
+        request = request or f"find({name!r})"
         if not isinstance(name, str):
-            raise SelectionError(asked, f"{name!r} is not text", "Give its name, such as 'conv1/y'")
+            raise SelectionError(request, f"{name!r} is not text", "Give its name, such as 'conv1/y'")
         i = self.index.get(name)
         if i is None:
-            more, instead = self._inside(name)
-            wrong = f"no op is called {name!r} in {self.title}{more}"
-            raise SelectionError(asked, wrong, instead) if instead else unknown_name(asked, wrong, name, self.index)
+            more, suggestion = self._inside(name)
+            problem = f"no op is called {name!r} in {self.title}{more}"
+            raise (
+                SelectionError(request, problem, suggestion)
+                if suggestion
+                else unknown_name(request, problem, name, self.index)
+            )
         return i
 
     def call_around(self, name: str) -> str:
@@ -449,45 +453,49 @@ class Graph:
             inner = name[len(call) + 1 :].removeprefix(f"{one.below}/" if one.below else "")
             held = self.functions[one.function].node_def if one.function in self.functions else ()
             if any(f"{inner}/".startswith(f"{node.name}/") or node.name.startswith(f"{inner}/") for node in held):
-                wrong = f": it is inside function {one.function!r}, which {call!r} calls"
-                return wrong, f"Put the function in the place of the call first: plan.inline({call!r})"
+                problem = f": it is inside function {one.function!r}, which {call!r} calls"
+                return problem, f"Put the function in the place of the call first: plan.inline({call!r})"
         slope = gradient_of(self.nodes[self.index[call]], self.gradients, self.functions)[0] if call else ""
         if slope in self.functions:
-            wrong = f": it is inside function {slope!r}, the gradient of {call!r}"
-            return wrong, f"Work in the function alone: gs.open(..., function={slope!r})"
+            problem = f": it is inside function {slope!r}, the gradient of {call!r}"
+            return problem, f"Work in the function alone: gs.open(..., function={slope!r})"
         return "", ""
 
-    def tensor(self, name: str, asked: str = "") -> tuple[int, int]:
+    def tensor(self, name: str, request: str = "") -> tuple[int, int]:
         """Returns (op number, output index) of the tensor called `name` (``a/b:0``, or ``a/b`` for its output 0).
 
         Args:
             name: the name of a tensor or op.
-            asked: the request, for error messages.
+            request: the request, for error messages.
 
         Raises:
             SelectionError: no such op, or the op has no such output.
         """
-        asked = asked or f"tensor({name!r})"
+        request = request or f"tensor({name!r})"
         if not isinstance(name, str):
-            raise SelectionError(asked, f"{name!r} is not text", "Give its name, such as 'conv1/y:0'")
+            raise SelectionError(request, f"{name!r} is not text", "Give its name, such as 'conv1/y:0'")
         op_name, colon, port_text = name.rpartition(":")
         if not colon:
             op_name, port_text = name, "0"
         if not port_text.isdigit():
-            wrong = f"{name!r} is not a tensor name"
+            problem = f"{name!r} is not a tensor name"
             output = f"{op_name or name}:0"
-            raise SelectionError(asked, wrong, f"Type it as op:output, like {output!r}", names=[output])
+            raise SelectionError(request, problem, f"Type it as op:output, like {output!r}", names=[output])
         if op_name not in self.index:
-            more, instead = self._inside(op_name)
-            wrong = f"there is no tensor {name!r} in {self.title}" + (more or ": no op has that name")
-            raise SelectionError(asked, wrong, instead) if instead else unknown_name(asked, wrong, op_name, self.index)
+            more, suggestion = self._inside(op_name)
+            problem = f"there is no tensor {name!r} in {self.title}" + (more or ": no op has that name")
+            raise (
+                SelectionError(request, problem, suggestion)
+                if suggestion
+                else unknown_name(request, problem, op_name, self.index)
+            )
         i, port = self.index[op_name], int(port_text)
         outputs = self.stated(i)
         if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown:
             there = [f"{op_name}:{k}" for k in range(min(len(outputs), 8))]
             have = ", ".join(map(repr, there)) or "no outputs at all"
-            wrong = f"op {op_name!r} ({self.types[i]}) has {counted(len(outputs), 'outputs')}"
-            raise SelectionError(asked, wrong, f"It has {have}", names=there)
+            problem = f"op {op_name!r} ({self.types[i]}) has {counted(len(outputs), 'outputs')}"
+            raise SelectionError(request, problem, f"It has {have}", names=there)
         return i, port
 
     @property
@@ -501,8 +509,8 @@ class Graph:
             PlanError: this is the graph after a plan.
         """
         if self.derived:
-            wrong = "the graph after a plan is not a live graph"
-            raise PlanError(f"{self.title}.live", wrong, "Apply the plan first: ed.apply(plan)")
+            problem = "the graph after a plan is not a live graph"
+            raise PlanError(f"{self.title}.live", problem, "Apply the plan first: ed.apply(plan)")
         live: TFGraph = made(self.owner, whole=False)
         return live
 

@@ -197,39 +197,39 @@ class Layers(Sequence[Layer]):
         known = [*(one.path for one in self), *(one.name for one in self), *self.gone]
         return list(dict.fromkeys(nearest(word, known)))
 
-    def find(self, name: Any, asked: str = "") -> Layer:
+    def find(self, name: Any, request: str = "") -> Layer:
         """Returns the layer of a path, or of a name that no other has.
 
         Args:
             name: text, a `Layer`, or a layer of Keras.
-            asked: the request, for messages.
+            request: the request, for messages.
 
         Raises:
             SelectionError: there is none, or there are several.
         """
         text = getattr(name, "path", None) if isinstance(name, Layer) else getattr(name, "name", name)
-        asked = asked or f"layer({text!r})"
+        request = request or f"layer({text!r})"
         if not isinstance(text, str):
-            raise SelectionError(asked, f"{name!r} is not the name of a layer", "Give it as text: layer('dense')")
+            raise SelectionError(request, f"{name!r} is not the name of a layer", "Give it as text: layer('dense')")
         found = self.called(text)
         if len(found) == 1:
             return found[0]
         if found:
-            wrong = f"{counted(len(found), 'layers')} are called {text!r}"
+            problem = f"{counted(len(found), 'layers')} are called {text!r}"
             paths = list(dict.fromkeys(one.path for one in found))
             if len(paths) < len(found):
-                raise SelectionError(asked, wrong, "Take one of them by its place: ed.layers[0]")
-            raise SelectionError(asked, wrong, f"Type its path: {' or '.join(map(repr, paths))}", names=paths)
+                raise SelectionError(request, problem, "Take one of them by its place: ed.layers[0]")
+            raise SelectionError(request, problem, f"Type its path: {' or '.join(map(repr, paths))}", names=paths)
         if text in self.gone:
-            raise SelectionError(asked, f"the layer {text!r} is gone: {self.gone[text]}", "ed.undo() brings it back")
-        raise self._missing(asked, f"there is no layer {text!r}", text)
+            raise SelectionError(request, f"the layer {text!r} is gone: {self.gone[text]}", "ed.undo() brings it back")
+        raise self._missing(request, f"there is no layer {text!r}", text)
 
-    def chosen(self, patterns: Iterable[str], asked: str) -> list[Layer]:
+    def chosen(self, patterns: Iterable[str], request: str) -> list[Layer]:
         """Returns the layers of some names, paths or patterns.
 
         Args:
             patterns: names, paths, or patterns with ``*``.
-            asked: the request, for error messages.
+            request: the request, for error messages.
 
         Raises:
             SelectionError: one of them matches no layer.
@@ -238,27 +238,27 @@ class Layers(Sequence[Layer]):
         for pattern in patterns:
             hits = fitting(self, pattern)
             if not hits:
-                raise self._missing(asked, f"no layer fits {pattern!r}", pattern)
+                raise self._missing(request, f"no layer fits {pattern!r}", pattern)
             found += hits
         return found
 
-    def none(self, asked: str) -> SelectionError:
+    def none(self, request: str) -> SelectionError:
         """Returns the error for a request of layers from a graph without layers.
 
         Args:
-            asked: the request, for error messages.
+            request: the request, for error messages.
         """
-        instead = "Open the keras.Model or tf.Module itself, or select by names and scopes"
-        return SelectionError(asked, f"the graph has no layers: {self._reason}", instead)
+        suggestion = "Open the keras.Model or tf.Module itself, or select by names and scopes"
+        return SelectionError(request, f"the graph has no layers: {self._reason}", suggestion)
 
-    def _missing(self, asked: str, wrong: str, word: str) -> SelectionError:
+    def _missing(self, request: str, problem: str, word: str) -> SelectionError:
         if not self.items:
-            return self.none(asked)
+            return self.none(request)
         close = self.close(word)
         if close:
-            return SelectionError(asked, wrong, f"Did you mean {' or '.join(map(repr, close))}?", names=close)
+            return SelectionError(request, problem, f"Did you mean {' or '.join(map(repr, close))}?", names=close)
         paths = [one.path for one in self]
-        return SelectionError(asked, wrong, f"It has {few(map(repr, paths))}: print(ed.layers)", names=paths)
+        return SelectionError(request, problem, f"It has {few(map(repr, paths))}: print(ed.layers)", names=paths)
 
 
 NO_LAYERS = Layers()
@@ -274,7 +274,7 @@ def made_by(layers: Iterable[Layer]) -> list[str]:
     return list(dict.fromkeys(name for layer in layers for name in (*layer.ops, *layer.variables)))
 
 
-def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> list[Any]:
+def ends(graph: Graph, layers: Layers, things: Iterable[Any], request: str) -> list[Any]:
     """Returns boundary tensors in which each layer is replaced by the tensors that it gives.
 
     Args:
@@ -282,7 +282,7 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
         layers: its layers.
         things: tensors and ops by name or object; a name that none of them has may be that of a layer, or, with a slash
             at the end, of a scope that is exactly one call of it. A `Layer` means itself.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         SelectionError: a name is that of no op or layer; a layer has several calls, or no output.
@@ -306,14 +306,14 @@ def ends(graph: Graph, layers: Layers, things: Iterable[Any], asked: str) -> lis
         if known and not isinstance(thing, Layer):
             found.append(thing)
             continue
-        layer = layers.find(thing, asked)
+        layer = layers.find(thing, request)
         outputs = [call.outputs for call in layer.calls if call.outputs]
         if len(outputs) > 1:
             which = " or ".join(repr(few(names)) for names in outputs[:4])
-            wrong = f"the layer {layer.path!r} is called {len(layer.calls)} times"
-            raise SelectionError(asked, wrong, f"Give the result of one of the calls: {which}")
+            problem = f"the layer {layer.path!r} is called {len(layer.calls)} times"
+            raise SelectionError(request, problem, f"Give the result of one of the calls: {which}")
         if not layer.outputs:
-            raise SelectionError(asked, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
+            raise SelectionError(request, f"the layer {layer.path!r} gives no tensor", "Give a tensor by its name")
         found += layer.outputs
     return found
 

@@ -86,8 +86,8 @@ def unfit(name: str, what: str, taken: Callable[[str], object]) -> tuple[str, st
         why = f"it begins with {name[:1]!r}"
     like = _cleaned(name, "")
     free = free_name(like if valid_name(like) else "other", taken)
-    instead = f"Use letters, digits, '_', '.', '-' and '/' between parts, for example {free!r}"
-    return f"{name!r} is not {what}: {why}", instead
+    suggestion = f"Use letters, digits, '_', '.', '-' and '/' between parts, for example {free!r}"
+    return f"{name!r} is not {what}: {why}", suggestion
 
 
 def name_problem(
@@ -281,7 +281,7 @@ def begins_with(names: Sequence[str], first: Sequence[str]) -> bool:
     return names is first or list(names[: len(first)]) == list(first)
 
 
-def starred(old: str, new: str, known: Iterable[str], asked: str) -> dict[str, str]:
+def starred(old: str, new: str, known: Iterable[str], request: str) -> dict[str, str]:
     """Returns the names that `old` fits -> their new names by `new`: the one ``*`` in both means the same text.
 
     Raises:
@@ -292,8 +292,8 @@ def starred(old: str, new: str, known: Iterable[str], asked: str) -> dict[str, s
         {'a/conv/w': 'b/conv/v'}
     """
     if old.count("*") != 1 or new.count("*") != 1:
-        wrong = f"{old!r} and {new!r} do not have one * each"
-        raise PlanError(asked, wrong, "Type {'old/*': 'new/*'}: * is the same text on both")
+        problem = f"{old!r} and {new!r} do not have one * each"
+        raise PlanError(request, problem, "Type {'old/*': 'new/*'}: * is the same text on both")
     head, _, tail = old.partition("*")
     least = len(head) + len(tail)
     fits = (name for name in known if len(name) >= least and name.startswith(head) and name.endswith(tail))

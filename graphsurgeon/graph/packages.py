@@ -111,17 +111,17 @@ def refused(graph: Graph) -> str:
     if waiting is None or waiting.refusal is None:
         return ""
     if waiting.hopeless:
-        return f"to look at only: {waiting.refusal.wrong}"
+        return f"to look at only: {waiting.refusal.problem}"
     return f"{unknown_words(graph)}: parts that need none of them can be run and saved"
 
 
-def refuse_unknown(graph: Graph, among: Mask, asked: str) -> None:
+def refuse_unknown(graph: Graph, among: Mask, request: str) -> None:
     """Refuses a request whose result would contain ops that TensorFlow does not know here.
 
     Args:
         graph: the snapshot.
         among: the ops of the result.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: one of them is such an op, or calls a function with such an op in it.
@@ -133,5 +133,5 @@ def refuse_unknown(graph: Graph, among: Mask, asked: str) -> None:
     packages = packages_of(unknown_counts(graph, among) or unknown_counts(graph))
     load = f"Import {few(packages)} and open the graph again" if packages else "Load the library that has them first"
     ops = few([repr(graph.names[i]) for i in lost])
-    wrong = f"the result would hold {words}: {ops} of {graph.title}"
-    raise PlanError(asked, wrong, f"{load}, {WITHOUT}")
+    problem = f"the result would hold {words}: {ops} of {graph.title}"
+    raise PlanError(request, problem, f"{load}, {WITHOUT}")

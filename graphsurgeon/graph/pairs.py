@@ -75,16 +75,16 @@ def pair(
 def _mapped(a: Graph, b: Graph, mapping: Mapping[Any, Any], place: Ints, taken: NDArray[np.bool_]) -> NDArray[np.bool_]:
     alone = np.zeros(a.size, np.bool_)
     for old, new in mapping.items():
-        asked = f"diff(mapping={{{op_name(old)!r}: {None if new is None else op_name(new)!r}}})"
-        i = a.find(op_name(old), asked)
+        request = f"diff(mapping={{{op_name(old)!r}: {None if new is None else op_name(new)!r}}})"
+        i = a.find(op_name(old), request)
         if new is None:
             alone[i] = True
             continue
-        j = b.find(op_name(new), asked)
+        j = b.find(op_name(new), request)
         if taken[j] and place[i] != j:
             first = a.names[int(np.flatnonzero(place == j)[0])]
             raise SelectionError(
-                asked,
+                request,
                 f"{b.names[j]!r} is the partner of {first!r} already",
                 "Map each op of one to one op of the other",
             )

@@ -157,11 +157,11 @@ def array_fault(
         lost = next((end for end in met if end in cuts or not runs[end[0]]), None)
         if lost is not None:
             name = graph.name(lost)
-            wrong = f"{name!r} orders the writes and reads of a TensorArray; it does not hold the written values"
+            problem = f"{name!r} orders the writes and reads of a TensorArray; it does not hold the written values"
             numbers = shared_holders(graph)
             own = numbers == numbers[user] if numbers is not None else graph.mask([])
             writes = [graph.names[i] for i in np.flatnonzero(own & ~mask).tolist()]
-            return wrong, f"Take the writes too: {few(writes)}" if lost not in cuts else "Cut before the writes"
+            return problem, f"Take the writes too: {few(writes)}" if lost not in cuts else "Cut before the writes"
     return None
 
 
@@ -185,8 +185,8 @@ def split_fault(graph: Graph, mask: Mask) -> tuple[str, str] | None:
         own = numbers == number
         inside, outside = ([graph.names[i] for i in np.flatnonzero(own & some).tolist()] for some in (mask, ~mask))
         holder = next(graph.names[i] for i in np.flatnonzero(own).tolist() if not graph.types[i].endswith("Grad"))
-        wrong = f"{outside[-1]!r} uses {holder!r} too, which exists only while the call runs"
-        return wrong, f"Take it too, or leave out {few(inside, 8)}"
+        problem = f"{outside[-1]!r} uses {holder!r} too, which exists only while the call runs"
+        return problem, f"Take it too, or leave out {few(inside, 8)}"
     return None
 
 
@@ -208,7 +208,7 @@ def refuse_part(
     graph: Graph,
     mask: Mask,
     inputs: Iterable[Tensor],
-    asked: str,
+    request: str,
     outputs: Iterable[Tensor] = (),
     key: str = "inputs",
 ) -> None:
@@ -218,7 +218,7 @@ def refuse_part(
         graph: the snapshot.
         mask: the ops of the part.
         inputs: the tensors that are fed.
-        asked: the request, for messages.
+        request: the request, for messages.
         outputs: the tensors that are fetched.
         key: the argument that names the inputs.
 
@@ -229,17 +229,17 @@ def refuse_part(
     given = list(inputs)
     fault = part_fault(graph, mask, given)
     if fault is not None:
-        raise PlanError(asked, *fault)
-    refuse_inner(graph, outputs, asked)
+        raise PlanError(request, *fault)
+    refuse_inner(graph, outputs, request)
     for lost in lost_writes(graph, mask)[:1]:
         names = [graph.name(tensor) for tensor in given]
         runs = key == "inputs" and backward(graph, mask, frozenset(given))[graph.index[lost.write]]
         more = [name for name in lost.feeds if name not in names] if runs else []
-        wrong = f"{lost.read!r} reads {lost.holder!r} after {lost.write!r} writes to it, which would not run"
-        raise PlanError(asked, wrong, f"Type {key}={[*names, *(more or [lost.read])]!r}")
+        problem = f"{lost.read!r} reads {lost.holder!r} after {lost.write!r} writes to it, which would not run"
+        raise PlanError(request, problem, f"Type {key}={[*names, *(more or [lost.read])]!r}")
 
 
-def refuse_inner(graph: Graph, outputs: Iterable[Tensor], asked: str) -> None:
+def refuse_inner(graph: Graph, outputs: Iterable[Tensor], request: str) -> None:
     """Refuses outputs that are computed inside a loop of TF1: there is no one value of them.
 
     An output inside a branch of a cond has a value if the condition takes that branch; TensorFlow reports it otherwise.
@@ -253,8 +253,10 @@ def refuse_inner(graph: Graph, outputs: Iterable[Tensor], asked: str) -> None:
         plain = in_the_open(graph)
         behind = forward(graph, graph.mask([inner[0]]), control=False) & graph.typed((*MERGES, *EXITS)) & plain
         ends = [f"{graph.names[op]}:0" for op in np.flatnonzero(behind).tolist()]
-        wrong = f"{graph.name(inner)!r} is computed inside a loop"
-        raise PlanError(asked, wrong, f"Name a result of it, such as {ends[0]!r}" if ends else "Name a tensor outside")
+        problem = f"{graph.name(inner)!r} is computed inside a loop"
+        raise PlanError(
+            request, problem, f"Name a result of it, such as {ends[0]!r}" if ends else "Name a tensor outside"
+        )
 
 
 def _acting(graph: Graph) -> Mask:

@@ -110,7 +110,7 @@ class Pending:
                 except OpenError as error:
                     self.spoil(error)
             if self.refusal is not None and (whole or not self.filled):
-                raise OpenError(self.refusal.asked, self.refusal.wrong, self.refusal.instead) from self.refusal
+                raise OpenError(self.refusal.request, self.refusal.problem, self.refusal.suggestion) from self.refusal
             if self.refusal is None:
                 delattr(graph, _MARK)
 

@@ -209,29 +209,29 @@ def hits(
 
 def _fits(index: Index, word: str, query: str, attribute: AttributeText, layers: Layers) -> Mask:
     """Returns a mask of the ops that fit one word."""
-    (key, colon, value), asked = word.partition(":"), f"find({query!r})"
+    (key, colon, value), request = word.partition(":"), f"find({query!r})"
     if len(word) > 2 and word[0] == word[-1] == "/":
         try:
             return index.where(re.compile(word[1:-1]).search, list(index.names))
         except re.error as error:
-            wrong = f"{word!r} is not a regular expression: {error}"
-            raise SelectionError(asked, wrong, "Escape special characters with \\") from None
+            problem = f"{word!r} is not a regular expression: {error}"
+            raise SelectionError(request, problem, "Escape special characters with \\") from None
     low = key.lower() if colon and value else ""
     if low in ("layer", "layer-type"):
         if not layers:
-            raise layers.none(asked)
+            raise layers.none(request)
         found = layers.matching(value) if low == "layer" else layers.of_class(value)
         return index.mask([index.number[op] for op in made_by(found) if op in index.number])
     if low == "is":
         if value.lower() != "unknown":
             how = "Type is:unknown for ops that TensorFlow does not know here"
-            raise SelectionError(asked, f"no op is {value!r}", how)
+            raise SelectionError(request, f"no op is {value!r}", how)
         return index.unknown
     if low in KEYS:
         return _asked(index, low, value, attribute)
     if low.isalpha() and not value.isdigit() and not index.holding(word.lower()).any():
-        wrong = f"there is nothing to ask for called {key + ':'!r}"
-        raise SelectionError(asked, wrong, "The keys are " + ", ".join(f"{known}:" for known in KEYS))
+        problem = f"there is nothing to ask for called {key + ':'!r}"
+        raise SelectionError(request, problem, "The keys are " + ", ".join(f"{known}:" for known in KEYS))
     if any(c in word for c in "*?"):
         return index.where(re.compile(fnmatch.translate(word.lower())).match, index.lowered)
     return index.holding(word.lower() if colon and not value.isdigit() else key.lower())

@@ -183,8 +183,8 @@ class Selection:
         """
         given: Any = test
         if not callable(given):
-            wrong = f"{test!r} is of type {type(test).__name__}, not a function"
-            raise SelectionError(f"where({test!r})", wrong, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
+            problem = f"{test!r} is of type {type(test).__name__}, not a function"
+            raise SelectionError(f"where({test!r})", problem, "Give one of an OpView: lambda op: op.type == 'Conv2D'")
         kept = [i for i in self.numbers if test(OpView(self.graph, i))]
         return listed(self.graph, kept)
 
@@ -213,9 +213,9 @@ class Selection:
                 f"{other!r} is of type {type(other).__name__}, not a selection",
                 "Make one: ed.select(...)",
             )
-        asked, graphs = f"selection {sign} selection", [self.graph]
+        request, graphs = f"selection {sign} selection", [self.graph]
         if other.graph is not self.graph:
-            self._refuse_foreign(other.graph, asked, "Select from the same editor")
+            self._refuse_foreign(other.graph, request, "Select from the same editor")
             graphs = _with_ops_of_both(self.graph, other.graph)
         missing = dict[Graph, list[str]]()
         for graph in graphs:
@@ -228,13 +228,13 @@ class Selection:
             missing[graph] = [*lost, *left]
         lacks = [f"{_called(graph)} does not have {few(map(repr, names))}" for graph, names in missing.items()]
         way = "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
-        raise SelectionError(asked, ", and ".join(lacks), way)
+        raise SelectionError(request, ", and ".join(lacks), way)
 
-    def _refuse_foreign(self, graph: Graph, asked: str, way: str) -> None:
+    def _refuse_foreign(self, graph: Graph, request: str, way: str) -> None:
         """Refuses a snapshot of another graph."""
         if graph.origin is None or graph.origin is not self.graph.origin:
-            wrong = f"they belong to two graphs, {self.graph.title} and {graph.title}"
-            raise SelectionError(asked, wrong, way)
+            problem = f"they belong to two graphs, {self.graph.title} and {graph.title}"
+            raise SelectionError(request, problem, way)
 
     def on(self, graph: Graph) -> Selection:
         """Returns the same ops in another snapshot of the graph, or in the graph after a plan.
@@ -266,12 +266,12 @@ class Selection:
             return replace(listed(graph, mask), inputs=start, outputs=end, notes=notes)
         return Selection(graph, mask, self.query, start, end, notes)
 
-    def all_on(self, graph: Graph, asked: str) -> Selection:
+    def all_on(self, graph: Graph, request: str) -> Selection:
         """Returns the same ops in another snapshot of the graph.
 
         Args:
             graph: the other snapshot.
-            asked: the request, for messages.
+            request: the request, for messages.
 
         Raises:
             SelectionError: if `graph` is a snapshot of another graph, or lacks one of the ops.
@@ -279,12 +279,12 @@ class Selection:
         if graph is self.graph:
             return self
         if graph.origin is not self.graph.origin:
-            wrong = f"the selection is of another graph, {self.graph.title}"
-            raise SelectionError(asked, wrong, f"Select from {graph.title}")
+            problem = f"the selection is of another graph, {self.graph.title}"
+            raise SelectionError(request, problem, f"Select from {graph.title}")
         _, lost = _carried(self, graph)
         if lost:
-            wrong = f"{_called(graph)} does not have {few(map(repr, lost))}"
-            raise SelectionError(asked, wrong, "Leave out the ops that it does not have: selection.on(graph)")
+            problem = f"{_called(graph)} does not have {few(map(repr, lost))}"
+            raise SelectionError(request, problem, "Leave out the ops that it does not have: selection.on(graph)")
         return self.on(graph)
 
     def moved(self, graph: Graph) -> Selection:
@@ -394,32 +394,32 @@ def select(
     ins, outs = words_of(inputs, "inputs"), words_of(outputs, "outputs")
     place: Any = scope
     if place is not None and not isinstance(place, str):
-        wrong = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
-        raise SelectionError(f"select(scope={scope!r})", wrong, "Give one as text: scope='conv1'")
+        problem = f"{scope!r} is of type {type(scope).__name__}, not the name of a scope"
+        raise SelectionError(f"select(scope={scope!r})", problem, "Give one as text: scope='conv1'")
     given: tuple[tuple[str, Any], ...] = () if scope is None else (("scope", scope),)
     named = (("op", kinds), ("name", patterns), ("layer", made))
     given += tuple((key, one_or_all(x)) for key, x in named if x is not None)
     given += tuple((key, list(x)) for key, x in (("inputs", ins), ("outputs", outs)) if x is not None)
-    asked = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
+    request = "select(" + ", ".join(f"{key}={value!r}" for key, value in given) + ")"
     if not given:
         return Selection(graph, np.ones(graph.size, np.bool_), Query("select"))
     mask, notes = np.ones(graph.size, np.bool_), list[str]()
     start: tuple[Tensor, ...] = ()
     end: tuple[Tensor, ...] = ()
     if scope is not None:
-        mask &= _scope(graph, scope, asked)
+        mask &= _scope(graph, scope, request)
     if kinds is not None:
-        mask &= _types(graph, kinds, asked, notes)
+        mask &= _types(graph, kinds, request, notes)
     if patterns is not None:
-        mask &= _names(graph, patterns, asked)
+        mask &= _names(graph, patterns, request)
     if made is not None:
-        mask &= _made(graph, made_by(layers.chosen(made, asked)))
+        mask &= _made(graph, made_by(layers.chosen(made, request)))
     if ins is not None or outs is not None:
         if not outs:
-            raise SelectionError(asked, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
-        end = tuple(dict.fromkeys(graph.tensor(t, asked) for t in outs))
-        start = tuple(dict.fromkeys(graph.tensor(t, asked) for t in ins or ()))
-        mask &= region(graph, start, end, asked)
+            raise SelectionError(request, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
+        end = tuple(dict.fromkeys(graph.tensor(t, request) for t in outs))
+        start = tuple(dict.fromkeys(graph.tensor(t, request) for t in ins or ()))
+        mask &= region(graph, start, end, request)
     return Selection(graph, mask, Query("select", given), start, end, tuple(notes))
 
 
@@ -449,22 +449,22 @@ def words_of(given: Any, key: str) -> tuple[str, ...] | None:
     items: list[Any] = [given] if alone else list(given)
     odd = [item for item in items if not isinstance(item, str) and not isinstance(getattr(item, "name", None), str)]
     if odd:
-        wrong = f"{odd[0]!r} is of type {type(odd[0]).__name__}, neither a text nor an object with a name"
-        raise SelectionError(f"select({key}={given!r})", wrong, f"Give one or a list, as {key}={_LIKE[key]!r}")
+        problem = f"{odd[0]!r} is of type {type(odd[0]).__name__}, neither a text nor an object with a name"
+        raise SelectionError(f"select({key}={given!r})", problem, f"Give one or a list, as {key}={_LIKE[key]!r}")
     return tuple(i if isinstance(i, str) else i.path if isinstance(i, Layer) else str(i.name) for i in items)
 
 
 _LIKE = {"op": "Conv2D", "name": "conv1/*", "layer": "block_1_*", "inputs": "x:0", "outputs": "y:0"}
 
 
-def _scope(graph: Graph, scope: str, asked: str) -> Mask:
+def _scope(graph: Graph, scope: str, request: str) -> Mask:
     mask = graph.scope_mask(scope)
     bare = scope.rstrip("/")
     if bare in graph.index:
         mask[graph.index[bare]] = True
     if not mask.any():
         hint = did_you_mean(bare, graph.scopes.names[1:], _top(graph))
-        raise SelectionError(asked, f"{graph.title} has no name scope {bare!r}", hint)
+        raise SelectionError(request, f"{graph.title} has no name scope {bare!r}", hint)
     return mask
 
 
@@ -475,7 +475,7 @@ def _top(graph: Graph) -> str:
     return f"Its outermost scopes are {few(map(repr, tops), 12)}"
 
 
-def _types(graph: Graph, kinds: Sequence[str], asked: str, notes: list[str]) -> Mask:
+def _types(graph: Graph, kinds: Sequence[str], request: str, notes: list[str]) -> Mask:
     mask = np.zeros(graph.size, np.bool_)
     for kind in kinds:
         hit = graph.type_array == kind
@@ -486,13 +486,13 @@ def _types(graph: Graph, kinds: Sequence[str], asked: str, notes: list[str]) -> 
             notes.append(f"no op of type {kind!r}" + (f" ({hint[:1].lower()}{hint[1:]})" if hint else ""))
             if len(notes) == len(kinds):
                 which = repr(kind) if len(kinds) == 1 else " or ".join(map(repr, kinds))
-                wrong = f"{graph.title} has no op of type {which}"
-                raise SelectionError(asked, wrong, hint or f"It has {', '.join(there)}")
+                problem = f"{graph.title} has no op of type {which}"
+                raise SelectionError(request, problem, hint or f"It has {', '.join(there)}")
         mask |= hit
     return mask
 
 
-def _names(graph: Graph, patterns: Iterable[str], asked: str) -> Mask:
+def _names(graph: Graph, patterns: Iterable[str], request: str) -> Mask:
     mask = np.zeros(graph.size, np.bool_)
     for pattern in patterns:
         if pattern in graph.index:
@@ -500,8 +500,8 @@ def _names(graph: Graph, patterns: Iterable[str], asked: str) -> Mask:
         elif any(c in pattern for c in "*?["):
             hits = [graph.index[n] for n in fnmatch.filter(graph.names, pattern)]
             if not hits:
-                raise SelectionError(asked, f"no op name of {graph.title} fits {pattern!r}", _top(graph))
+                raise SelectionError(request, f"no op name of {graph.title} fits {pattern!r}", _top(graph))
             mask[hits] = True
         else:
-            graph.find(pattern, asked)
+            graph.find(pattern, request)
     return mask

@@ -97,13 +97,13 @@ class Trace:
             SelectionError: there is no such tensor, or it has no numbers; the message gives the reason.
         """
         name = tensor_name(getattr(tensor, "name", tensor))
-        asked = f"trace[{name!r}]"
+        request = f"trace[{name!r}]"
         if name not in self.unrecorded and name not in self.same:
-            self.graph.tensor(name, asked)
+            self.graph.tensor(name, request)
         source = self._source(name)
         if source in self.by_tensor:
             return self.by_tensor[source]
-        raise SelectionError(asked, f"{name!r} has no numbers: {self.why_not(name)}", self._instead())
+        raise SelectionError(request, f"{name!r} has no numbers: {self.why_not(name)}", self._instead())
 
     def __getitem__(self, tensor: Any) -> Noted:
         """Returns the summary of a tensor; in a loop, that of the last round, or of the first that is not finite."""
@@ -195,9 +195,9 @@ class Trace:
             SelectionError: `other` is not a trace.
             PlanError: the tolerance is not valid.
         """
-        asked = "trace.first_difference"
-        _refuse_no_trace(other, asked)
-        refuse_no_tolerance(tolerance, asked)
+        request = "trace.first_difference"
+        _refuse_no_trace(other, request)
+        refuse_no_tolerance(tolerance, request)
         names = names or {}
         theirs = {**other.by_tensor, **_handed_on(other)}
         ours = {name: notes for name, notes in _handed_on(self).items() if names.get(name, name) not in other.handed_on}
@@ -258,11 +258,11 @@ class Trace:
         by, columns = _KEYS.get(by, by), [columns] if isinstance(columns, str) else columns
         rows, chosen = self.rows(), [_KEYS.get(key, key) for key in columns] or list(_COLUMNS)
         sortable = [key for key in _ROW if key not in ("shape", "dtype", "device")]
-        for asked, keys, known in (("by", [by] if by else [], sortable), ("columns", chosen, _ROW)):
+        for argument, keys, known in (("by", [by] if by else [], sortable), ("columns", chosen, _ROW)):
             for key in keys:
                 if key not in known:
-                    wrong = f"there is no column {key!r}" + " to sort by" * (key in _ROW)
-                    raise SelectionError(f"trace.table({asked}={key!r})", wrong, one_of(key, known))
+                    problem = f"there is no column {key!r}" + " to sort by" * (key in _ROW)
+                    raise SelectionError(f"trace.table({argument}={key!r})", problem, one_of(key, known))
         if by:
             rows.sort(key=lambda row: -math.inf if math.isnan(row[by]) else row[by], reverse=True)
         shown = ["tensor", *chosen]
@@ -286,8 +286,8 @@ class Trace:
             SelectionError: if `what` is not one of these words.
         """
         if what not in NUMBERS:
-            instead = f"Choose one of {', '.join(map(repr, NUMBERS))}"
-            raise SelectionError(f"trace.numbers({what!r})", f"there is no measure {what!r}", instead)
+            suggestion = f"Choose one of {', '.join(map(repr, NUMBERS))}"
+            raise SelectionError(f"trace.numbers({what!r})", f"there is no measure {what!r}", suggestion)
         if what in ("ms", "bytes"):
             costs = [cost for op, cost in self.costs.items() if op not in self.added]
             return {cost.op: 1e3 * cost.seconds if what == "ms" else float(cost.bytes) for cost in costs}
@@ -309,8 +309,8 @@ class Trace:
         try:
             pandas = import_module("pandas")
         except ImportError:
-            instead = "pip install pandas; or use trace.rows(), a list of dicts"
-            raise SelectionError("trace.to_frame()", "pandas is not installed", instead) from None
+            suggestion = "pip install pandas; or use trace.rows(), a list of dicts"
+            raise SelectionError("trace.to_frame()", "pandas is not installed", suggestion) from None
         return pandas.DataFrame(self.rows()).set_index("tensor")
 
     def __repr__(self) -> str:
@@ -367,7 +367,7 @@ class Trace:
         Raises:
             OpenError: the file is not there, or it is not one of these.
         """
-        asked = f"Trace.load({str(path)!r})"
+        request = f"Trace.load({str(path)!r})"
         try:
             with np.load(path, allow_pickle=False) as held:
                 arrays = dict(held)
@@ -380,29 +380,29 @@ class Trace:
             costs = {row[0]: Cost(*row) for row in about["costs"]}
             results, fed = unpacked(arrays, "result"), unpacked(arrays, "feed")
         except FileNotFoundError:
-            raise OpenError(asked, "there is no such file", "Give the path that trace.save(path) was given") from None
+            raise OpenError(request, "there is no such file", "Give the path that trace.save(path) was given") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise OpenError(asked, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
+            raise OpenError(request, f"it is not a trace: {error}", "Give a file that trace.save(path) wrote") from None
         held = (about["same"], about["stopped"], about["unrecorded"], frozenset(about["added"]))
         return cls(graph, notes, costs, results, fed, *held)
 
 
-def refuse_no_tolerance(tolerance: Any, asked: str) -> None:
+def refuse_no_tolerance(tolerance: Any, request: str) -> None:
     """Refuses a tolerance that is not a fraction of the largest value.
 
     Raises:
         PlanError: the tolerance is not valid.
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float, np.number)) or not tolerance >= 0:
-        wrong = "that is not a share of the largest value"
-        raise PlanError(f"{asked}(tolerance={tolerance!r})", wrong, "Give a number from 0 on, as tolerance=1e-5")
+        problem = "that is not a share of the largest value"
+        raise PlanError(f"{request}(tolerance={tolerance!r})", problem, "Give a number from 0 on, as tolerance=1e-5")
 
 
-def _refuse_no_trace(other: Any, asked: str) -> None:
+def _refuse_no_trace(other: Any, request: str) -> None:
     if not isinstance(other, Trace):
-        wrong = f"an object of type {type(other).__name__} is not a trace"
-        instead = "Run it first: ed.trace(feeds); or compare graphs: gs.compare(a, b)"
-        raise SelectionError(f"{asked}(other)", wrong, instead)
+        problem = f"an object of type {type(other).__name__} is not a trace"
+        suggestion = "Run it first: ed.trace(feeds); or compare graphs: gs.compare(a, b)"
+        raise SelectionError(f"{request}(other)", problem, suggestion)
 
 
 def _handed_on(trace: Trace) -> dict[str, tuple[Noted, ...]]:

@@ -89,8 +89,8 @@ def why(error: OSError, folder: str | os.PathLike[str], needed: int = 0) -> str:
     there = Path(folder).absolute()
     free = shutil.disk_usage(next(one for one in (there, *there.parents) if one.exists())).free
     short = f", {size_text(needed - free)} missing" if needed > free else ""
-    asked = f"{size_text(needed)} needed, " if needed else ""
-    return f"{said}: {asked}{size_text(free)} free{short}"
+    request = f"{size_text(needed)} needed, " if needed else ""
+    return f"{said}: {request}{size_text(free)} free{short}"
 
 
 def flush(path: str | os.PathLike[str]) -> None:
@@ -107,7 +107,7 @@ def flush(path: str | os.PathLike[str]) -> None:
 # -- existing files -------------------------------------------------------------------------------
 
 
-def refuse_there(path: str | os.PathLike[str], overwrite: bool, asked: str) -> None:
+def refuse_there(path: str | os.PathLike[str], overwrite: bool, request: str) -> None:
     """Refuses a path with an existing file, unless its replacement was requested.
 
     A file that this process wrote, and that has not changed since, may be replaced, so that a cell that saves can run
@@ -116,7 +116,7 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, asked: str) -> N
     Args:
         path: the path to write to; for a checkpoint or SavedModel, the file by which it is found.
         overwrite: whether replacement was requested.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         Taken: there is such a file.
@@ -127,13 +127,13 @@ def refuse_there(path: str | os.PathLike[str], overwrite: bool, asked: str) -> N
     if not os.path.lexists(file):
         return
     if file.is_dir():
-        raise PlanError(asked, f"{os.fspath(path)!r} is a folder", "Give the path of a file, such as one in it")
+        raise PlanError(request, f"{os.fspath(path)!r} is a folder", "Give the path of a file, such as one in it")
     if file.is_file() and not file.stat().st_mode & 0o222:
-        wrong = f"{os.fspath(path)!r} exists and is read-only"
-        raise PlanError(asked, wrong, "Choose another path, or make it writable")
+        problem = f"{os.fspath(path)!r} exists and is read-only"
+        raise PlanError(request, problem, "Choose another path, or make it writable")
     if overwrite or _written.get(_key(file)) == _stamp(file):
         return
-    raise Taken(asked, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True")
+    raise Taken(request, f"{os.fspath(path)!r} is there already", "Choose another path, or type overwrite=True")
 
 
 def claim(path: str | os.PathLike[str]) -> None:

@@ -30,16 +30,16 @@ class GraphEditorWarning(UserWarning):
     """Something that a copy left out or made anew, said once for a call."""
 
 
-def expected(asked: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
+def expected(request: str, what: str, got: Any, kind: Callable[[str, str, str], Any] = WrongType) -> Any:
     """Returns the error for an argument of a wrong type.
 
     Args:
-        asked: the request.
+        request: the request.
         what: the expected kind, for example ``"a tf.Graph"``.
         got: what came.
         kind: the class of the error.
     """
-    return kind(asked, f"expected {what}, got: {type(got)}", f"Give {what}")
+    return kind(request, f"expected {what}, got: {type(got)}", f"Give {what}")
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def as_values() -> Iterator[None]:
     except (WrongValue, StalePlanError):
         raise
     except (PlanError, SelectionError) as error:
-        raise WrongValue(error.asked, error.wrong, error.instead) from error
+        raise WrongValue(error.request, error.problem, error.suggestion) from error
 
 
 def tell(text: str) -> None:

@@ -104,8 +104,8 @@ def copied_plainly(info: Any, inputs: Mapping[Any, Any]) -> list[tuple[Any, Any]
         return None
     names = dict(Names(info))
     # What waits for a replaced tensor waits for the new one.
-    instead = {t.op: new.op for t, new in inputs.items()}
-    made = elements.copied_plainly(info.graph, ops, names, inputs, instead, info.scope_.rstrip("/"))
+    waits = {t.op: new.op for t, new in inputs.items()}
+    made = elements.copied_plainly(info.graph, ops, names, inputs, waits, info.scope_.rstrip("/"))
     return None if made is None else [(op, made[names[op.name]]) for op in ops]
 
 

@@ -77,8 +77,8 @@ def reroute_b2a_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: An
 
 def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_modify: Any) -> int:
     ts0, ts1 = util.make_list_of_t(ts0), util.make_list_of_t(ts1)
-    asked = f"{verb}([{few(map(repr, [t.name for t in ts0]))}], [{few(map(repr, [t.name for t in ts1]))}])"
-    check_fit(asked, ts0, ts1)
+    request = f"{verb}([{few(map(repr, [t.name for t in ts0]))}], [{few(map(repr, [t.name for t in ts1]))}])"
+    check_fit(request, ts0, ts1)
     allowed = None if can_modify is None else set(util.make_list_of_op(can_modify))
     denied = set() if cannot_modify is None else set(util.make_list_of_op(cannot_modify))
 
@@ -91,26 +91,28 @@ def _reroute(verb: str, ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_
         for op, at, new in (*_ends(t1, t0, may), *(_ends(t0, t1, may) if swap else ())):
             changes.setdefault((op, at), new)
     with as_values():
-        count = rewiring.connect([(op, at, new) for (op, at), new in changes.items()], asked)
+        count = rewiring.connect([(op, at, new) for (op, at), new in changes.items()], request)
     if count:
         graph = ts0[0].graph
         _tell_sessions(graph)
         unsure = rewiring.journal(graph).unsure
         if unsure:
             kept = "static shapes that TensorFlow keeps, but that are not sure any more"
-            tell(f"{asked}: {kept}: {few(map(repr, unsure))}")
+            tell(f"{request}: {kept}: {few(map(repr, unsure))}")
     return count
 
 
-def check_fit(asked: str, ts0: list[Any], ts1: list[Any]) -> None:
+def check_fit(request: str, ts0: list[Any], ts1: list[Any]) -> None:
     """Raises a `ValueError` that names the tensors if two lists of tensors cannot be exchanged."""
     if len(ts0) != len(ts1):
-        raise WrongValue(asked, f"the lists have different sizes: {len(ts0)} != {len(ts1)}", "Give lists of one length")
+        raise WrongValue(
+            request, f"the lists have different sizes: {len(ts0)} != {len(ts1)}", "Give lists of one length"
+        )
     for t0, t1 in zip(ts0, ts1, strict=True):
         incompatibility = rewiring.unlike(t0, t1)
         if incompatibility:
             raise WrongValue(
-                asked, f"{incompatibility}; they are not compatible", "Choose tensors that fit, or convert first"
+                request, f"{incompatibility}; they are not compatible", "Choose tensors that fit, or convert first"
             )
 
 
@@ -237,13 +239,13 @@ def remove_control_inputs(op: TFOp, cops: Any) -> None:
         TypeError: it is not an op.
         ValueError: it does not wait for one of them.
     """
-    op, asked, cops = _control(op, cops, "remove_control_inputs")
+    op, request, cops = _control(op, cops, "remove_control_inputs")
     missing = [cop.name for cop in cops if cop not in op.control_inputs]
     if missing:
-        wrong = f"{missing[0]!r} is not a control_input of {op.name!r}"
-        raise WrongValue(asked, wrong, f"It has: {few(map(repr, [c.name for c in op.control_inputs])) or 'none'}")
+        problem = f"{missing[0]!r} is not a control_input of {op.name!r}"
+        raise WrongValue(request, problem, f"It has: {few(map(repr, [c.name for c in op.control_inputs])) or 'none'}")
     gone = set(cops)
-    _order(op, [c for c in op.control_inputs if c not in gone], asked)
+    _order(op, [c for c in op.control_inputs if c not in gone], request)
 
 
 def add_control_inputs(op: TFOp, cops: Any) -> None:
@@ -257,17 +259,17 @@ def add_control_inputs(op: TFOp, cops: Any) -> None:
         TypeError: it is not an op.
         ValueError: it waits for one of them already, or that one for it, or it is of another graph.
     """
-    op, asked, cops = _control(op, cops, "add_control_inputs")
+    op, request, cops = _control(op, cops, "add_control_inputs")
     there = [cop.name for cop in cops if cop in op.control_inputs]
     if there:
-        raise WrongValue(asked, f"{there[0]!r} is already a control_input of {op.name!r}", "Leave it out")
-    _order(op, [*op.control_inputs, *cops], asked)
+        raise WrongValue(request, f"{there[0]!r} is already a control_input of {op.name!r}", "Leave it out")
+    _order(op, [*op.control_inputs, *cops], request)
 
 
-def _order(op: TFOp, control_inputs: list[TFOp], asked: str) -> None:
+def _order(op: TFOp, control_inputs: list[TFOp], request: str) -> None:
     changed = len(control_inputs) != len(op.control_inputs)
     with as_values():
-        rewiring.order(op, control_inputs, asked)
+        rewiring.order(op, control_inputs, request)
     if changed:
         _tell_sessions(op.graph)
 

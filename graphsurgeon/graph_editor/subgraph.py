@@ -164,22 +164,22 @@ class SubGraphView:
 
     def _remapped(self, wanted: Any, listed: list[Any], verb: str, once: bool) -> list[Any]:
         wanted = list(wanted)
-        asked = f"{verb}([{few([str(getattr(w, 'name', w)) for w in wanted], 6)}])"
-        numbers = [w if isinstance(w, int) else self._place(w, listed, asked) for w in wanted]
+        request = f"{verb}([{few([str(getattr(w, 'name', w)) for w in wanted], 6)}])"
+        numbers = [w if isinstance(w, int) else self._place(w, listed, request) for w in wanted]
         for number in numbers:
             if not 0 <= number < len(listed):
-                raise WrongValue(asked, f"there is no number {number}: they go from 0 to {len(listed) - 1}",
+                raise WrongValue(request, f"there is no number {number}: they go from 0 to {len(listed) - 1}",
                                  "Give numbers or tensors of the list")  # fmt: skip
         if once and len(set(numbers)) != len(numbers):
-            raise WrongValue(asked, "found repetition: an input is there twice", "Give each input once")
+            raise WrongValue(request, "found repetition: an input is there twice", "Give each input once")
         return [listed[number] for number in numbers]
 
-    def _place(self, t: Any, listed: Sequence[Any], asked: str) -> int:
+    def _place(self, t: Any, listed: Sequence[Any], request: str) -> int:
         for at, own in enumerate(listed):
             if own is elements.bare(t):
                 return at
         names = few([own.name for own in listed], 6) or "nothing"
-        raise WrongValue(asked, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
+        raise WrongValue(request, f"can't find {getattr(t, 'name', t)!r} there", f"Listed are: {names}")
 
     def remap_outputs_make_unique(self) -> SubGraphView:
         """Returns a view with each output once."""

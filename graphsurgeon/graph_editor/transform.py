@@ -250,8 +250,8 @@ def graph_replace(
     given = [t for t in targets if t in tensors]
     if not ops and not given:
         olds = [t.name for t in tensors] + list(variables)
-        asked = f"graph_replace([{few(map(repr, [t.name for t in targets]))}], {{{few(map(repr, olds))}: ...}})"
-        raise WrongValue(asked, "targets and replacements are not connected: no target depends on what is replaced",
+        request = f"graph_replace([{few(map(repr, [t.name for t in targets]))}], {{{few(map(repr, olds))}: ...}})"
+        raise WrongValue(request, "targets and replacements are not connected: no target depends on what is replaced",
                          "Give tensors that the targets are computed from: ge.get_backward_walk_ops(targets) lists "
                          "their ops")  # fmt: skip
     if not ops:

@@ -140,13 +140,13 @@ def make_list_of_t(ts: Any, check_graph: bool = True, allow_graph: bool = True, 
 
 
 def _list_of(
-    kind: Any, things: Any, asked: str, check_graph: bool, allow_graph: bool, ignore_others: bool
+    kind: Any, things: Any, request: str, check_graph: bool, allow_graph: bool, ignore_others: bool
 ) -> list[Any]:
     of_ops = kind is elements.Operation
     if isinstance(things, elements.Graph):
         if not allow_graph:
             how = "Give ops: graph.get_operations()" if of_ops else "Give tensors: get_tensors(graph)"
-            raise WrongType(asked, "allow_graph is False: a tf.Graph is not taken here", how)
+            raise WrongType(request, "allow_graph is False: a tf.Graph is not taken here", how)
         return list(things.get_operations()) if of_ops else get_tensors(things)
     found = bare_list(things)
     if found and check_graph:
@@ -330,17 +330,17 @@ def find_corresponding_elem(target: Any, dst_graph: Any, dst_scope: str = "", sr
         TypeError: `target` is something else.
         KeyError: nothing there has that name.
     """
-    asked = f"find_corresponding({getattr(target, 'name', target)!r})"
+    request = f"find_corresponding({getattr(target, 'name', target)!r})"
     if not isinstance(target, elements.Tensor | elements.Operation):
-        raise expected(asked, "a tf.Tensor or a tf.Operation", target)
+        raise expected(request, "a tf.Tensor or a tf.Operation", target)
     name, src_scope = target.name, scope_finalize(src_scope)
     if not name.startswith(src_scope):
-        raise WrongValue(asked, f"{name!r} does not start with {src_scope!r}", "Choose a scope that it is in")
+        raise WrongValue(request, f"{name!r} does not start with {src_scope!r}", "Choose a scope that it is in")
     name = scope_finalize(dst_scope) + name[len(src_scope) :]
     try:
         return dst_graph.as_graph_element(name)
     except KeyError as error:
-        raise NotFound(asked, f"the graph has no {name!r}", "Choose another scope") from error
+        raise NotFound(request, f"the graph has no {name!r}", "Choose another scope") from error
 
 
 def find_corresponding(targets: Any, dst_graph: Any, dst_scope: str = "", src_scope: str = "") -> Any:

@@ -39,13 +39,13 @@ class Arguments:
         base: the graph that the plan is for.
         steps: the steps so far: later ones use the names that these give.
         backend: knows what objects are made of several tensors.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
 
     base: Graph
     steps: tuple[Step, ...]
     backend: Backend
-    asked: str
+    request: str
 
     # -- names ----------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class Arguments:
         return name if isinstance(thing, str) or getattr(thing, "graph", None) is None else self._renamed(name)
 
     def _given(self, graph: Graph) -> Given:
-        return Given(graph, self.backend.layers(graph), self.asked)
+        return Given(graph, self.backend.layers(graph), self.request)
 
     def layer(self, thing: Any) -> Layer | None:
         """Returns the layer of the graph that is given; None if an op has the name, also one made by a step."""
@@ -83,8 +83,8 @@ class Arguments:
     def name_in(self, graph: Graph, thing: Any) -> str:
         """Returns the name of an op or tensor of a graph, given by it or as an object; refuses all else."""
         if not is_named(thing):
-            wrong = f"{thing!r} is not an op or a tensor, nor the name of one"
-            raise PlanError(self.asked, wrong, "Give the object, or its name as text: 'x' or 'x:0'")
+            problem = f"{thing!r} is not an op or a tensor, nor the name of one"
+            raise PlanError(self.request, problem, "Give the object, or its name as text: 'x' or 'x:0'")
         return str(getattr(self._own(graph, thing), "name", thing))
 
     def _own(self, graph: Graph, thing: Any) -> Any:
@@ -92,8 +92,8 @@ class Arguments:
         owner = None if isinstance(thing, str) else getattr(thing, "graph", None)
         if owner is not None and owner is not graph.owner:
             name = str(getattr(thing, "name", thing))
-            wrong = f"{name!r} is an object of another graph, not of {graph.title}"
-            raise PlanError(self.asked, wrong, "Give the one of this graph, or its name as text")
+            problem = f"{name!r} is an object of another graph, not of {graph.title}"
+            raise PlanError(self.request, problem, "Give the one of this graph, or its name as text")
         return thing
 
     def tensor(self, thing: Any) -> str:
@@ -111,8 +111,8 @@ class Arguments:
         """
         if isinstance(things, Selection):
             if things.graph.origin is not self.base.origin:
-                wrong = f"the selection is of another graph, {things.graph.title}"
-                raise PlanError(self.asked, wrong, f"Select from {self.base.title}, or give the names of the ops")
+                problem = f"the selection is of another graph, {things.graph.title}"
+                raise PlanError(self.request, problem, f"Select from {self.base.title}, or give the names of the ops")
             return tuple(things.names if things.graph.derived else map(self._renamed, things.names))
         one = is_named(things) or not hasattr(things, "__iter__")
         several = [things] if one else things
@@ -165,13 +165,13 @@ class Arguments:
         if not isinstance(chosen, Selection):
             several = thing if isinstance(thing, (list, tuple, set, frozenset)) else [thing]
             if not all(map(is_named, several)):
-                raise PlanError(self.asked, f"{thing!r} is not a selection", "Make one with ed.select(...)")
+                raise PlanError(self.request, f"{thing!r} is not a selection", "Make one with ed.select(...)")
             first = replace(self, steps=())  # what is copied is named as before all steps
             names = [name for one in several for name in first.scope_or_ops(one)[1]]
-            chosen = listed(self.base, [self.base.find(name, self.asked) for name in names])
+            chosen = listed(self.base, [self.base.find(name, self.request) for name in names])
         if chosen.graph.derived and chosen.graph.folded.owner is not self.base.owner:
-            wrong = f"the selection is of {chosen.graph.title} after a plan: no graph has its ops yet"
-            raise PlanError(self.asked, wrong, "Apply that plan first, or select from the graph as it is")
+            problem = f"the selection is of {chosen.graph.title} after a plan: no graph has its ops yet"
+            raise PlanError(self.request, problem, "Apply that plan first, or select from the graph as it is")
         graph = self.backend.settled(chosen.graph)
         if graph is chosen.graph:
             return chosen
@@ -188,7 +188,7 @@ class Arguments:
         if graph.folded.owner is not self.base.owner:
             after = graph.origin is self.base.origin
             where = f"{graph.title} after a plan" if after else f"another graph, {graph.title}"
-            raise PlanError(self.asked, f"{what} of {where}", f"{way} {self.base.title}")
+            raise PlanError(self.request, f"{what} of {where}", f"{way} {self.base.title}")
 
     def scope_or_ops(self, what: Any) -> tuple[Any, tuple[str, ...]]:
         """Returns the argument if code can show it as given (a scope, name or selection), and the names of its ops."""
@@ -205,16 +205,16 @@ class Arguments:
         """Returns the names of tensors given as two, as two lists, or as a dict."""
         if isinstance(old, Mapping):
             if new is not None:
-                wrong = "the dict names both tensors, and the other argument is given too"
-                raise PlanError(self.asked, wrong, "Give the dict alone")
+                problem = "the dict names both tensors, and the other argument is given too"
+                raise PlanError(self.request, problem, "Give the dict alone")
             old, new = list(old), list(old.values())
         olds, news = ([x] if isinstance(x, str) or not isinstance(x, (list, tuple)) else list(x) for x in (old, new))
         if len(olds) != len(news) or new is None:
-            wrong = f"{counted(len(olds), 'tensors')} against {0 if new is None else len(news)}"
-            raise PlanError(self.asked, wrong, "Give as many of the one as of the other, or a dict")
+            problem = f"{counted(len(olds), 'tensors')} against {0 if new is None else len(news)}"
+            raise PlanError(self.request, problem, "Give as many of the one as of the other, or a dict")
         first, second = ([self.tensor(thing) for thing in things] for things in (olds, news))
         if len(set(first)) < len(first):
-            raise PlanError(self.asked, "a tensor is named twice", "Name each once")
+            raise PlanError(self.request, "a tensor is named twice", "Name each once")
         return tuple(first), tuple(second)
 
     def mapped(self, source: Graph, inputs: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
@@ -224,9 +224,9 @@ class Arguments:
             olds, news = ([one] if isinstance(old, str) else self.backend.parts(one) for one in (old, new))
             if len(olds) != len(news):
                 made = f"{type(old).__name__} is made of {counted(len(olds), 'tensors')}"
-                wrong = f"{made}, and {type(new).__name__} of {len(news)}"
-                instead = "Replace it by an object of the same kind, or map its tensors one by one"
-                raise PlanError(self.asked, wrong, instead)
+                problem = f"{made}, and {type(new).__name__} of {len(news)}"
+                suggestion = "Replace it by an object of the same kind, or map its tensors one by one"
+                raise PlanError(self.request, problem, suggestion)
             found += zip(olds, news, strict=True)
         return tuple((self.tensor_in(source, a), self.tensor(b)) for a, b in found)
 
@@ -246,20 +246,20 @@ class Arguments:
         value: Any,
         word: str = "input",
         what: str = "the number of an input",
-        instead: str = "the first one as input=0",
+        suggestion: str = "the first one as input=0",
     ) -> int:
         """Returns the number of an input, or another."""
         try:
             return index(value)
         except TypeError:
-            raise PlanError(self.asked, f"{word}={value!r} is not {what}", f"Type {instead}") from None
+            raise PlanError(self.request, f"{word}={value!r} is not {what}", f"Type {suggestion}") from None
 
     def dtype(self, value: Any) -> str:
         """Returns the name of a dtype, given by it, or as TensorFlow's or NumPy's object."""
         name = value if isinstance(value, str) else str(getattr(value, "name", getattr(value, "__name__", value)))
         if name not in CASTABLE:
-            wrong = f"tensors cannot be cast to {name!r}"
-            raise PlanError(self.asked, wrong, f"Choose one of {', '.join(map(repr, CASTABLE))}")
+            problem = f"tensors cannot be cast to {name!r}"
+            raise PlanError(self.request, problem, f"Choose one of {', '.join(map(repr, CASTABLE))}")
         return name
 
     def shape(self, value: Any) -> tuple[int | None, ...] | None:
@@ -269,7 +269,7 @@ class Arguments:
         try:
             return tuple(None if n is None or index(n) == -1 else index(n) for n in value)
         except TypeError:
-            raise PlanError(self.asked, f"shape={value!r} is not a shape", "Type it as shape=[None, 10]") from None
+            raise PlanError(self.request, f"shape={value!r} is not a shape", "Type it as shape=[None, 10]") from None
 
     # -- choices --------------------------------------------------------------------------------
 
@@ -277,12 +277,12 @@ class Arguments:
         """Refuses a value that is not one of those allowed."""
         if value not in allowed:
             choices = ", ".join(map(repr, allowed))
-            raise PlanError(self.asked, f"{what}={value!r} is not known", f"Choose one of {choices}")
+            raise PlanError(self.request, f"{what}={value!r} is not known", f"Choose one of {choices}")
 
     def mapping(self, what: str, value: Any, kind: str = "a mapping") -> None:
         """Refuses a value that is not a mapping."""
         if not isinstance(value, Mapping):
-            raise PlanError(self.asked, f"{what}={value!r} is not {kind}", f"Give {what} as {_MAPPINGS[what]}")
+            raise PlanError(self.request, f"{what}={value!r} is not {kind}", f"Give {what} as {_MAPPINGS[what]}")
 
     def policies(self, variables: str | Mapping[str, Any]) -> dict[str, str]:
         """Returns the treatment of variables: name or pattern -> a word, or the tensor that replaces it."""
@@ -298,7 +298,7 @@ class Arguments:
         if rule != "*" and (is_tensor(value) if isinstance(value, str) else hasattr(value, "name")):
             return tensor_name(value)
         raise PlanError(
-            self.asked,
+            self.request,
             f"variables={value!r} is not known",
             f"Choose one of {', '.join(map(repr, POLICIES))}; a single variable can also be replaced by a tensor: "
             "variables={'w': 'name:0'}",
@@ -313,7 +313,7 @@ class Arguments:
         for name in [n for pair in rules.items() for n in pair if n != "*"]:
             if parts(name) is None:
                 raise PlanError(
-                    self.asked,
+                    self.request,
                     f"device={name!r} is not a device",
                     "Choose 'clear', 'keep', a device such as '/cpu:0' or '/job:ps/task:1', or {old: new}",
                 )

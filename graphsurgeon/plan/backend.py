@@ -115,19 +115,19 @@ class Backend:
         """Returns the opener of the graph of a snapshot; None if the graph was not opened."""
         return None
 
-    def pattern(self, thing: Any, asked: str, **about: Any) -> Pattern:
+    def pattern(self, thing: Any, request: str, **about: Any) -> Pattern:
         """Makes a pattern of a function, a selection, a small graph."""
         if isinstance(thing, Pattern):
             return thing
-        raise PlanError(asked, "this plan was made without TensorFlow", _INSTEAD)
+        raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 
     def array(self, node: TFNodeDef) -> Any:
         """Returns the array that a constant holds."""
         return None
 
-    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, asked: str) -> Piece:
+    def built(self, function: Callable[..., Any] | str, sites: Sequence[Site], graph: Graph, request: str) -> Piece:
         """Builds the subgraphs that a function, or an op type, makes for some sites of a graph."""
-        raise PlanError(asked, "this plan was made without TensorFlow", _INSTEAD)
+        raise PlanError(request, "this plan was made without TensorFlow", _INSTEAD)
 
     def adapting(self, adapter: Adapter) -> Callable[..., Any]:
         """Returns a function of a tensor that builds an adapter: the result has the name of the scope itself."""

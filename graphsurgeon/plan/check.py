@@ -14,7 +14,7 @@ from .cures import cured_mapping
 from .effect import Effect
 from .fault import Fault
 from .mismatch import bare, fits, fitting
-from .step_code import asked
+from .step_code import request_of
 from .steps import CopyStep
 from .workbench import Workbench
 
@@ -23,27 +23,27 @@ def given_name_faults(step: CopyStep, base: Workbench) -> list[Fault]:
     """Faults of the scope and the names that a copy gives, if TensorFlow refuses them; kept names are not checked."""
     names = step.names or {}
     if step.to and not valid_name(step.to):
-        return [Fault(asked(step), *unfit(step.to, "a name scope", base.taken))]
+        return [Fault(request_of(step), *unfit(step.to, "a name scope", base.taken))]
     bad = next((new for new in names.values() if not valid_name(new, empty_parts=True)), None)
-    wrong = None if bad is None else unfit(bad, "a name of an op", base.taken)
-    return [Fault(f"copy(to={step.to!r}, names=...)", *wrong)] if wrong else []
+    problem = None if bad is None else unfit(bad, "a name of an op", base.taken)
+    return [Fault(f"copy(to={step.to!r}, names=...)", *problem)] if problem else []
 
 
 def namespace_faults(step: CopyStep, base: Workbench) -> list[Fault]:
     """Faults of the scope that a copy is made under; if names are given, see `name_faults`."""
-    wrong = None if step.names is not None else _namespace_fault(step, base)
-    return [Fault(asked(step), *wrong)] if wrong else []
+    problem = None if step.names is not None else _namespace_fault(step, base)
+    return [Fault(request_of(step), *problem)] if problem else []
 
 
 def _namespace_fault(step: CopyStep, base: Workbench) -> tuple[str, str] | None:
     if step.reuse is not None:
         clash = [n for n in step.selection.names if n not in step.reuse and under(step.to, n) in base.index]
-        wrong = f"{under(step.to, clash[0])!r} is there already and is not a copy of {clash[0]!r}" if clash else ""
-        return (wrong, "Choose another namespace") if clash else None
+        problem = f"{under(step.to, clash[0])!r} is there already and is not a copy of {clash[0]!r}" if clash else ""
+        return (problem, "Choose another namespace") if clash else None
     if not step.to:
         clash = [n for n in step.selection.names if base.taken(n)]
-        wrong = f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first" if clash else ""
-        return (wrong, f"Copy under a scope: to={free_name('copy', base.taken)!r} is free") if clash else None
+        problem = f"{len(clash)} of the names are taken in {base.title}, {clash[0]!r} first" if clash else ""
+        return (problem, f"Copy under a scope: to={free_name('copy', base.taken)!r} is free") if clash else None
     return name_problem(step.to, base.taken, base.title, what="a name scope", key="to")
 
 
@@ -51,14 +51,14 @@ def name_faults(step: CopyStep, base: Workbench, names: Sequence[str]) -> list[F
     """Faults of names that a copy is given one by one: taken in the destination, or given twice."""
     seen: set[str] = set()
     for name in names:
-        wrong = f"the name {name!r} is taken in {base.title}" if name in base.index else ""
-        wrong = wrong or (f"the name {name!r} is given to two ops" if name in seen else "")
-        if wrong:
-            instead = "Give each op its own free name"
+        problem = f"the name {name!r} is taken in {base.title}" if name in base.index else ""
+        problem = problem or (f"the name {name!r} is given to two ops" if name in seen else "")
+        if problem:
+            suggestion = "Give each op its own free name"
             if not step.to and name in base.index and name not in (step.names or {}).values():
-                wrong = f"{name!r} is part of a loop, cond or variable whose ops cannot be renamed one by one"
-                instead = "Rename the scope that contains all of it, or keep the names"
-            return [Fault(f"copy(to={step.to!r}, names=...)", wrong, instead)]
+                problem = f"{name!r} is part of a loop, cond or variable whose ops cannot be renamed one by one"
+                suggestion = "Rename the scope that contains all of it, or keep the names"
+            return [Fault(f"copy(to={step.to!r}, names=...)", problem, suggestion)]
         seen.add(name)
     return []
 
@@ -72,21 +72,21 @@ def selection_faults(step: CopyStep, same: bool) -> list[Fault]:
     """
     out, graph = [], step.selection.graph
     if not len(step.selection):
-        out.append(Fault(asked(step), "the selection is empty", "Select at least one op"))
-    instead = {"unmapped": "Give the replacements in inputs={...}, or choose unmapped='placeholder' or 'include'",
+        out.append(Fault(request_of(step), "the selection is empty", "Select at least one op"))
+    suggestions = {"unmapped": "Give the replacements in inputs={...}, or choose unmapped='placeholder' or 'include'",
                "control": "Choose control='drop' or control='include'"}  # fmt: skip
-    for what, how in instead.items():
+    for what, how in suggestions.items():
         if not same and getattr(step, what) == "keep":
-            wrong = f"{what}='keep' would read tensors of {graph.title} from another graph"
-            out.append(Fault(asked(step), wrong, how))
+            problem = f"{what}='keep' would read tensors of {graph.title} from another graph"
+            out.append(Fault(request_of(step), problem, how))
     if not same and any(policy == "share" for _, policy in step.variables):
-        wrong = "variables='share' needs one graph; these are two"
-        out.append(Fault(asked(step), wrong, "Choose variables='copy' or 'initial'"))
+        problem = "variables='share' needs one graph; these are two"
+        out.append(Fault(request_of(step), problem, "Choose variables='copy' or 'initial'"))
     if not out:
         cuts = [] if step.unmapped == "include" else list(step.selection.inputs)
         cuts += [graph.tensor(old) for old, _ in step.inputs if old.partition(":")[0] in graph.index]
         cut = context_fault(graph, step.selection.mask, cuts)
-        out += [Fault(asked(step), *cut)] if cut else []
+        out += [Fault(request_of(step), *cut)] if cut else []
     return out
 
 
@@ -94,7 +94,7 @@ def unmapped_fault(step: CopyStep, same: bool, tensors: Sequence[str]) -> Fault:
     """The fault of tensors that a copy needs and that are not mapped."""
     verb = "are" if len(tensors) > 1 else "is"
     return Fault(
-        asked(step),
+        request_of(step),
         f"{counted(len(tensors), 'tensors')} the copy needs {verb} not mapped: {few(map(repr, tensors), 4)}",
         f"Map it: inputs={{{tensors[0]!r}: 'name:0'}}, or choose unmapped='placeholder', 'include'"
         + (" or 'keep'" if same else ""),
@@ -108,7 +108,7 @@ def unused_fault(step: CopyStep, tensor: str) -> Fault:
         f"The entering tensors are {few(map(repr, entering), 6)}" if entering else "No tensor enters this selection"
     )
     hint = did_you_mean(tensor, entering, listed)
-    return Fault(asked(step), f"inputs names {tensor!r}, which does not enter the selection", hint)
+    return Fault(request_of(step), f"inputs names {tensor!r}, which does not enter the selection", hint)
 
 
 def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
@@ -116,7 +116,7 @@ def control_fault(step: CopyStep, edges: Sequence[tuple[str, str]]) -> Fault:
     inside, outside = edges[0]
     more = f" ({len(edges)} such edges)" if len(edges) > 1 else ""
     return Fault(
-        asked(step),
+        request_of(step),
         f"{inside!r} must run after {outside!r}, which is not copied{more}",
         "Choose control='drop' to copy without that order, or control='include' to copy it too",
     )
@@ -136,8 +136,8 @@ def mapping_faults(step: CopyStep, base: Workbench) -> tuple[dict[tuple[int, int
             continue
         a, b = graph.info(*source), base.info(op, port)
         if a is not None and b is not None and bare(a.dtype) != bare(b.dtype):
-            wrong = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
-            fault = Fault(said, wrong, mapping_proposals(step, base.frozen(), (old, a), (new, b)))
+            problem = f"{new!r} is {b}, but {old!r} is {a}: the dtypes {b.dtype} and {a.dtype} differ"
+            fault = Fault(said, problem, mapping_proposals(step, base.frozen(), (old, a), (new, b)))
             faults.append(cured_mapping(base, fault, step, old, new))
             continue
         mapping[source] = (base.names[op], port)

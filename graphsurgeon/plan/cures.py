@@ -12,7 +12,7 @@ from ..graph.traversal import forward
 from .adapters import KINDS, Adapter, Dense, Wish, data_format_of, proposals
 from .fault import Cure, Fault
 from .mismatch import bare, serves
-from .step_code import asked
+from .step_code import request_of
 from .steps import AdaptStep, BypassStep, ConnectStep, CopyStep, RerouteStep, Step
 from .workbench import Workbench
 
@@ -126,5 +126,5 @@ def _with(
     then: str = "",
 ) -> Fault:
     made = [(one, make(one)) for one in adapters]
-    cures = (Cure(one.by, str(one), f"plan.{asked(steps[0])}", step, steps, then) for one, steps in made)
+    cures = (Cure(one.by, str(one), f"plan.{request_of(steps[0])}", step, steps, then) for one, steps in made)
     return replace(fault, cures=tuple(cures))

@@ -32,7 +32,7 @@ class Delta:
         names: op -> its new name, all at once.
         values: ops that are renamed with their own values.
         replaced: the ops that took the place of matches.
-        instead: the total with all earlier steps, if the step does not add to them but carries them out in another way;
+        effect: the total with all earlier steps, if the step does not add to them but carries them out in another way;
             the other fields come after it.
     """
 
@@ -52,4 +52,4 @@ class Delta:
     names: Mapping[int, str] = field(default_factory=dict)
     values: tuple[int, ...] = ()
     replaced: Sequence[Replaced] = ()
-    instead: Effect | None = None
+    effect: Effect | None = None

@@ -33,16 +33,16 @@ class Fault:
     """A reason why a plan cannot be applied: the request, the problem and the suggestion.
 
     Args:
-        asked, wrong, instead: the three parts of its text.
+        request, problem, suggestion: the three parts of its text.
         cures: its fixes, the most sensible first.
         step: the number of the step of the plan that has it, from 0; None if the fault belongs to all steps.
         kind: its subject.
         names: its ops and tensors.
     """
 
-    asked: str
-    wrong: str
-    instead: str
+    request: str
+    problem: str
+    suggestion: str
     cures: tuple[Cure, ...] = field(default=(), compare=False)
     step: int | None = field(default=None, compare=False, repr=False)
     kind: Kind = field(default=Kind.OTHER, compare=False, repr=False)
@@ -55,7 +55,7 @@ class Fault:
         Args:
             error: the error.
         """
-        return cls(error.asked, error.wrong, error.instead, kind=error.kind, names=error.names)
+        return cls(error.request, error.problem, error.suggestion, kind=error.kind, names=error.names)
 
     def error(self, more: int = 0) -> PlanError:
         """Returns the error to raise for this fault; `more` other faults are mentioned.
@@ -66,7 +66,7 @@ class Fault:
         others = f" (and {more} more: see plan.check())" if more else ""
         first = next(iter(self.cures), None)
         adapt = f". Or adapt it: {first.code}{first.then}" if first else ""
-        return PlanError(self.asked, self.wrong + others, self.instead + adapt, kind=self.kind, names=self.names)
+        return PlanError(self.request, self.problem + others, self.suggestion + adapt, kind=self.kind, names=self.names)
 
     def __str__(self) -> str:
         return str(self.error())

@@ -26,13 +26,13 @@ _SAVERS = ("Save", "Restore", "MergeV2Checkpoints", "ShardedFilename")
 
 
 def mismatch(
-    bench: Workbench, asked: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
+    bench: Workbench, request: str, old: Tensor, new: Tensor, readers: Sequence[int] = (), *, reroute: bool = False
 ) -> Fault | None:
     """Returns the fault of a tensor that cannot take another's place, by dtype or shape.
 
     Args:
         bench: the graph.
-        asked: the request, for messages.
+        request: the request, for messages.
         old, new: the tensors.
         readers: the ops that are to read the new one.
         reroute: whether the request has no choice of another tensor, so that a reroute is the way to set one.
@@ -42,17 +42,17 @@ def mismatch(
         return None
     clash = handle_clash(bench, old, new)
     if clash:
-        return Fault(asked, *clash)
+        return Fault(request, *clash)
     differ = bare(a.dtype) != bare(b.dtype)
     if not differ and not shapes_differ(a.shape, b.shape):
         return None
     why = "the dtypes differ" if differ else axis_text(b.shape, a.shape)
     there, given = bench.name(old), bench.name(new)
     graph, readers = bench.frozen(), list(dict.fromkeys(readers))
-    instead = both_ways(graph, a, new, b, readers, old)
+    suggestion = both_ways(graph, a, new, b, readers, old)
     if reroute and _fitting_tensors(graph, a, readers, old):
-        instead = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {instead}"
-    return Fault(asked, f"{given!r} is {b}, but {there!r} is {a}: {why}", instead)
+        suggestion = f"Connect its consumers to another tensor: .reroute({there!r}, to=...). {suggestion}"
+    return Fault(request, f"{given!r} is {b}, but {there!r} is {a}: {why}", suggestion)
 
 
 def fitting(graph: Graph, info: TensorInfo, readers: Iterable[int] = (), exclude: Tensor | None = None) -> str:
@@ -147,9 +147,9 @@ def handle_clash(graph: Workbench, old: Tensor, new: Tensor) -> tuple[str, str] 
            and not shapes_differ(shape_from(v.shape), shape))  # fmt: skip
     found = ", ".join(repr(f"{op}:0") for op in islice(fit, _SHOWN))
     names = [graph.name(tensor) for tensor in (new, old)]
-    wrong = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
+    problem = f"{names[0]!r} is a variable of {a.dtype} {a.shape}, but {names[1]!r} of {b.dtype} {b.shape}"
     none = f"No other variable of {graph.title} is {b.dtype} {b.shape}"
-    return f"{wrong}: {why}", f"These would fit: {found}" if found else none
+    return f"{problem}: {why}", f"These would fit: {found}" if found else none
 
 
 def serves(graph: Graph | Workbench, op: int) -> bool:

@@ -80,9 +80,9 @@ class Plan:
         base = self.backend.settled(self.base)
         return replace(self, base=base, steps=opened(base, self.steps, step))
 
-    def _given(self, asked: str) -> Arguments:
+    def _given(self, request: str) -> Arguments:
         """Returns the reader of the arguments of a call."""
-        return Arguments(self.base, self.steps, self.backend, asked)
+        return Arguments(self.base, self.steps, self.backend, request)
 
     # -- new ops --------------------------------------------------------------------------------
 
@@ -174,8 +174,10 @@ class Plan:
         if isinstance(tensor, (list, tuple)):
             ends = list(to) if isinstance(to, (list, tuple)) else [to] * len(tensor)
             if len(ends) != len(tensor):
-                wrong = f"{counted(len(tensor), 'tensors')} against {counted(len(ends), 'ops')}"
-                raise PlanError(f"connect({counted(len(tensor), 'tensors')})", wrong, "Give as many, or one op for all")
+                problem = f"{counted(len(tensor), 'tensors')} against {counted(len(ends), 'ops')}"
+                raise PlanError(
+                    f"connect({counted(len(tensor), 'tensors')})", problem, "Give as many, or one op for all"
+                )
             several, plan = isinstance(to, (list, tuple)), self
             for at, (one, end) in enumerate(zip(tensor, ends, strict=True)):
                 plan = plan.connect(one, to=end, input=input if several else input + at)
@@ -195,7 +197,7 @@ class Plan:
             PlanError: if that step is not a copy, or the policy is not valid.
         """
         given = self._given(f"with_policy({step}, {variable!r}, {policy!r})")
-        old = self._copy_at(step, given.asked)
+        old = self._copy_at(step, given.request)
         rules = {**dict(old.variables), variable: given.policy(variable, policy)}
         return self.with_step(step, replace(old, variables=tuple(rules.items())))
 
@@ -223,7 +225,7 @@ class Plan:
         """
         word = by if isinstance(by, str) else str(getattr(by, "name", "a constant"))
         given = self._given(f"with_input({step}, {tensor_name(tensor)!r}, {word!r})")
-        old = self._copy_at(step, given.asked)
+        old = self._copy_at(step, given.request)
         name = given.tensor_in(old.selection.graph, tensor)
         inputs, constants = dict(old.inputs), dict(old.constants)
         inputs.pop(name, None), constants.pop(name, None)
@@ -233,8 +235,8 @@ class Plan:
             old = replace(old, unmapped="placeholder")
         if isinstance(by, str) and by == "placeholder":
             if old.unmapped != "placeholder":
-                wrong = f"the copy was asked for with unmapped={old.unmapped!r}"
-                raise PlanError(given.asked, wrong, "Copy with unmapped='placeholder'")
+                problem = f"the copy was asked for with unmapped={old.unmapped!r}"
+                raise PlanError(given.request, problem, "Copy with unmapped='placeholder'")
         elif isinstance(by, str) and by == "keep":
             if old.unmapped != "keep":
                 inputs[name] = name
@@ -261,11 +263,11 @@ class Plan:
         moved = replace(with_names(old, changed, (Role.MADE,)), to=new)
         return replace(self, steps=(*before.steps, moved, *later_steps(self.steps[step + 1 :], old.to, changed)))
 
-    def _copy_at(self, step: int, asked: str) -> CopyStep:
+    def _copy_at(self, step: int, request: str) -> CopyStep:
         old = self.steps[step] if 0 <= step < len(self.steps) else None
         if not isinstance(old, steps.CopyStep):
             copies = ", ".join(str(i) for i, s in enumerate(self.steps) if isinstance(s, steps.CopyStep)) or "(none)"
-            raise PlanError(asked, f"step {step} is not a copy", f"The copies are steps {copies}")
+            raise PlanError(request, f"step {step} is not a copy", f"The copies are steps {copies}")
         return old
 
     def with_step(self, number: int, step: Step | None, before: int | None = None) -> Plan:
@@ -326,8 +328,8 @@ class Plan:
             (<Plan for graph: muted: rename y to z>, ['x', 'y'], ['x', 'z'])
         """
         if not 0 <= step < len(self.steps):
-            wrong = f"the plan has {counted(len(self.steps), 'steps')}"
-            raise PlanError(f"with_muted({step})", wrong, "They are numbered from 0")
+            problem = f"the plan has {counted(len(self.steps), 'steps')}"
+            raise PlanError(f"with_muted({step})", problem, "They are numbered from 0")
         one = steps.bare(self.steps[step])
         return self.with_step(step, steps.MutedStep(one) if on else one)
 
@@ -397,7 +399,7 @@ class Plan:
         first, last = (end if end is None or isinstance(end, int) else given.tensor(end) for end in (input, output))
         chosen, names = given.scope_or_ops(ops)
         if not names:
-            raise PlanError(given.asked, "it has no ops", "Give at least one op")
+            raise PlanError(given.request, "it has no ops", "Give at least one op")
         return self._with(steps.BypassStep(names, first, last, chosen))
 
     def detach(self, ops: Any, *, side: str = "both", only: Any = None, exclude: Any = ()) -> Plan:
@@ -453,16 +455,16 @@ class Plan:
         given = self._given(f"insert({word or repr(op)}, on={shown(on)!r})")
         limits, held = given.some_ops(only), tuple(attributes.items())
         if callable(op) and held:
-            wrong = f"a function has no attribute {held[0][0]!r}"
-            raise PlanError(given.asked, wrong, "Set its options inside: lambda x: f(x, ...)")
+            problem = f"a function has no attribute {held[0][0]!r}"
+            raise PlanError(given.request, problem, "Set its options inside: lambda x: f(x, ...)")
         tensors = tuple(map(given.tensor, on if isinstance(on, (list, tuple)) else [on]))
         if len(set(tensors)) < len(tensors) or not tensors:
-            wrong = "a tensor is named twice" if tensors else "it names no tensor"
-            raise PlanError(given.asked, wrong, "Name each once")
+            problem = "a tensor is named twice" if tensors else "it names no tensor"
+            raise PlanError(given.request, problem, "Name each once")
         names = name if isinstance(name, str) else tuple(map(str, name))
         if not isinstance(names, str) and len(names) != len(tensors):
-            wrong = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
-            raise PlanError(given.asked, wrong, "Give as many names, or one for all")
+            problem = f"{counted(len(names), 'names')} against {counted(len(tensors), 'tensors')}"
+            raise PlanError(given.request, problem, "Give as many names, or one for all")
         return self._with(steps.InsertStep(op, tensors, names, held, limits, given.ops(exclude), word))
 
     def adapt(
@@ -515,16 +517,16 @@ class Plan:
         given = self._given(f"adapt({shown_by(tensor_name, tensor)})")
         kinds = (by,) if isinstance(by, str) else tuple(by)
         held = tuple((key, tuples_of(value)) for key, value in options.items())
-        wrong = option_fault(kinds, held)
-        if wrong is not None:
-            raise PlanError(given.asked, *wrong)
+        problem = option_fault(kinds, held)
+        if problem is not None:
+            raise PlanError(given.request, *problem)
         at = None if input is None else given.number(input)
         end, at = (None, at) if to is None else given.consumer_or_tensor(to, at)
         limits, left = given.some_ops(only), given.ops(exclude)
         if at is not None and (end is None or ":" in end):
-            raise PlanError(given.asked, f"input={at} is not of an op", "Give the op: to='op'")
+            raise PlanError(given.request, f"input={at} is not of an op", "Give the op: to='op'")
         if (limits is not None or left) and (end is None or at is not None):
-            raise PlanError(given.asked, "only= and exclude= are not for one input", "Give a tensor: to='x:0'")
+            raise PlanError(given.request, "only= and exclude= are not for one input", "Give a tensor: to='x:0'")
         wish = Wish(kinds, None if dtype is None else given.dtype(dtype), given.shape(shape), held)
         return self._with(steps.AdaptStep(given.tensor(tensor), end, at, str(name).strip("/"), wish, limits, left))
 
@@ -616,14 +618,14 @@ class Plan:
         """
         given = self._given(f"rename({shown(old)!r})")
         if isinstance(old, Mapping) == (to is not None):
-            wrong = "a dict says both names" if to is not None else "it has no new name"
-            raise PlanError(given.asked, wrong, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
+            problem = "a dict says both names" if to is not None else "it has no new name"
+            raise PlanError(given.request, problem, "Type rename('old', to='new'), or rename({'old': 'new', ...})")
         pairs = old.items() if isinstance(old, Mapping) else [(old, to)]
         olds = ((given.whole(one), new) for one, new in pairs)
         names = tuple((old if old in self.base.index else old.strip("/"), str(new).strip("/")) for old, new in olds)
         if not names or len({name for name, _ in names}) < len(names):
-            wrong = "an op or scope is named twice" if names else "it is empty"
-            raise PlanError(given.asked, wrong, "Name each once")
+            problem = "an op or scope is named twice" if names else "it is empty"
+            raise PlanError(given.request, problem, "Name each once")
         return self._with(steps.RenameStep(names, values))
 
     # -- new ops in place of existing ones ------------------------------------------------------
@@ -705,8 +707,8 @@ class Plan:
         given = self._given(f"replace({words[0]}, {repr(by) if isinstance(by, str) else words[1]})")
         given.one_of("external", external, EXTERNAL)
         if not (isinstance(by, str) or callable(by)):
-            wrong = f"{type(by).__name__} is not a function"
-            raise PlanError(given.asked, wrong, "Give a function of the pattern's inputs, or an op type")
+            problem = f"{type(by).__name__} is not a function"
+            raise PlanError(given.request, problem, "Give a function of the pattern's inputs, or an op type")
         about = {"inputs": inputs, "where": where, "attributes": attributes, "constants": constants}
         default: dict[str, Any] = {"inputs": None, "where": None, "attributes": (), "constants": "any"}
         options = tuple((key, value) for key, value in about.items() if value != default[key])
@@ -716,7 +718,7 @@ class Plan:
         elif isinstance(what, Matches) or (isinstance(what, (list, tuple)) and all(isinstance(m, Match) for m in what)):
             found = tuple(what)
         else:
-            found = self.backend.pattern(what, given.asked, **about)
+            found = self.backend.pattern(what, given.request, **about)
         for one in () if isinstance(found, Pattern) else found:
             given.own(one.graph, "the matches are", "Look for them in")
         if within is not None:
@@ -769,7 +771,7 @@ class Plan:
         given = self._given(f"unroll({shown_by(op_name, loop)}, {times!r})")
         count = given.number(times, "times", "the number of rounds", "it as times=3")
         if count < 0:
-            raise PlanError(given.asked, f"times={count} is less than 0", "Type the number of rounds as times=3")
+            raise PlanError(given.request, f"times={count} is less than 0", "Type the number of rounds as times=3")
         return self._with(steps.UnrollStep(given.whole(loop).partition(":")[0].rstrip("/"), count))
 
     def resolve_condition(self, predicate: Any, value: bool | int) -> Plan:
@@ -799,8 +801,8 @@ class Plan:
         given = self._given(f"resolve_condition({shown_by(tensor_name, predicate)}, {value!r})")
         plain = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
         if not isinstance(plain, int):
-            wrong = f"{value!r} is neither a bool nor a number"
-            raise PlanError(given.asked, wrong, "Type True or False, or the number of a branch")
+            problem = f"{value!r} is neither a bool nor a number"
+            raise PlanError(given.request, problem, "Type True or False, or the number of a branch")
         return self._with(steps.ConditionStep(given.tensor(predicate), plain))
 
     # -- the effect -----------------------------------------------------------------------------

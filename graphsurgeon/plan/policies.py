@@ -104,20 +104,20 @@ def rule_faults(step: CopyStep, graph: Graph) -> list[Fault]:
     known = graph.state.variables
     for rule, policy in step.variables:
         if rule != "*" and not any(rule == name or fnmatch.fnmatchcase(name, rule) for name in known):
-            asked = f"copy(to={step.to!r}, variables={{{rule!r}: {policy!r}}})"
+            request = f"copy(to={step.to!r}, variables={{{rule!r}: {policy!r}}})"
             hint = one_of(rule, known) if known else f"{graph.title} has no variables at all"
-            return [Fault(asked, f"no variable of {graph.title} is called {rule!r}", hint)]
+            return [Fault(request, f"no variable of {graph.title} is called {rule!r}", hint)]
     return []
 
 
-def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]], asked: str) -> list[Fault]:
+def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]], request: str) -> list[Fault]:
     """Faults of ops that change a reference variable and are given a plain tensor for it.
 
     Args:
         graph: the source.
         mask: the ops to copy.
         given: tensors (op, output) for which plain tensors stand.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
     out = []
     for op, port in given:
@@ -127,8 +127,8 @@ def reference_faults(graph: Graph, mask: Mask, given: Iterable[tuple[int, int]],
         for user, at in graph.readers((op, port)):
             if mask[user] and not at and writes(graph.types[user]):
                 writer, held = graph.names[user], graph.names[op]
-                wrong = f"{writer!r} changes {held!r}, so it needs that variable there, not a tensor"
-                out.append(Fault(asked, wrong, f"Select {held!r} too, or leave {writer!r} out"))
+                problem = f"{writer!r} changes {held!r}, so it needs that variable there, not a tensor"
+                out.append(Fault(request, problem, f"Select {held!r} too, or leave {writer!r} out"))
                 break
     return out
 
@@ -172,11 +172,11 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
     out: list[Fault] = []
     for sub in found:
         name = sub.info.op
-        asked = f"copy(to={step.to!r}, variables={{{name!r}: {sub.tensor or 'freeze'!r}}})"
+        request = f"copy(to={step.to!r}, variables={{{name!r}: {sub.tensor or 'freeze'!r}}})"
         if sub.writers:
             out.append(
                 Fault(
-                    asked,
+                    request,
                     f"{few(map(repr, sub.writers), 1)} needs a variable there, not a tensor",
                     "Leave it out of the selection, or choose 'copy' or 'initial' for this variable",
                     kind=Kind.NEEDS_VARIABLE,
@@ -185,10 +185,10 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
             )
         elif not sub.tensor and step.values is None:
             way = f"Give values=session, or an editor; or choose variables={{{name!r}: 'initial'}}"
-            out.append(Fault(asked, f"there is no value to freeze {name!r} at", way))
+            out.append(Fault(request, f"there is no value to freeze {name!r} at", way))
         elif sub.tensor:
             try:
-                new = base.info(*base.tensor(sub.tensor, asked))
+                new = base.info(*base.tensor(sub.tensor, request))
             except SelectionError as error:
                 out.append(Fault.of(error))
                 continue
@@ -198,6 +198,6 @@ def substitute_faults(step: CopyStep, base: Workbench, found: Sequence[Substitut
             differ = bare(new.dtype) != bare(old.dtype)
             if differ or shapes_differ(new.shape, old.shape):
                 why = "" if differ else f": {axis_text(new.shape, old.shape)}"
-                wrong = f"{sub.tensor!r} is {new}, but {name!r} is {old}{why}"
-                out.append(Fault(asked, wrong, fitting(base.frozen(), old)))
+                problem = f"{sub.tensor!r} is {new}, but {name!r} is {old}{why}"
+                out.append(Fault(request, problem, fitting(base.frozen(), old)))
     return out

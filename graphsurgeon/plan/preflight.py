@@ -35,15 +35,17 @@ def attributes(graph: Graph, mask: Mask, name: str, types: tuple[str, ...] = ())
 
 def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> list[Fault]:
     """Faults in the attributes of the ops of a copy: partners met under a key, a shared name that is taken."""
-    graph, asked, out = step.selection.graph, f"copy(to={step.to!r})", []
+    graph, request, out = step.selection.graph, f"copy(to={step.to!r})", []
     if step.to or same:
         meeting = graph.typed(kind for kind in graph.kinds[0] if kind.startswith(_MEETING))
         hit = np.flatnonzero(mask & meeting).tolist()
         if hit:
             which = f"{graph.names[hit[0]]!r} ({graph.types[hit[0]]})"
-            wrong = f"{which} and its copy would use the same rendezvous key"
+            problem = f"{which} and its copy would use the same rendezvous key"
             out.append(
-                Fault(asked, wrong, "Leave it out: cut before it, and map the tensor that it receives in inputs={...}")
+                Fault(
+                    request, problem, "Leave it out: cut before it, and map the tensor that it receives in inputs={...}"
+                )
             )
     if step.to and step.reuse is None and step.names is None:
         keys = {under(step.to, key) for _, key in _texts(graph, mask, "shared_name")}
@@ -52,10 +54,10 @@ def preflight_faults(step: CopyStep, mask: Mask, base: Graph, same: bool) -> lis
         clash = [(i, key) for i, key in taken if key in keys]
         if clash:
             name, key = base.names[clash[0][0]], clash[0][1]
-            wrong = (
+            problem = (
                 f"{name!r} of {base.title} keeps its state under the shared name {key!r}, which the copy would have too"
             )
-            out.append(Fault(asked, wrong, f"Choose another scope: to={step.to + '_copy'!r}"))
+            out.append(Fault(request, problem, f"Choose another scope: to={step.to + '_copy'!r}"))
     return out
 
 

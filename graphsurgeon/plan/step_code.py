@@ -13,11 +13,11 @@ from .source_code import Sources, literal, option_code
 from .steps import INITIAL, Step
 
 
-def asked(step: Step) -> str:
+def request_of(step: Step) -> str:
     """Returns the request of a step, for messages.
 
     Example:
-        >>> asked(steps.ConnectStep("a:0", "b", 1)), asked(steps.SwapStep(("a:0",), ("b:0",)))
+        >>> request_of(steps.ConnectStep("a:0", "b", 1)), request_of(steps.SwapStep(("a:0",), ("b:0",)))
         ("connect('a:0', to='b', input=1)", "swap('a:0', 'b:0')")
     """
     match step:
@@ -39,7 +39,7 @@ def asked(step: Step) -> str:
         case steps.RebuildStep():
             return "rebuild()"
         case steps.MutedStep():
-            return asked(step.step)
+            return request_of(step.step)
         case _:
             return call(step, "ed", Sources()).removeprefix(".")
 

@@ -69,4 +69,4 @@ def _clash(bench: Workbench, op: int, at: int, tensor: Tensor) -> str:
     edge = (op, at, tensor)
     handles = handle_clash(bench, bench.row(op)[at], tensor)
     fault = reference_fault(bench, edge, "") or frame_fault(bench, [edge], "")
-    return handles[0] if handles else fault.wrong if fault else ""
+    return handles[0] if handles else fault.problem if fault else ""

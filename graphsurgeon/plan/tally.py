@@ -121,9 +121,9 @@ class Tally:
 
     def add(self, delta: Delta) -> None:
         """Adds the effect of a step."""
-        if delta.instead is not None:
+        if delta.effect is not None:
             names = self.bench.names
-            self._begin(delta.instead)
+            self._begin(delta.effect)
             self.links = [link for old in self.links if (link := old.renumbered(names, self.bench)) is not None]
         self.faults += delta.faults
         self.warnings += delta.warnings

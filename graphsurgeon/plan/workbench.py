@@ -142,20 +142,20 @@ class Workbench:
         """Variables and collections, by the names they had before any step."""
         return self.graph.state
 
-    def find(self, name: str, asked: str = "") -> int:
+    def find(self, name: str, request: str = "") -> int:
         """Returns the number of an op; raises SelectionError with the nearest names."""
         number = self.index.get(name)
-        return self.frozen().find(name, asked) if number is None else int(number)
+        return self.frozen().find(name, request) if number is None else int(number)
 
-    def tensor(self, name: str, asked: str = "") -> Tensor:
+    def tensor(self, name: str, request: str = "") -> Tensor:
         """Returns (op number, output); raises SelectionError where it is not there."""
         op, colon, port = name.rpartition(":")
         number = self.index.get(op if colon else name)
         if number is None or (colon and not port.isdigit()):
-            return self.frozen().tensor(name, asked)
+            return self.frozen().tensor(name, request)
         outputs = self.outputs(number)
         if outputs is not None and int(port if colon else 0) >= len(outputs):
-            return self.frozen().tensor(name, asked)
+            return self.frozen().tensor(name, request)
         return number, int(port) if colon else 0
 
     def outputs(self, i: int) -> Sequence[TensorInfo] | None:

@@ -54,8 +54,8 @@ def settle_batch_norm(thing: Any) -> Plan:
     found = subject(thing, "settle_batch_norm()")
     made = settle(found, np.ones(found.graph.size, np.bool_))
     if made is found.plan:
-        wrong = "no batch normalization reads the statistics of the batch"
-        raise found.refused(wrong, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
+        problem = "no batch normalization reads the statistics of the batch"
+        raise found.refused(problem, "ed.select(op=['FusedBatchNorm*', 'Rsqrt']) lists the candidates")
     return made
 
 
@@ -100,9 +100,9 @@ def _average(found: Subject, averages: Averages, op: int, port: int) -> str:
         what = ("mean", "variance")[port - 1]
         name = found.graph.names[op]
         kept_by = few(reads) if reads else "no variable"
-        wrong = f"{name!r} normalizes by the statistics of the batch, and its {what} is averaged into {kept_by}"
+        problem = f"{name!r} normalizes by the statistics of the batch, and its {what} is averaged into {kept_by}"
         how = f"Connect the averages yourself: plan.connect(mean, to={name!r}, input=3), the variance as input=4, and "
-        raise found.refused(wrong, f"{how}plan.set_attr({name!r}, 'is_training', False)")
+        raise found.refused(problem, f"{how}plan.set_attr({name!r}, 'is_training', False)")
     return reads[0]
 
 
@@ -174,8 +174,8 @@ def _why(found: Subject) -> tuple[str, str]:
         for op in found.typed(*_WEIGHTED):
             if variables := _waits_for(found, op):
                 names, are = few(map(repr, variables)), "is a variable" if len(variables) == 1 else "are variables"
-                wrong = f"the ops after {graph.names[op]!r} could be folded, but {names} {are}, not constant"
-                return wrong, _FREEZE
+                problem = f"the ops after {graph.names[op]!r} could be folded, but {names} {are}, not constant"
+                return problem, _FREEZE
         return "no weighted result is multiplied by one constant per channel", "There is nothing to fold"
     return why_unfolded(found, norms[0], found.reads(norms[0])[0])
 
@@ -191,19 +191,19 @@ def why_unfolded(found: Subject, op: int, data: Tensor) -> tuple[str, str]:
     graph = found.graph
     name, before = graph.names[op], data[0]
     if graph.types[op] in NORMS and _training(found, op):
-        instead = "gs.recipes.settle_batch_norm(ed) makes it read its moving averages"
-        return f"{name!r} normalizes by the statistics of the batch", instead
+        suggestion = "gs.recipes.settle_batch_norm(ed) makes it read its moving averages"
+        return f"{name!r} normalizes by the statistics of the batch", suggestion
     while graph.types[before] in _AFFINE and graph.types[op] not in NORMS:
         before = next(one for one, port in found.reads(before) if constant(found, (one, port)) is None)
     reads = found.reads(op)[1:] if graph.types[op] in NORMS else []
     for tensor in [*reads, *found.reads(before)[1:2]]:
         if graph.types[before] in _WEIGHTED and constant(found, tensor) is None:
-            wrong = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is not a constant"
-            return wrong, _FREEZE
+            problem = f"{name!r} needs {graph.name(tensor)!r} ({graph.types[tensor[0]]}), which is not a constant"
+            return problem, _FREEZE
     held = f"{graph.names[before]!r} ({graph.types[before]})"
     if not found.inside(before).isdisjoint(_WEIGHTED):
-        instead = f"Open the call, ed = ed.inlined({graph.names[before]!r}), and repeat this"
-        return f"the weights before it are inside the call {held}", instead
+        suggestion = f"Open the call, ed = ed.inlined({graph.names[before]!r}), and repeat this"
+        return f"the weights before it are inside the call {held}", suggestion
     if graph.types[before] not in _WEIGHTED:
         return f"{name!r} reads {held}, which has no weights", "Leave it as it is"
     return f"other ops read {graph.names[before]!r} too, or an inner result of {name!r}", "Leave it as it is"
@@ -297,8 +297,8 @@ def _affine(found: Subject, op: int, at: int, shape: tuple[int, ...]) -> tuple[A
         return None
     if kind in NORMS:
         parts = [constant(found, tensor) for tensor in reads[1:]]
-        wrong = at or _training(found, op) or any(part is None or part.size != shape[0] for part in parts)
-        if wrong or any(port for _, port in graph.consumers.ends(op)) or _first(held) != (len(shape) > 1):
+        unfit = at or _training(found, op) or any(part is None or part.size != shape[0] for part in parts)
+        if unfit or any(port for _, port in graph.consumers.ends(op)) or _first(held) != (len(shape) > 1):
             return None
         gamma, beta, mean, variance = (part.astype(np.float64) for part in parts)
         scale = gamma / np.sqrt(variance + (held["epsilon"].f if "epsilon" in held else 1e-4))

@@ -56,17 +56,17 @@ def rename_checkpoint(
     """
     from ..tf.values.checkpoint_copy import copy_checkpoint, stored_names
 
-    asked = f"rename_checkpoint({str(checkpoint)!r}, {str(path)!r})"
+    request = f"rename_checkpoint({str(checkpoint)!r}, {str(path)!r})"
     if isinstance(names, Applied):
-        there = stored_names(checkpoint, asked)
+        there = stored_names(checkpoint, request)
         names = names.variable_names
         parts = [(old.rpartition("/")[0], old, new) for old, new in names.items() if old not in there]
         wholes = {whole: whole_name(whole, old, new) for whole, old, new in parts if whole in there}
         names = {old: new for old, new in names.items() if old in there} | wholes
     if not isinstance(names, Mapping) or not names:
-        wrong = "names= is empty" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
-        raise PlanError(asked, wrong, "Type names={'old': 'new'}, for variables or scopes of the checkpoint")
-    return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, asked, overwrite)
+        problem = "names= is empty" if isinstance(names, Mapping) else f"{names!r} is not a mapping"
+        raise PlanError(request, problem, "Type names={'old': 'new'}, for variables or scopes of the checkpoint")
+    return copy_checkpoint(checkpoint, path, {str(old): str(new) for old, new in names.items()}, request, overwrite)
 
 
 def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> Plan:
@@ -103,8 +103,8 @@ def use_averages(thing: Any, outputs: Any = None, *, suffix: str = AVERAGE) -> P
     pairs = {name: f"{name}/{suffix}" for name in graph.state.variables}
     pairs = {name: average for name, average in pairs.items() if average in graph.state.variables}
     if not pairs:
-        wrong = f"no variable has an average, a variable with its name and the suffix {suffix!r}"
-        raise found.refused(wrong, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)")
+        problem = f"no variable has an average, a variable with its name and the suffix {suffix!r}"
+        raise found.refused(problem, "Averages of a checkpoint: gs.recipes.restore_averages(ed, checkpoint)")
     needed = backward(graph, graph.mask([graph.tensor(name)[0] for name in wanted]))
     plan, none = found.plan, True
     for name, average in pairs.items():
@@ -158,17 +158,17 @@ def restore_averages(ed: Editor, checkpoint: Any, *, suffix: str = AVERAGE) -> R
     """
     from ..tf.values.checkpoint_copy import stored_names
 
-    asked = f"restore_averages({str(checkpoint)!r})"
-    there = stored_names(checkpoint, asked)
+    request = f"restore_averages({str(checkpoint)!r})"
+    there = stored_names(checkpoint, request)
     variables = ed.snapshot.state.variables
     names = {f"{name}/{suffix}": name for name in variables if f"{name}/{suffix}" in there}
     if not names:
-        wrong = (
+        problem = (
             f"it has no average of {counted(len(variables), 'variables')}, under their names with the suffix {suffix!r}"
         )
         raise PlanError(
-            asked,
-            wrong,
+            request,
+            problem,
             "Give the suffix of the averages as suffix=, or restore the variables with ed.restore(checkpoint)",
         )
     return ed.restore(checkpoint, names=names)

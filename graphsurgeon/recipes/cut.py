@@ -104,8 +104,8 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
     core = fed & allowed & _typed(found, named) & ~sources
     core = _scaling(found, core)
     if not core.any():
-        wrong = f"nothing that a placeholder feeds matches {few(map(repr, _names(patterns, _BEFORE)))}"
-        raise found.refused(wrong, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor")
+        problem = f"nothing that a placeholder feeds matches {few(map(repr, _names(patterns, _BEFORE)))}"
+        raise found.refused(problem, "There is nothing to cut off; gs.recipes.split_at(ed, tensor) cuts at any tensor")
     made = forward(graph, core, control=False, within=allowed)
     core |= made & (_typed(found, _GIVING) | ~backward(graph, ~allowed))  # what leads nowhere else goes too
     core |= _whole(found, core)
@@ -113,15 +113,15 @@ def cut_preprocessing(thing: Any, patterns: Any = None) -> Plan:
     edges = [tensor for tensor in _leaving(found, before) if made[tensor[0]]]
     if not edges:
         first = graph.names[int(np.flatnonzero(core)[0])]
-        wrong = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and its output has no other consumer"
-        raise found.refused(wrong, "Nothing would remain after this cut")
+        problem = f"{first!r} ({graph.types[graph.index[first]]}) belongs to it, and its output has no other consumer"
+        raise found.refused(problem, "Nothing would remain after this cut")
     above = backward(graph, before)
     gone = above & ~backward(graph, ~above, frozenset(edges))  # other ops may need a part, such as a size
     names = [graph.names[op] for op in np.flatnonzero(gone).tolist()]
     known = [name for name in names if name in found.ends and not sources[graph.index[name]]]
     if known:
-        wrong = f"{known[0]!r}, which belongs to it, is an output"
-        raise found.refused(wrong, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
+        problem = f"{known[0]!r}, which belongs to it, is an output"
+        raise found.refused(problem, "Leave that out first: gs.recipes.set_signature(ed, outputs)")
     plan = found.plan.detach(names, side="outputs")
     plan, renamed = named_anew(plan, found, [graph.name(edge) for edge in edges])
     return plan.remove([renamed.get(name, name) for name in names])
@@ -199,8 +199,8 @@ def cut_nms(thing: Any) -> Plan:
     return _cut_after(thing, "cut_nms()", "nms")
 
 
-def _cut_after(thing: Any, asked: str, patterns: Any) -> Plan:
-    found = subject(thing, asked)
+def _cut_after(thing: Any, request: str, patterns: Any) -> Plan:
+    found = subject(thing, request)
     graph = found.graph
     _chosen(found, patterns, _AFTER)
     chosen, region, why = _names(patterns, _AFTER), graph.mask([]), ""

@@ -47,7 +47,7 @@ def frozen(ed: Editor, outputs: Any = None, inputs: Any = None, *, values: Any =
         try:
             ed.save(path, outputs=wanted, inputs=inputs, freeze=True, values=values, verify=False)
         except PlanError as error:
-            raise type(error)("frozen()", error.wrong, error.instead) from error
+            raise type(error)("frozen()", error.problem, error.suggestion) from error
         made = open(path, title=f"{ed.title}, frozen", trust=ed.trusted or None, journal=False)
         graph = made.graph  # the file is deleted
     for name in run_first(ed, made.snapshot):

@@ -76,17 +76,17 @@ def set_input(
         ([-1, 192], [None, 192])
     """
     given = dict(tensor) if isinstance(tensor, Mapping) else {tensor: shape}
-    asked = f"set_input({', '.join(repr(tensor_name(one)) for one in given)})"
-    found = subject(thing, asked, outputs)
+    request = f"set_input({', '.join(repr(tensor_name(one)) for one in given)})"
+    found = subject(thing, request, outputs)
     with about("tensor"):
-        names = tensors(found.graph, list(given), asked)
+        names = tensors(found.graph, list(given), request)
     wishes = [_wish(found, name, wanted, dtype) for name, wanted in zip(names, given.values(), strict=True)]
     if not any(wish.changes for wish in wishes):
         raise found.refused("nothing would change", "Give another shape, or another dtype")
     named = {found.given.op(op): numbers for op, numbers in (sizes or {}).items()}
     said = {str(getattr(op, "name", op)): [int(n) for n in numbers] for op, numbers in named.items()}
     for op in said:
-        found.graph.find(op, asked)
+        found.graph.find(op, request)
     shapes = {wish.op: wish.shape for wish in wishes if wish.reshaped}
     plan = _resized(found, shapes, _repaired(found, wishes, said))
     for wish in wishes:
@@ -96,7 +96,7 @@ def set_input(
     if verify and isinstance(thing, Editor):
         ends = {f"{wish.op}:0": wish for wish in wishes}
         known = {tensor_name(name): np.asarray(array) for name, array in found.given.keyed(feeds or {}).items()}
-        compared = tensors(found.graph, outputs, asked) or list(ends_now(thing)[1].values()) or None
+        compared = tensors(found.graph, outputs, request) or list(ends_now(thing)[1].values()) or None
         _Proof(found, thing, plan, ends, known, compared).hold()
     return plan
 
@@ -131,19 +131,19 @@ def _wish(found: Subject, name: str, shape: Any, dtype: Any) -> _Wish:
     with about("tensor"):
         op, port = graph.tensor(name)
     if graph.types[op] not in PLACEHOLDER_TYPES or port:
-        wrong = f"{name!r} is an output of an op of type {graph.types[op]}, not a placeholder"
+        problem = f"{name!r} is an output of an op of type {graph.types[op]}, not a placeholder"
         with about("tensor"):
             raise found.refused(
-                wrong,
+                problem,
                 f"Make it an input first: gs.recipes.strip_training(ed, outputs, inputs={name!r})",
             )
     old = graph.info(op, port) or TensorInfo("float32", None)
     new = old.shape if shape is None else _shape(found, name, shape)
     if new is not None and old.shape is not None and len(new) != len(old.shape):
-        wrong = f"{name!r} has {len(old.shape)} axes, {_text(old.shape)}, and {_text(new)} has {len(new)}"
+        problem = f"{name!r} has {len(old.shape)} axes, {_text(old.shape)}, and {_text(new)} has {len(new)}"
         with about("shape"):
             raise found.refused(
-                wrong,
+                problem,
                 "Give a shape with the same number of axes, or change the rank with ed.plan().adapt(...)",
             )
     kind = old.dtype if dtype is None else _kind(found, dtype)
@@ -163,10 +163,10 @@ def _shape(found: Subject, name: str, shape: Any) -> tuple[int | None, ...]:
     try:
         return tuple(None if size in (None, -1) else _size(size) for size in listed)
     except (TypeError, ValueError) as error:
-        wrong = f"{shape!r} is not a shape for {name!r}"
+        problem = f"{shape!r} is not a shape for {name!r}"
         with about("shape"):
             raise found.refused(
-                wrong,
+                problem,
                 "Type a shape, for example [None, 224, 224, 3]; None is a size that is not fixed",
             ) from error
 
@@ -196,9 +196,9 @@ def _repaired(found: Subject, wishes: list[_Wish], said: Mapping[str, list[int]]
         if numbers is None or (fixed and -1 in numbers):
             name = found.graph.names[op]
             shown = " or ".join(map(_text, dict.fromkeys((one[op], other[op]))))
-            wrong = f"{name!r} ({found.graph.types[op]}) has its size as a constant, which would be {shown}"
+            problem = f"{name!r} ({found.graph.types[op]}) has its size as a constant, which would be {shown}"
             raise found.refused(
-                wrong,
+                problem,
                 f"Replace each None by a number, or give the size of the op: sizes={{{name!r}: [...]}}",
             )
         out[op] = numbers
@@ -281,8 +281,8 @@ class _Trial:
             word = f"{graph.names[op]!r} ({graph.types[op]}), which has {_text(numbers)}"
             texts.append(f"{word}: its input was {_text(was)} and would be {_text(now)}")
             hints.append(f"{graph.names[op]!r}: {numbers}")
-        wrong = f"cannot infer the new size of {few(texts)}"
-        return found.refused(wrong, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
+        problem = f"cannot infer the new size of {few(texts)}"
+        return found.refused(problem, f"Give the size, with your numbers: sizes={{{', '.join(hints)}}}")
 
 
 def _data(found: Subject, op: int) -> int:
@@ -326,8 +326,8 @@ def _says(plan: Plan, found: Subject, op: int, numbers: Shape) -> Plan:
     graph, kind = found.graph, found.graph.types[op]
     at = SIZED.get(kind, MADE.get(kind))
     if at is None:
-        wrong = f"{graph.names[op]!r} is of type {kind}, which does not specify a size"
-        raise found.refused(wrong, f"sizes= is for {few(sorted({*SIZED, *MADE}), 20)}")
+        problem = f"{graph.names[op]!r} is of type {kind}, which does not specify a size"
+        raise found.refused(problem, f"sizes= is for {few(sorted({*SIZED, *MADE}), 20)}")
     source, port = found.reads(op)[at]
     old = constant(found, (source, port))
     if old is None:
@@ -379,7 +379,7 @@ def _incompatibility(found: Subject, wishes: list[_Wish], fault: Any) -> PlanErr
     how = "Its weights or its numbers are made for the old size: retrain it, or keep the size"
     if hints and named:
         how = f"Some of these ops may encode the old size; give them other sizes: sizes={{{', '.join(hints[:5])}}}"
-    return found.refused(f"its consumers do not accept the new size: {fault.wrong}", how)
+    return found.refused(f"its consumers do not accept the new size: {fault.problem}", how)
 
 
 # -- the verification -------------------------------------------------------------------------------
@@ -501,9 +501,9 @@ class _Proof:
                 one, many = (
                     f"{_text(dims)} for {rows} rows" for dims, rows in ((form, parts.before), (shape, parts.after))
                 )
-                wrong = f"{name!r} has the shape {one}, and {many}, which are not the concatenated rows"
+                problem = f"{name!r} has the shape {one}, and {many}, which are not the concatenated rows"
                 raise self.found.refused(
-                    wrong,
+                    problem,
                     "Keep the number of rows, or type verify=False to skip the verification",
                 )
 
@@ -606,7 +606,7 @@ class _Proof:
                 raise
             sizes = ", ".join(f"{name!r} of shape {_text(array.shape)}" for name, array in fed.items())
             how = "Its weights or its numbers are made for the old size: keep the size, or change the op first"
-            raise self.found.refused(f"it does not run with {sizes}: {error.wrong}", how) from error
+            raise self.found.refused(f"it does not run with {sizes}: {error.problem}", how) from error
 
     def _mixes(self) -> bool:
         """Whether rows of a batch are not computed each by itself, due to random numbers or averages of the batch."""
@@ -621,9 +621,9 @@ class _Proof:
     def _refuse_other(self, some: Mapping[str, Any], others: Mapping[str, Any], when: str) -> None:
         for name, one in some.items():
             if not _same(one, others[name]):
-                wrong = f"{name!r} has other numbers {when} than in the current graph"
+                problem = f"{name!r} has other numbers {when} than in the current graph"
                 raise self.found.refused(
-                    wrong,
+                    problem,
                     "The result mixes the rows of its input. Type sizes={...}, or verify=False if this is intended",
                 )
 
@@ -647,8 +647,8 @@ def _numbers(wish: _Wish, shape: tuple[int, ...], seed: int) -> Any:
     try:
         rng, kinds = np.random.RandomState(seed), {np.dtype(one).kind for one in (wish.old.dtype, wish.dtype)}
     except TypeError as error:
-        wrong = f"'{wish.op}:0' ({wish.old.dtype}) needs a feed"
-        raise PlanError("trace()", wrong, f"Type feeds={{'{wish.op}:0': array}}") from error
+        problem = f"'{wish.op}:0' ({wish.old.dtype}) needs a feed"
+        raise PlanError("trace()", problem, f"Type feeds={{'{wish.op}:0': array}}") from error
     if kinds <= {"f", "c"}:
         return rng.standard_normal(shape).astype(wish.old.dtype)
     return rng.randint(0, 2 if "b" in kinds else 5, shape).astype(wish.old.dtype)

@@ -75,9 +75,9 @@ def merge(
     elif how == "shared" and not pairs:
         pairs = {one.inputs[key]: two.inputs[key] for key in one.inputs if key in two.inputs}
         if not pairs:
-            wrong = f"no input of {names[0]!r}, {_listed(one.inputs)}, has the name of one of {names[1]!r}"
+            problem = f"no input of {names[0]!r}, {_listed(one.inputs)}, has the name of one of {names[1]!r}"
             more = f"{_listed(two.inputs)}: connections={{'{names[0]} input': '{names[1]} input'}}"
-            raise found.refused(wrong, f"Give the inputs to share, from {more}")
+            raise found.refused(problem, f"Give the inputs to share, from {more}")
     elif how == "beside" and pairs:
         raise found.refused(
             "how='beside' connects nothing, but connections are given",
@@ -107,7 +107,7 @@ def _paired(found: Subject, given: Mapping[str, str], taken: Mapping[str, str]) 
     if not same and len(given) == len(taken) == 1:
         return dict(zip(given.values(), taken.values(), strict=True))
     if not same:
-        wrong = f"the connections are ambiguous between the outputs {_listed(given)} and the inputs {_listed(taken)}"
+        problem = f"the connections are ambiguous between the outputs {_listed(given)} and the inputs {_listed(taken)}"
         how = f"Type connections={{{next(iter(given), '')!r}: {next(iter(taken), '')!r}}}"
-        raise found.refused(wrong, how)
+        raise found.refused(problem, how)
     return same

@@ -154,10 +154,10 @@ def _is_batch(found: Subject, tensor: Tensor, averages: Averages) -> bool:
 
 
 def _unkept(found: Subject, root: int, why: str, ends: list[tuple[str, Tensor]]) -> PlanError:
-    wrong = f"{found.graph.names[root]!r} normalizes by the statistics of the batch, and {why}"
+    problem = f"{found.graph.names[root]!r} normalizes by the statistics of the batch, and {why}"
     old = ", ".join(f"{found.graph.name(tensor)!r}: {what}" for what, tensor in ends)
-    instead = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
-    return found.refused(wrong, f"{instead}plan.reroute({{{old}}})")
+    suggestion = "Open the model for inference, gs.open(model, training=False); or connect the averages yourself, "
+    return found.refused(problem, f"{suggestion}plan.reroute({{{old}}})")
 
 
 def _follow(

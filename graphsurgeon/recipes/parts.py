@@ -61,7 +61,7 @@ def keys_of(ed: Editor, tensors: Iterable[str], wishes: Mapping[str, str] = Mapp
     return keys
 
 
-def part(ed: Editor, chosen: Selection, keys: Mapping[str, str], given: list[str], title: str, asked: str) -> Part:
+def part(ed: Editor, chosen: Selection, keys: Mapping[str, str], given: list[str], title: str, request: str) -> Part:
     """Returns a part of a graph in a new editor. Its ops keep their names, its variables their current values.
 
     Args:
@@ -70,18 +70,18 @@ def part(ed: Editor, chosen: Selection, keys: Mapping[str, str], given: list[str
         keys: tensor -> its name as an argument or result.
         given: the output tensors of the part.
         title: the title of the new editor.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: if the part cannot be copied.
     """
     from ..tf.elements import graph_with_placeholders
 
-    refuse_part(chosen.graph, chosen.mask, chosen.inputs, asked, map(chosen.graph.tensor, given))
-    made = open(graph_with_placeholders({}, asked), title=title)
+    refuse_part(chosen.graph, chosen.mask, chosen.inputs, request, map(chosen.graph.tensor, given))
+    made = open(graph_with_placeholders({}, request), title=title)
     plan = made.plan().copy(chosen, unmapped="placeholder", control="drop", values=ed)
     for fault in plan.check():
-        raise PlanError(asked, fault.wrong, fault.instead)
+        raise PlanError(request, fault.problem, fault.suggestion)
     done, graph = made.apply(plan), chosen.graph
     taken = [*(graph.name(tensor) for tensor in chosen.inputs), *placeholders(chosen)]
     ends = [{tensor: done[tensor].name for tensor in names} for names in (taken, given)]

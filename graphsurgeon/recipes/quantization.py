@@ -46,9 +46,9 @@ def strip_quantization(thing: Any) -> Plan:
     graph, plan = found.graph, found.plan
     rounds = found.typed(*_QUANTIZED)
     if not rounds:
-        wrong = "the graph has no FakeQuant and no QuantizeAndDequantize"
+        problem = "the graph has no FakeQuant and no QuantizeAndDequantize"
         raise found.refused(
-            wrong,
+            problem,
             "There is nothing to remove; ed.select(op='Quantize*') lists ops of real quantization",
         )
     ends = [op for op in rounds if graph.names[op] in found.ends or not found.readers(op)]
@@ -110,8 +110,8 @@ def insert_after(thing: Any, pattern: Any, op: str | Callable[..., Any], *, name
     tensors = _results(found, pattern)
     unread = [tensor for tensor in tensors if not graph.readers(graph.tensor(tensor))]
     if unread:
-        wrong = f"nothing reads {few(map(repr, unread))}"
-        raise found.refused(wrong, "Select without it, or give it a consumer first, for example an Identity")
+        problem = f"nothing reads {few(map(repr, unread))}"
+        raise found.refused(problem, "Select without it, or give it a consumer first, for example an Identity")
     ending = name or ("".join(letter for letter in word if letter.isalnum() or letter == "_") or "inserted")
     taken: list[str] = []
     for tensor in tensors:
@@ -134,13 +134,15 @@ def _results(found: Subject, pattern: Any) -> list[str]:
         tensors = [f"{graph.names[op]}:0" for op in found.typed(*types)] + layers
     if not tensors:
         there = sorted(set(graph.types))
-        wrong = (
+        problem = (
             f"{graph.title} has no op of type {' or '.join(map(repr, types))}"
             if types
             else "nothing matches the pattern"
         )
         inside = where_inside(graph.names, graph.nodes, graph.functions, types[0]) if types else ""
-        raise found.refused(wrong, inside or did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}"))
+        raise found.refused(
+            problem, inside or did_you_mean(types[0] if types else "", there, f"It has {few(there, 12)}")
+        )
     for tensor in tensors:
-        graph.tensor(tensor, found.asked)
+        graph.tensor(tensor, found.request)
     return list(dict.fromkeys(tensors))

@@ -65,13 +65,13 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
     """
     found = subject(thing, "recompute()")
     graph = found.graph
-    ends = [graph.tensor(name)[0] for name in tensors(graph, loss, found.asked)]
+    ends = [graph.tensor(name)[0] for name in tensors(graph, loss, found.request)]
     if not ends:
         raise found.refused("no loss was given", "Name the tensor that is differentiated, for example loss='loss:0'")
     backprop = _Backprop(graph, backward(graph, graph.mask(ends), control=False))
     if not backprop.derived.any():
-        wrong = f"the ops that {few(map(repr, tensors(graph, loss, found.asked)))} needs have no gradients"
-        raise found.refused(wrong, "Differentiate it first, for example with minimize(loss) of an optimizer")
+        problem = f"the ops that {few(map(repr, tensors(graph, loss, found.request)))} needs have no gradients"
+        raise found.refused(problem, "Differentiate it first, for example with minimize(loss) of an optimizer")
     copied, moved, waits = graph.mask([]), dict[Tensor, set[int]](), dict[int, list[int]]()
     for name, block in _named(found, blocks) if blocks is not None else backprop.parts():
         again = backprop.again(block)
@@ -85,14 +85,14 @@ def recompute(thing: Any, loss: Any, blocks: Any = None, *, to: str = "recompute
             waits |= dict.fromkeys(again.first, again.after)
             backprop.made(again)
     if not copied.any():
-        wrong = "no gradient reads an op that could be recomputed"
-        raise found.refused(wrong, "Name blocks=[...] of ops between the inputs and the loss")
+        problem = "no gradient reads an op that could be recomputed"
+        raise found.refused(problem, "Name blocks=[...] of ops between the inputs and the loss")
     chosen = listed(graph, copied)
     plan = found.plan.copy(
         chosen, to=to, unmapped="keep", control="keep", variables="share", collections="none", seeds="keep"
     )
     for fault in plan.effect.faults:
-        raise found.refused(fault.wrong, fault.instead)
+        raise found.refused(fault.problem, fault.suggestion)
     readers: dict[tuple[int, ...], list[Tensor]] = {}
     for tensor, ops in moved.items():
         readers.setdefault(tuple(sorted(ops)), []).append(tensor)

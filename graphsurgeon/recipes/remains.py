@@ -34,11 +34,11 @@ class Remaining(NamedTuple):
 
     Args:
             text: a sentence about the behavior.
-            instead: a suggestion.
+            suggestion: a suggestion.
     """
 
     text: str
-    instead: str
+    suggestion: str
 
 
 def draws(kind: str) -> bool:
@@ -95,8 +95,8 @@ def _unfolded(found: Subject, needed: Mask, folded: bool) -> list[Remaining]:
             continue
         name = f"{graph.names[op]!r} ({graph.types[op]})"
         if folded:
-            why, instead = why_unfolded(found, op, data)
-            out.append(Remaining(f"the batch normalization {name} is not folded: {why}", instead))
+            why, suggestion = why_unfolded(found, op, data)
+            out.append(Remaining(f"the batch normalization {name} is not folded: {why}", suggestion))
         else:
             variable.append(name)
     if variable:

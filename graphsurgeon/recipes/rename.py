@@ -40,7 +40,7 @@ def rename(thing: Any, names: Mapping[str, str]) -> Plan:
         if "*" not in old:
             new[old.removesuffix(":0")] = to.removesuffix(":0")
             continue
-        fits = starred(old, to, known, found.asked)
+        fits = starred(old, to, known, found.request)
         if not fits:
             head, _, tail = old.partition("*")
             raise found.refused(

@@ -42,14 +42,14 @@ def add_output(thing: Any, tensor: Any, name: str) -> Plan:
         ('append', ['block/relu:0'])
     """
     found = subject(thing, f"add_output({tensor_name(tensor)!r}, {name!r})")
-    (source,) = tensors(found.graph, [tensor], found.asked)
+    (source,) = tensors(found.graph, [tensor], found.request)
     info = found.graph.info(*found.graph.tensor(source))
     if info is not None and info.dtype in ("resource", "variant"):
-        wrong = f"{source!r} is of dtype {info.dtype}, which has no numbers to fetch"
-        raise found.refused(wrong, "Name a tensor that is computed from it")
+        problem = f"{source!r} is of dtype {info.dtype}, which has no numbers to fetch"
+        raise found.refused(problem, "Name a tensor that is computed from it")
     plan = found.plan.insert("Identity", on=source, name=name, only=[])
     for fault in plan.effect.faults:
-        raise PlanError(found.asked, fault.wrong, fault.instead)
+        raise PlanError(found.request, fault.problem, fault.suggestion)
     return plan
 
 
@@ -88,26 +88,26 @@ def set_signature(ed: Editor, outputs: Any, inputs: Any = None) -> Editor:
         raise found.refused("a plan is not a model", "Give the editor, after ed.apply(plan)")
     outputs, inputs = found.given.named_tensors(outputs), found.given.named_tensors(inputs)
     wanted = results(ed, outputs, found)
-    fed = tensors(graph, inputs, found.asked)
+    fed = tensors(graph, inputs, found.request)
     own = [name for name in ends_now(ed)[0].values() if name.partition(":")[0] in graph.index] if inputs is None else []
     starts = [graph.tensor(name) for name in dict.fromkeys([*fed, *own])]
     last = graph.mask([graph.tensor(name)[0] for name in wanted])
     needed = required(graph, last, frozenset(starts))
-    refuse_part(graph, needed, starts, found.asked, map(graph.tensor, wanted))
+    refuse_part(graph, needed, starts, found.request, map(graph.tensor, wanted))
     chosen = block(graph, needed, starts, wanted)
     lost = [graph.names[op] for op in chosen.numbers if graph.types[op] == "Placeholder"]
     lost = [name for name in lost if f"{name}:0" not in [*fed, *own]]
     if inputs is not None and lost:
         more = few([repr(f"{name}:0") for name in lost])
-        wrong = f"the ops that compute {few(map(repr, wanted))} also read {more}, which no input feeds"
-        raise found.refused(wrong, f"Add it: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
+        problem = f"the ops that compute {few(map(repr, wanted))} also read {more}, which no input feeds"
+        raise found.refused(problem, f"Add it: inputs={[*fed, *(f'{name}:0' for name in lost)]!r}")
     read = {*map(graph.name, chosen.inputs), *placeholders(chosen)}
     unread = [name for name in fed if name not in read]
     if unread:
-        wrong = f"no output needs {few(map(repr, unread))}"
-        raise found.refused(wrong, f"Leave it out: inputs={[name for name in fed if name in read]!r}")
+        problem = f"no output needs {few(map(repr, unread))}"
+        raise found.refused(problem, f"Leave it out: inputs={[name for name in fed if name in read]!r}")
     keys = keys_of(ed, [*fed, *own, *wanted, *read])
-    made = part(ed, chosen, keys, wanted, ed.title, found.asked)
+    made = part(ed, chosen, keys, wanted, ed.title, found.request)
     takes = (
         {key: made.taken[name] for key, name in _named(inputs, fed, keys).items()}
         if fed

@@ -74,11 +74,11 @@ def split_at(
     """
     found = subject(ed, "split_at()")
     at = found.given.named_tensors(at)
-    cuts = list(dict.fromkeys(tensors(found.graph, at, found.asked)))
+    cuts = list(dict.fromkeys(tensors(found.graph, at, found.request)))
     if not cuts:
         raise found.refused("at= is empty", "Name one or several tensors, for example at='features:0'")
     wanted = list(dict.fromkeys(results(ed, outputs, found)))
-    fed = tensors(found.graph, inputs, found.asked)
+    fed = tensors(found.graph, inputs, found.request)
     before, after, early, late = _sides(found, cuts, wanted, fed)
     wishes = {tensor: key for key, tensor in at.items()} if isinstance(at, Mapping) else {}
     keys = keys_of(ed, [*cuts, *fed, *wanted, *placeholders(before | after)], wishes)
@@ -102,25 +102,25 @@ def _sides(
     first = required(graph, graph.mask([op for op, _ in at]), frozenset(ends))
     late = [name for name in wanted if later[op := graph.tensor(name)[0]] and not first[op]]
     if not late:
-        wrong = f"none of the outputs {few(map(repr, wanted))} is computed from {few(map(repr, cuts))}"
-        raise found.refused(wrong, "Name a tensor between the inputs and the outputs")
+        problem = f"none of the outputs {few(map(repr, wanted))} is computed from {few(map(repr, cuts))}"
+        raise found.refused(problem, "Name a tensor between the inputs and the outputs")
     early = [name for name in wanted if name not in late]
     first |= required(graph, graph.mask([graph.tensor(name)[0] for name in early]), frozenset(ends))
     fed_here = graph.typed(FEED_TYPES) | graph.mask([op for op, _ in ends])
     computed = first & ~graph.typed(PLACEHOLDER_TYPES) & forward(graph, fed_here, control=False)
     last = graph.mask([graph.tensor(name)[0] for name in late])
     second = required(graph, last, frozenset([*at, *ends]), within=~computed)
-    refuse_part(graph, second, at, found.asked, key="at")
+    refuse_part(graph, second, at, found.request, key="at")
     read = entering(graph, second, frozenset(at))
     unused = [name for name, one in zip(cuts, at, strict=True) if one not in read]
     if unused:
-        wrong = f"the second half does not read {few(map(repr, unused))}"
-        raise found.refused(wrong, f"Leave it out: at={[name for name in cuts if name not in unused]}")
+        problem = f"the second half does not read {few(map(repr, unused))}"
+        raise found.refused(problem, f"Leave it out: at={[name for name in cuts if name not in unused]}")
     more = [one for one in read if one not in at and one not in ends]
     if more:
         what = few([f"{graph.name(one)!r} for {_reader(found, one, second)!r}" for one in more])
-        wrong = f"the second half would not run alone: it also reads {what}, which the first half computes"
-        raise found.refused(wrong, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
+        problem = f"the second half would not run alone: it also reads {what}, which the first half computes"
+        raise found.refused(problem, f"Split there too: at={[*cuts, *(graph.name(one) for one in more)]}")
     return block(graph, first, ends, early), block(graph, second, [*at, *ends], late), early, late
 
 
@@ -150,5 +150,5 @@ def _prove(
         if not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
             both = [set(half.editor.snapshot.state.variables) for half in halves]
             shared = few(map(repr, sorted(both[0] & both[1]))) or "no variable"
-            wrong = f"the halves give other numbers for {tensor!r} than the whole; in both of them is {shared}"
-            raise found.refused(wrong, "What changes while the model runs can be in one half only: split elsewhere")
+            problem = f"the halves give other numbers for {tensor!r} than the whole; in both of them is {shared}"
+            raise found.refused(problem, "What changes while the model runs can be in one half only: split elsewhere")

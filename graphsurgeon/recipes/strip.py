@@ -79,8 +79,8 @@ def for_inference(
     """
     found = subject(thing, "for_inference()")
     wanted = results(thing, outputs, found)
-    fed = tensors(found.graph, inputs, found.asked)
-    found = start = subject(thing, found.asked, [*wanted, *fed])
+    fed = tensors(found.graph, inputs, found.request)
+    found = start = subject(thing, found.request, [*wanted, *fed])
     if training is not None:
         found = found.after(found.plan.resolve_condition(training, False))
     needed = _needed(found, wanted, fed)
@@ -96,13 +96,13 @@ def for_inference(
     found = found.after(made)
     left = remaining(found, _needed(found, wanted, fed), bool(fold_batch_norm))
     if made is not start.plan:
-        return replace(made, notes=(*made.notes, *(f"{one.text}. {one.instead}" for one in left)))
+        return replace(made, notes=(*made.notes, *(f"{one.text}. {one.suggestion}" for one in left)))
     if left:
-        raise found.refused(f"no other rule applies: {few([one.text for one in left], 3)}", left[0].instead)
-    instead = "There is nothing to remove"
+        raise found.refused(f"no other rule applies: {few([one.text for one in left], 3)}", left[0].suggestion)
+    suggestion = "There is nothing to remove"
     if variables:
-        instead += f"; gs.recipes.frozen(ed, {wanted!r}) turns its variables into constants"
-    raise found.refused("it is in inference form already", instead)
+        suggestion += f"; gs.recipes.frozen(ed, {wanted!r}) turns its variables into constants"
+    raise found.refused("it is in inference form already", suggestion)
 
 
 def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
@@ -133,10 +133,10 @@ def strip_training(thing: Any, outputs: Any = None, inputs: Any = None) -> Plan:
     """
     found = subject(thing, "strip_training()")
     wanted = results(thing, outputs, found)
-    fed = tensors(found.graph, inputs, found.asked)
+    fed = tensors(found.graph, inputs, found.request)
     made = _without_training(found, wanted, fed)
-    wrong = f"{few(wanted)} need{'s' * (len(wanted) == 1)} every op of the graph"
-    return _some(found, made, wrong, "There is nothing to remove")
+    problem = f"{few(wanted)} need{'s' * (len(wanted) == 1)} every op of the graph"
+    return _some(found, made, problem, "There is nothing to remove")
 
 
 def strip_dropout(thing: Any, *, exclude: Any = ()) -> Plan:
@@ -188,8 +188,8 @@ def strip_checks(thing: Any) -> Plan:
         ['x', 'y']
     """
     found = subject(thing, "strip_checks()")
-    wrong = f"the graph has no {few([*_WATCHING, *_LOOKING], 5)}"
-    return _some(found, _without_checks(found), wrong, "There is nothing to remove")
+    problem = f"the graph has no {few([*_WATCHING, *_LOOKING], 5)}"
+    return _some(found, _without_checks(found), problem, "There is nothing to remove")
 
 
 def strip_identities(thing: Any, outputs: Any = None) -> Plan:
@@ -216,14 +216,14 @@ def strip_identities(thing: Any, outputs: Any = None) -> Plan:
         ['x', 'y']
     """
     found = subject(thing, "strip_identities()", outputs)
-    wrong = "no identity can be removed without another change than of a name"
-    return _some(found, _without_identities(found), wrong, "ed.select(op='Identity') lists all")
+    problem = "no identity can be removed without another change than of a name"
+    return _some(found, _without_identities(found), problem, "ed.select(op='Identity') lists all")
 
 
-def _some(found: Subject, made: Plan, wrong: str, instead: str) -> Plan:
+def _some(found: Subject, made: Plan, problem: str, suggestion: str) -> Plan:
     """Returns a plan with steps; raises if a recipe found nothing to do."""
     if made is found.plan:
-        raise found.refused(wrong, instead)
+        raise found.refused(problem, suggestion)
     return made
 
 
@@ -241,7 +241,7 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
     plan, graph = found.plan, found.graph
     needed = _needed(found, wanted, fed)
     ends = [graph.tensor(name) for name in wanted if ":" in name and name not in fed]
-    refuse_part(graph, needed, map(graph.tensor, fed), found.asked, ends)
+    refuse_part(graph, needed, map(graph.tensor, fed), found.request, ends)
     for name in fed:
         op, _ = graph.tensor(name)
         if graph.types[op] == "Placeholder":
@@ -249,8 +249,8 @@ def _without_training(found: Subject, wanted: list[str], fed: list[str]) -> Plan
         if needed[op]:
             read = [f"{graph.names[op]}:{at}" for reader, at in graph.consumers.ends(op) if needed[reader]]
             other = next(one for one in [*read, *wanted] if one.startswith(f"{graph.names[op]}:") and one not in fed)
-            wrong = f"{name!r} is an input, but the outputs need {other!r} of the same op"
-            raise found.refused(wrong, f"Feed that too: inputs={[*fed, other]!r}")
+            problem = f"{name!r} is an input, but the outputs need {other!r} of the same op"
+            raise found.refused(problem, f"Feed that too: inputs={[*fed, other]!r}")
         plan = plan.detach(graph.names[op], side="outputs")
     kept = {graph.tensor(name)[0] for name in fed if graph.types[graph.tensor(name)[0]] == "Placeholder"}
     gone = ~_held(found, needed | graph.mask(sorted(kept)), fed)
@@ -402,8 +402,8 @@ def _without_dropout(found: Subject, left: Collection[str] | None = None) -> Pla
     for masked, mask, refused in others:
         if mask not in masks:
             raise refused
-        wrong = f"{graph.names[masked]!r} is the gradient of the dropout {graph.names[masks[mask]]!r}"
-        raise found.refused(wrong, "Remove the gradients first: ed.apply(gs.recipes.strip_training(ed, outputs))")
+        problem = f"{graph.names[masked]!r} is the gradient of the dropout {graph.names[masks[mask]]!r}"
+        raise found.refused(problem, "Remove the gradients first: ed.apply(gs.recipes.strip_training(ed, outputs))")
     if not pairs:
         return plan
 
@@ -460,12 +460,12 @@ def _source(found: Subject, masked: int, mask: int, excludes: bool) -> tuple[int
         if _makes_up(found, sides[at], kind, reads[mask]):
             return sides[1 - at]
     name = graph.names[masked]
-    wrong = (
+    problem = (
         f"{name!r} masks {graph.name(scaled)!r} with random numbers, and no scale compensates for the dropped elements"
     )
     keeps = f", or exclude={name!r}" if excludes else ""
     way = f"ed.plan().reroute({f'{name}:0'!r}, to={graph.name(scaled)!r})"
-    raise found.refused(wrong, f"Remove the mask, {way}{keeps}")
+    raise found.refused(problem, f"Remove the mask, {way}{keeps}")
 
 
 def _makes_up(found: Subject, scale: tuple[int, int], kind: str, mask: tuple[int, int]) -> bool:

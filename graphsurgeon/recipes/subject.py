@@ -36,14 +36,14 @@ class Subject:
         graph: the graph after these steps.
         ends: ops whose names must stay: arguments and results of the opened function, and the given tensors.
         first: ops that run once, before all others, for example those that fill the tables.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
 
     plan: Plan
     graph: Graph
     ends: frozenset[str]
     first: tuple[str, ...]
-    asked: str
+    request: str
 
     def array(self, op: int) -> Any:
         """Returns the array of a constant; None for any other op."""
@@ -77,20 +77,20 @@ class Subject:
     @property
     def given(self) -> Given:
         """The reader of the ops and tensors that the caller names."""
-        return given(self.graph, self.asked)
+        return given(self.graph, self.request)
 
-    def refused(self, wrong: str, instead: str) -> PlanError:
+    def refused(self, problem: str, suggestion: str) -> PlanError:
         """Returns the error for a precondition that does not hold."""
-        return PlanError(self.asked, wrong, instead, kind=Kind.RECIPE)
+        return PlanError(self.request, problem, suggestion, kind=Kind.RECIPE)
 
     def after(self, plan: Plan) -> Subject:
         """Returns a copy of this subject with more steps."""
         return replace(self, plan=plan, graph=plan.after()) if plan is not self.plan else self
 
 
-def given(graph: Graph, asked: str) -> Given:
+def given(graph: Graph, request: str) -> Given:
     """Returns the reader of the ops and tensors of a graph that the caller of a recipe names."""
-    return Given(graph, layers_of(graph), asked)
+    return Given(graph, layers_of(graph), request)
 
 
 def answers(ed: Editor, feeds: Any, wanted: Any, plan: Plan | None = None) -> Trace:
@@ -126,8 +126,8 @@ def proving(found: Subject) -> Iterator[None]:
         if error.kind is Kind.RECIPE:
             raise
         raise found.refused(
-            f"the verification cannot run: {error.wrong}",
-            f"{error.instead}; or type verify=False",
+            f"the verification cannot run: {error.problem}",
+            f"{error.suggestion}; or type verify=False",
         ) from error
 
 
@@ -135,12 +135,12 @@ def proving(found: Subject) -> Iterator[None]:
 ASSIGNS = ("Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp")
 
 
-def subject(thing: Any, asked: str, ends: Any = None) -> Subject:
+def subject(thing: Any, request: str, ends: Any = None) -> Subject:
     """Returns the argument of a recipe as a plan, and the graph after it.
 
     Args:
         thing: an editor, or a plan to add to.
-        asked: the request, for messages.
+        request: the request, for messages.
         ends: tensors whose names must stay, in addition to those of the editor.
 
     Raises:
@@ -152,12 +152,12 @@ def subject(thing: Any, asked: str, ends: Any = None) -> Subject:
     elif isinstance(thing, Plan):
         plan, known = thing, []
     else:
-        wrong = f"{type(thing).__name__} is neither an editor nor a plan"
-        raise PlanError(asked, wrong, "Give gs.open(...), or ed.plan()")
+        problem = f"{type(thing).__name__} is neither an editor nor a plan"
+        raise PlanError(request, problem, "Give gs.open(...), or ed.plan()")
     graph = plan.after()
-    named = [name.partition(":")[0] for name in [*known, *tensors(graph, ends, asked)]]
+    named = [name.partition(":")[0] for name in [*known, *tensors(graph, ends, request)]]
     ends_there = frozenset(name for name in named if name in graph.index)
-    return Subject(plan, graph, ends_there, run_first(thing, graph), asked)
+    return Subject(plan, graph, ends_there, run_first(thing, graph), request)
 
 
 #: Collections of ops that run once, before all others.
@@ -187,7 +187,7 @@ def ends_now(ed: Editor) -> tuple[dict[str, str], dict[str, str]]:
     return inputs, outputs
 
 
-def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
+def tensors(graph: Graph, things: Any, request: str) -> list[str]:
     """Returns the names of tensors given as one, several, or the values of a dict; empty for None.
 
     Raises:
@@ -196,7 +196,7 @@ def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
     if things is None:
         return []
     several: Iterable[Any] = [things] if isinstance(things, str) or hasattr(things, "name") else things
-    names, layers = [], given(graph, asked)
+    names, layers = [], given(graph, request)
     named = map(layers.tensor, several.values()) if isinstance(several, Mapping) else layers.ends(several)
     for one in named:
         name = tensor_name(one)
@@ -204,7 +204,7 @@ def tensors(graph: Graph, things: Any, asked: str) -> list[str]:
         if op >= 0 and ":" not in str(getattr(one, "name", one)) and graph.outputs(op) == []:
             name = graph.names[op]  # an op to run, without outputs
         else:
-            graph.tensor(name, asked)
+            graph.tensor(name, request)
         names.append(name)
     return names
 
@@ -215,7 +215,7 @@ def results(thing: Any, outputs: Any, found: Subject) -> list[str]:
     Raises:
         PlanError: if no outputs are known. The message lists the tensors without a consumer.
     """
-    named = tensors(found.graph, outputs, found.asked)
+    named = tensors(found.graph, outputs, found.request)
     if not named and isinstance(thing, Editor):
         named = [name for name in ends_now(thing)[1].values() if name.partition(":")[0] in found.graph.index]
     if not named:

@@ -21,8 +21,8 @@ from .update import part, times
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What was asked of `duplicate`."""
+class _Options:
+    """The options of `duplicate`."""
 
     to: str | None
     every: int
@@ -106,14 +106,14 @@ def duplicate(
     unmapped = unmapped or ("keep" if same else "placeholder")
     rules = {"inputs": inputs, "unmapped": unmapped, "control": control, "variables": variables, "device": device,
              "trainable": trainable}  # fmt: skip
-    asked = _Asked(to, every, tau, rules, target, config, timeout)
+    options = _Options(to, every, tau, rules, target, config, timeout)
     if same:
-        return _beside(editor, block, own, asked)
+        return _beside(editor, block, own, options)
     handles: Any = {}
     if values is None and editor is not None and not isinstance(source, Editor):
         handles = editor.values.handles()
     starts = values if values is not None or own is None else editor
-    return _apart(block, own, starts, graph, asked, handles)
+    return _apart(block, own, starts, graph, options, handles)
 
 
 def _source(source: Any) -> tuple[Editor | None, Selection]:
@@ -166,14 +166,14 @@ def _running(editor: Editor | None, values: Any) -> Any:
     return None if editor is None or not editor.values.given else editor.values.reader()
 
 
-def _beside(editor: Editor | None, block: Selection, session: TFSession | None, asked: _Asked) -> Replica:
+def _beside(editor: Editor | None, block: Selection, session: TFSession | None, options: _Options) -> Replica:
     """A duplicate in the graph of its original."""
     from ..tf.run.devices import refuse_missing
     from ..tf.values.replica_values import grouped
     from ..tf.values.sessions import settle
 
-    if asked.target or isinstance(session, Mapping):
-        what = f"target={asked.target!r}" if asked.target else "values={...}"
+    if options.target or isinstance(session, Mapping):
+        what = f"target={options.target!r}" if options.target else "values={...}"
         raise PlanError(
             f"duplicate(graph=..., {what})",
             "a duplicate in the graph of its original runs in the session of the original",
@@ -182,40 +182,42 @@ def _beside(editor: Editor | None, block: Selection, session: TFSession | None, 
     editor = editor or open(block.graph.owner, title=block.graph.title)
     if session is not None:
         refuse_foreign(session, editor.graph, "duplicate(graph=..., values=session)")
-        refuse_missing(asked.rules["device"], session)
-    scope = free_name("replica", editor.snapshot.taken) if asked.to is None else asked.to
-    applied, pairs = _copied(editor, block, session, to=scope, **asked.rules)
-    ops = grouped(pairs, applied.graph, scope, asked.tau != 1.0)
+        refuse_missing(options.rules["device"], session)
+    scope = free_name("replica", editor.snapshot.taken) if options.to is None else options.to
+    applied, pairs = _copied(editor, block, session, to=scope, **options.rules)
+    ops = grouped(pairs, applied.graph, scope, options.tau != 1.0)
     start = partial(settle, made=applied.made)
-    return Replica(applied, pairs, None, None, session, ops, asked.every, asked.tau, start, _unread(applied))
+    return Replica(applied, pairs, None, None, session, ops, options.every, options.tau, start, _unread(applied))
 
 
-def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, handles: Mapping[str, Any]) -> Replica:
+def _apart(
+    block: Selection, own: Any, starts: Any, graph: Any, options: _Options, handles: Mapping[str, Any]
+) -> Replica:
     """Returns a duplicate in another graph, with its own session; `handles` are variables of a TF2 object."""
     from ..tf.elements import Graph
     from ..tf.run.devices import new_session, refuse_missing, refuse_missing_at
     from ..tf.values.replica_values import MappingSource, ObjectSource, SessionSource
     from ..tf.values.sessions import settle
 
-    if graph is not None and asked.target:
+    if graph is not None and options.target:
         raise PlanError(
-            f"duplicate(graph=..., target={asked.target!r})",
+            f"duplicate(graph=..., target={options.target!r})",
             "target= is for a new session, but an existing graph keeps its session",
             "Leave out graph=, or give graph=tf.compat.v1.Session(target, graph=...)",
         )
     there = graph if isinstance(graph, Editor) else open(graph or Graph(), title="duplicate")
     if graph is None:
-        refuse_missing_at(asked.rules["device"], asked.target, asked.config, asked.timeout)
+        refuse_missing_at(options.rules["device"], options.target, options.config, options.timeout)
     else:
-        refuse_missing(asked.rules["device"], there.session())
-    applied, pairs = _copied(there, block, own, to=asked.to or "", values=starts, **asked.rules)
+        refuse_missing(options.rules["device"], there.session())
+    applied, pairs = _copied(there, block, own, to=options.to or "", values=starts, **options.rules)
     made = applied.made
     # Updates bring the values; here they would be kept twice.
     made.initial += [name for name in made.values if made.infos[name].initial_value]
     made.values.clear()
 
     def opened() -> Any:
-        session = new_session(applied.graph, asked.target, asked.config, asked.timeout)
+        session = new_session(applied.graph, options.target, options.config, options.timeout)
         settle(session, made)
         return session
 
@@ -225,7 +227,7 @@ def _apart(block: Selection, own: Any, starts: Any, graph: Any, asked: _Asked, h
     if pairs and all(pair.old.op in handles for pair in pairs):
         source = ObjectSource(handles)
     how, session = (opened, opened()) if graph is None else (None, there.session())
-    return Replica(applied, pairs, source, how, session, None, asked.every, asked.tau, None, _unread(applied))
+    return Replica(applied, pairs, source, how, session, None, options.every, options.tau, None, _unread(applied))
 
 
 def _copied(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[Applied, list[Any]]:
@@ -240,7 +242,7 @@ def _copied(editor: Editor, block: Selection, own: Any, **how: Any) -> tuple[App
             refuse_empty(own, starts, "duplicate(...)")
         applied = editor.apply(plan)
     except PlanError as error:
-        raise type(error)("duplicate(...)", error.wrong, error.instead) from error
+        raise type(error)("duplicate(...)", error.problem, error.suggestion) from error
     pairs = pairs_of(applied.copies, applied.graph)
     refuse_folded(pairs)
     return applied, pairs

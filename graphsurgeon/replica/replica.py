@@ -139,7 +139,9 @@ class Replica:
             return self.applied[thing]
         except SelectionError as error:
             name = str(getattr(thing, "name", thing))
-            raise SelectionError(f"run({name!r})", f"the duplicate has no copy of {name!r}", error.instead) from error
+            raise SelectionError(
+                f"run({name!r})", f"the duplicate has no copy of {name!r}", error.suggestion
+            ) from error
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -165,12 +167,12 @@ class Replica:
         if self._warned or not self._lacking:
             return
         self._warned = True
-        (wrong,) = untrained_text(dict.fromkeys(self._lacking, "because the duplicate has not received values yet"))
+        (problem,) = untrained_text(dict.fromkeys(self._lacking, "because the duplicate has not received values yet"))
         how = (
             "Give it the values of the original: replica.attach(session), replica.follow(folder) or "
             "gs.duplicate(..., values=session); or ask for initial values: gs.duplicate(..., variables='initial')"
         )
-        warn(str(PlanError("run(...)", wrong, how)))
+        warn(str(PlanError("run(...)", problem, how)))
 
     def train(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Takes a step of the original, between two updates.
@@ -226,14 +228,14 @@ class Replica:
         with entered([self._original], open_ended=True):
             yield session
 
-    def _trained(self, asked: str) -> Any:
+    def _trained(self, request: str) -> Any:
         """Returns the session that the original is trained in; None if it needs no session."""
         if self._door.is_reader():
-            raise PlanError(asked, "this thread is reading the duplicate", "Train outside of `with reading()`")
+            raise PlanError(request, "this thread is reading the duplicate", "Train outside of `with reading()`")
         session, source = self._session_of_original(), self._source
         if session is None and (source is None or source.elsewhere):
-            wrong = f"the original is trained {source.elsewhere}" if source else "it has no session to train in"
-            raise PlanError(asked, wrong, "Give the session of the original: replica.attach(session)")
+            problem = f"the original is trained {source.elsewhere}" if source else "it has no session to train in"
+            raise PlanError(request, problem, "Give the session of the original: replica.attach(session)")
         return session
 
     def _session_of_original(self) -> Any:
@@ -505,10 +507,12 @@ class Replica:
         from ..tf.values.checkpoint_folder import CheckpointFolder
         from ..tf.values.replica_values import FolderSource
 
-        asked = f"follow({str(folder)!r})"
+        request = f"follow({str(folder)!r})"
         if not isinstance(folder, (str, os.PathLike)):
-            wrong = f"an object of type {type(folder).__name__} is not a folder"
-            raise PlanError(asked, wrong, "Give the path of a folder; to follow a session, use replica.attach(session)")
+            problem = f"an object of type {type(folder).__name__} is not a folder"
+            raise PlanError(
+                request, problem, "Give the path of a folder; to follow a session, use replica.attach(session)"
+            )
         if seconds is not None:
             pause(seconds)
         if values not in (None, "initial"):
@@ -519,7 +523,7 @@ class Replica:
             )
         if self._grouped is not None:
             raise PlanError(
-                asked,
+                request,
                 "the duplicate and its original are in the same graph, and share a session",
                 "Make the duplicate without graph=, so that it has its own session",
             )
@@ -600,11 +604,11 @@ class _State:
         self.torn = False
 
 
-def refuse_foreign(session: Any, graph: Any, asked: str) -> None:
+def refuse_foreign(session: Any, graph: Any, request: str) -> None:
     """Raises a PlanError where something is not a session of the graph of the original."""
     if getattr(session, "graph", None) is not graph:
         raise PlanError(
-            asked, "this is not a session of the original's graph", "Give a session of the original's graph"
+            request, "this is not a session of the original's graph", "Give a session of the original's graph"
         )
 
 
@@ -616,7 +620,9 @@ def _proposing_attach() -> Iterator[None]:
     except PlanError as error:
         if error.kind is not Kind.CLOSED_SESSION:
             raise
-        raise PlanError(error.asked, error.wrong, "Give another: replica.attach(session)", kind=error.kind) from error
+        raise PlanError(
+            error.request, error.problem, "Give another: replica.attach(session)", kind=error.kind
+        ) from error
 
 
 def _release(observed: list[Any]) -> None:

@@ -125,11 +125,11 @@ def include(stage: Stage, state: State, tensor: str) -> State:
     Args:
         tensor: the name of the tensor that leaks; or ``^op``, for an op that the region waits for.
     """
-    marks, asked = state.marks.without(tensor), f"include({tensor!r})"
+    marks, request = state.marks.without(tensor), f"include({tensor!r})"
     if waited := tensor.startswith("^"):
-        stage.around(stage.source.snapshot, [tensor[1:]]).graph.find(tensor[1:], asked)
+        stage.around(stage.source.snapshot, [tensor[1:]]).graph.find(tensor[1:], request)
     else:
-        stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), asked)
+        stage.around(stage.source.snapshot, [tensor]).graph.tensor(tensor_name(tensor), request)
     name = tensor if waited else tensor_name(tensor)
     return _marked(stage, state, replace(marks, included=(*marks.included, name)))
 
@@ -159,9 +159,9 @@ def only_output(stage: Stage, state: State, box: str, verb: str, pane: str = "so
     given = Marks.around(inside).outputs
     if len(given) != 1:
         listed = f": {few(map(repr, given))}" if given else ""
-        wrong = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{listed}"
-        instead = "Unfold it (Enter) and mark an op, or mark the boundary of the selection (Shift+B)"
-        raise SelectionError(f"{verb}({box!r})", wrong, instead)
+        problem = f"{counted(len(given), 'tensors')} leave {box.strip('~/')!r}{listed}"
+        suggestion = "Unfold it (Enter) and mark an op, or mark the boundary of the selection (Shift+B)"
+        raise SelectionError(f"{verb}({box!r})", problem, suggestion)
     return given[0]
 
 

@@ -118,11 +118,11 @@ def insert_copy(
         SelectionError: if a box does not exist.
     """
     chosen, plan = _chosen(stage, state, names, pane, "insert_copy"), stage.draft(state)
-    asked, marks = f"insert_copy({few(chosen.names)})", Marks.around(chosen)
+    request, marks = f"insert_copy({few(chosen.names)})", Marks.around(chosen)
     for verb, ends in (("enter", marks.inputs), ("leave", marks.outputs)):
         if len(ends) != 1:
-            wrong = f"{counted(len(ends), 'tensors')} {verb} the copied ops" + (f": {few(ends)}" if ends else "")
-            raise PlanError(asked, wrong, f"Select ops that one tensor {verb}s")
+            problem = f"{counted(len(ends), 'tensors')} {verb} the copied ops" + (f": {few(ends)}" if ends else "")
+            raise PlanError(request, problem, f"Select ops that one tensor {verb}s")
     tensor = tensor_name(on)
     scope = to or free_name("copy", plan.after().taken)
     subject = stage.subject(pane)
@@ -148,11 +148,11 @@ def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: in
         SelectionError: if the tensor does not exist.
     """
     op, name = op_name(to), tensor_name(tensor)
-    asked = f"copy_and_connect({tensor!r}, {to!r})"
-    plan, copy = with_makers(stage, state, name, asked)
+    request = f"copy_and_connect({tensor!r}, {to!r})"
+    plan, copy = with_makers(stage, state, name, request)
     count = len(plan.effect.new_names) - len(stage.draft(state).effect.new_names)
     graph = stage.around(plan.after(), [op]).graph
-    reads = len(graph.data.row(graph.find(op, asked)))
+    reads = len(graph.data.row(graph.find(op, request)))
     if by:
         plan, what = plan.adapt(copy, to=op, input=input if reads else None, by=by), f"input {input} of {op}"
     elif reads:
@@ -162,12 +162,12 @@ def copy_and_connect(stage: Stage, state: State, tensor: str, to: str, input: in
     return edited(stage, state, plan, f"{counted(count, 'new ops')}; {copy} will feed {what}")
 
 
-def with_makers(stage: Stage, state: State, tensor: str, asked: str) -> tuple[Plan, str]:
+def with_makers(stage: Stage, state: State, tensor: str, request: str) -> tuple[Plan, str]:
     """Returns the plan with a copy of the ops that make a tensor of the source, and the name of the tensor in the copy.
 
     Args:
         tensor: the tensor, of the source.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: if the ops cannot be copied.
@@ -181,7 +181,7 @@ def with_makers(stage: Stage, state: State, tensor: str, asked: str) -> tuple[Pl
     plan = plan.copy(chosen, to=scope, unmapped="placeholder", control=control, values=values)
     if not plan.effect.copies:
         fault = plan.effect.faults[0]
-        raise PlanError(asked, fault.wrong, fault.instead)
+        raise PlanError(request, fault.problem, fault.suggestion)
     return plan, plan.effect.copies[-1].renamed(tensor)
 
 

@@ -99,12 +99,12 @@ def cure(stage: Stage, state: State, fault: int, cure: int = 0) -> State:
         PlanError: if the error or the fix does not exist.
     """
     plan = stage.draft(state)
-    faults, asked = plan.check() if plan.steps else (), f"cure({fault}, {cure})"
+    faults, request = plan.check() if plan.steps else (), f"cure({fault}, {cure})"
     if fault >= len(faults):
-        raise PlanError(asked, f"the plan has {counted(len(faults), 'errors')}", "They are numbered from 0")
+        raise PlanError(request, f"the plan has {counted(len(faults), 'errors')}", "They are numbered from 0")
     cures = faults[fault].cures
     if cure >= len(cures):
-        raise PlanError(asked, f"this error has {counted(len(cures), 'fixes')}", faults[fault].instead)
+        raise PlanError(request, f"this error has {counted(len(cures), 'fixes')}", faults[fault].suggestion)
     return edited(stage, state, plan.cured(cures[cure]), cures[cure].text)
 
 
@@ -259,7 +259,7 @@ def with_message(stage: Stage, state: State, text: str, warn: bool = True) -> St
     if faults:
         # an error of an earlier step does not hide the effect of this one
         done = f"{text} · " if not warn or without_last(plan).check() else ""
-        return state.saying(f"{done}{faults[0].asked}: {faults[0].wrong}", "error")
+        return state.saying(f"{done}{faults[0].request}: {faults[0].problem}", "error")
     warnings = plan.effect.warnings if warn else []
     more = warnings if len(warnings) < 2 else [counted(len(warnings), "warnings")]
     return state.saying(" · ".join([text, *more]), "warn" if warnings else "info")

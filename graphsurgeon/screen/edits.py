@@ -247,8 +247,8 @@ def _consumers(stage: Stage, state: State, tensor: str, boxes: Sequence[str], ve
     graph, mask = tree.graph, ops_of(tree, inside, verb)
     readers = {op for op, _ in consumers_of(graph, graph.tensor(tensor_name(tensor), verb)) if mask[op]}
     if not readers:
-        wrong = f"{few(boxes)} does not read {tensor_name(tensor)!r}"
-        raise PlanError(f"{verb}({tensor!r})", wrong, "Choose a box with an edge from this tensor")
+        problem = f"{few(boxes)} does not read {tensor_name(tensor)!r}"
+        raise PlanError(f"{verb}({tensor!r})", problem, "Choose a box with an edge from this tensor")
     return [graph.names[op] for op in sorted(readers)]
 
 

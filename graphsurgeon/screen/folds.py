@@ -130,8 +130,8 @@ def show_signature(stage: Stage, state: State, name: str) -> State:
     """
     plan = stage.draft(state)
     if plan.steps:
-        wrong = f"a plan of {counted(len(plan.steps), 'steps')} is being made for the graph on screen"
-        raise PlanError(f"show_signature({name!r})", wrong, "Apply or undo the plan first")
+        problem = f"a plan of {counted(len(plan.steps), 'steps')} is being made for the graph on screen"
+        raise PlanError(f"show_signature({name!r})", problem, "Apply or undo the plan first")
     stage.source.show_signature(name)
     kept = State(direction=state.direction, filters=state.filters, budget=state.budget)
     return kept.saying(f"{name} of {stage.source.title}")

@@ -98,7 +98,7 @@ def save(
     try:
         shown = _saved(editor, path, format, options)
     except Taken as error:
-        return state, {"title": "Saved", "lines": [], "code": "", "there": error.wrong}
+        return state, {"title": "Saved", "lines": [], "code": "", "there": error.problem}
     return state.but(saved=shown).saying(f"saved: {shown['lines'][0]}"), shown
 
 
@@ -163,20 +163,20 @@ def read_ends(text: str) -> list[str] | dict[str, str]:
     return [tensor_name(part) for part in parts]
 
 
-def refuse_unknown(editor: Subject, ends: Iterable[str] | Mapping[str, str], asked: str, argument: str) -> None:
+def refuse_unknown(editor: Subject, ends: Iterable[str] | Mapping[str, str], request: str, argument: str) -> None:
     """Refuses tensors that a graph does not have.
 
     Args:
         editor: of the graph.
         ends: the tensors, from `read_ends`.
-        asked, argument: the request and its argument, for the message.
+        request, argument: the request and its argument, for the message.
 
     Raises:
         SelectionError: the graph has no such tensor.
     """
     with about(argument):
         for tensor in ends.values() if isinstance(ends, Mapping) else ends:
-            editor.snapshot.tensor(tensor, asked)
+            editor.snapshot.tensor(tensor, request)
 
 
 def written(ends: Mapping[str, str]) -> str:

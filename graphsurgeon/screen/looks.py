@@ -103,8 +103,8 @@ def paint(
     given = values if words is None else words
     if given is None and by in MEASURES:
         if state.ran is None:
-            wrong = "no run is shown"
-            raise LayoutError(f"paint({by!r})", wrong, "Run the graph first, with the button Run or ed.screen.run()")
+            problem = "no run is shown"
+            raise LayoutError(f"paint({by!r})", problem, "Run the graph first, with the button Run or ed.screen.run()")
         state = state.but(paint=Paint("values", state.ran.numbers(by), by, reduce, scale), faded=())
         return state.saying(f"colored by {by}")
     graph, found = stage.calls(state, "source").listed.graph, dict[str, Any]()
@@ -114,8 +114,8 @@ def paint(
         try:
             read = float(value) if words is None else str(value)
         except (TypeError, ValueError):
-            wrong = f"{value!r} is not a number"
-            raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", wrong, "Give one number for each op") from None
+            problem = f"{value!r} is not a number"
+            raise LayoutError(f"paint({{{op_name(key)!r}: ...}})", problem, "Give one number for each op") from None
         found[graph.names[graph.find(op_name(key), f"paint({{{op_name(key)!r}: ...}})")]] = read
     way = by if given is None else "values" if words is None else "words"
     state = state.but(paint=Paint(way, found, name, reduce, scale), faded=())

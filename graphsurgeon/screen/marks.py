@@ -98,8 +98,8 @@ def ops_of(tree: Tree, names: Sequence[str], verb: str) -> Mask:
         if found is None:
             if graph.call_around(name.rstrip("/")):
                 graph.find(name.rstrip("/"), f"{verb}({name!r})")
-            wrong = f"nothing in {graph.title} has this name"
-            raise SelectionError(f"{verb}({name!r})", wrong, did_you_mean(name, graph.index))
+            problem = f"nothing in {graph.title} has this name"
+            raise SelectionError(f"{verb}({name!r})", problem, did_you_mean(name, graph.index))
         mask |= found
     return mask
 

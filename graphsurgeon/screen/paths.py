@@ -67,5 +67,5 @@ def _ends(stage: Stage, state: State, a: str, b: str, pane: str, verb: str) -> t
     for first, last in ((one, other), (other, one)):
         if (forward(tree.graph, first) & last & ~first).any():
             return tree.graph, first, last
-    wrong = f"no path of data or control edges connects the two boxes in {tree.graph.title}"
-    raise SelectionError(f"{verb}({a!r}, {b!r})", wrong, "Choose two boxes of which one depends on the other")
+    problem = f"no path of data or control edges connects the two boxes in {tree.graph.title}"
+    raise SelectionError(f"{verb}({a!r}, {b!r})", problem, "Choose two boxes of which one depends on the other")

@@ -74,13 +74,13 @@ def forget_view(stage: Stage, state: State, name: str) -> State:
     return state.but(views=left).saying(f"{name!r} is deleted")
 
 
-def _stepped(stage: Stage, state: State, way: str, other: str, wrong: str, instead: str) -> State:
+def _stepped(stage: Stage, state: State, way: str, other: str, problem: str, suggestion: str) -> State:
     """Goes to the last place of one way that is not here; here becomes the last of the other."""
     here, places = state.view.place, getattr(state.view, way)
     while places and places[-1] == here:
         places = places[:-1]
     if not places:
-        raise SelectionError(f"{way}()", wrong, instead)
+        raise SelectionError(f"{way}()", problem, suggestion)
     state = state.seen(**{way: places[:-1], other: (*getattr(state.view, other), here)})
     return _go(stage, state, places[-1])
 

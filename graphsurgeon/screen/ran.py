@@ -57,9 +57,9 @@ class Ran:
         if what != "difference":
             return self.trace.numbers(what)
         if self.apart is None:
-            wrong = "this run has no comparison"
+            problem = "this run has no comparison"
             raise LayoutError(
-                f"paint({what!r})", wrong, "Try the plan first, with the button Try or ed.screen.run(of='plan')"
+                f"paint({what!r})", problem, "Try the plan first, with the button Try or ed.screen.run(of='plan')"
             )
         return dict(self.apart)
 

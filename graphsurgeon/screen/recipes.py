@@ -130,7 +130,7 @@ def _off(stage: Stage, state: State, recipe: Recipe, thing: Any, outputs: Mappin
     try:
         recipe.made(thing, {"outputs": list(outputs.values())})
     except SurgeryError as error:
-        return error.wrong
+        return error.problem
     return ""
 
 
@@ -148,11 +148,11 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         PlanError: if the recipe does not exist, an argument is missing, it does not apply, or its steps cannot be
             carried out.
     """
-    asked = f"recipe({name!r})"
+    request = f"recipe({name!r})"
     if name not in stage.recipes:
-        raise PlanError(asked, "no recipe has this name", one_of(name, stage.recipes))
+        raise PlanError(request, "no recipe has this name", one_of(name, stage.recipes))
     found = stage.recipes[name]
-    given = _read(found, stage.destination, values or {}, asked)
+    given = _read(found, stage.destination, values or {}, request)
     named = {wish.name: (values or {}).get(wish.name, "").strip() for wish in found.wishes if wish.kind == "editor"}
     words = [f"{key}={named.get(key) if not isinstance(value, str) and key in named else repr(value)}"
              for key, value in given.items()]  # fmt: skip
@@ -162,12 +162,12 @@ def recipe(stage: Stage, state: State, name: str, values: Mapping[str, str] | No
         known = draft.check() if draft.steps else ()
         for fault in plan.check():
             if fault not in known and not fault.cures:  # the plan has buttons for errors with a fix
-                raise PlanError(asked, fault.wrong, fault.instead)
+                raise PlanError(request, fault.problem, fault.suggestion)
         steps = counted(len(plan.steps) - len(draft.steps), "steps")
         state = planned(stage, state, plan, f"{name}: {steps} in the plan")
         return state, {"line": state.status.text}
-    if wrong := _waits(stage, state, found):
-        raise PlanError(asked, wrong, "Apply the plan first, or undo it")
+    if problem := _waits(stage, state, found):
+        raise PlanError(request, problem, "Apply the plan first, or undo it")
     stage.progress(f"{found.does} …")
     made = found.made(stage.destination, given)
     if found.gives == EDITORS:
@@ -224,7 +224,7 @@ def _ends(stage: Stage) -> dict[str, dict[str, str]]:
     return dict(zip(("inputs", "outputs"), ends, strict=True))
 
 
-def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str) -> dict[str, Any]:
+def _read(found: Recipe, editor: Subject, values: Mapping[str, str], request: str) -> dict[str, Any]:
     """The values of the typed texts.
 
     Raises:
@@ -234,20 +234,20 @@ def _read(found: Recipe, editor: Subject, values: Mapping[str, str], asked: str)
     rows = {f"{_ROW}{old}": old for old in found.rows(editor)}
     for name in values:
         if name not in wishes and name not in rows:
-            raise PlanError(asked, f"it has no argument {name!r}", one_of(name, wishes))
+            raise PlanError(request, f"it has no argument {name!r}", one_of(name, wishes))
     out: dict[str, Any] = {}
     for name, wish in wishes.items():
         text = _plain(wish, values.get(name, "").strip())
         kind = choice(*(one for one, _ in wish.choices if one)) if wish.choices else KINDS[wish.kind]
         if not text:
             if wish.needed:
-                raise PlanError(f"{asked[:-1]}, {name}='')", "a value is required", f"Type {kind.words}", name)
+                raise PlanError(f"{request[:-1]}, {name}='')", "a value is required", f"Type {kind.words}", name)
             continue
         try:
             out[name] = kind.read(text)
         except ValueError:
-            request = f"{asked[:-1]}, {name}={text!r})"
-            raise PlanError(request, f"{text!r} is not valid", f"Type {kind.words}", name) from None
+            call = f"{request[:-1]}, {name}={text!r})"
+            raise PlanError(call, f"{text!r} is not valid", f"Type {kind.words}", name) from None
     renamed = {old: new for key, old in rows.items() if (new := values.get(key, "").strip()) not in ("", old)}
     if found.table:
         out[found.table] = {**out.get(found.table, {}), **renamed}

@@ -40,8 +40,8 @@ def run_form(stage: Stage, state: State, of: str = "graph") -> tuple[State, dict
     if of in ("plan", "applied"):
         needed = open_ends(stage.draft(state).after())
     else:
-        asked = _asked(stage, state, of, "run_form")
-        needed = stage.source.feeds_needed(asked.get("fetches"))
+        ends = _asked(stage, state, of, "run_form")
+        needed = stage.source.feeds_needed(ends.get("fetches"))
     feeds = []
     for name, info in needed.items():
         known = info is not None and can_be_made_up(info)
@@ -99,7 +99,7 @@ def run(
         limit: the time limit, in seconds; 0: no limit.
         memory: the limit for recorded values in memory, in MB; 0: no limit. With a limit it runs in passes.
     """
-    asked = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
+    ends = {} if of in ("plan", "applied") else _asked(stage, state, of, "run")
     given: dict[str, Any] = {}
     for name, text in (feeds or {}).items():
         with about(name):
@@ -112,7 +112,7 @@ def run(
 
     stage.progress("running: making a copy …")
     how: dict[str, Any] = {"random": seed, "timeout": limit or None, "memory": 10**6 * memory or None, "watch": watch}
-    code = _code(feeds or {}, asked, how, of)
+    code = _code(feeds or {}, ends, how, of)
     if of == "plan":
         tried = attempt(stage.destination, stage.draft(state), given, how)
         ran = Ran(tried.trace, stage.graph(state, "destination"), "destination", code, tried.apart, tried.first)
@@ -120,7 +120,7 @@ def run(
         tried, pane = compared(stage.destination, given, how), "source" if stage.same else "destination"
         ran = Ran(tried.trace, stage.graph(state, pane), pane, code, tried.apart, tried.first)
     else:
-        trace = stage.source.trace(given or None, **asked, **how)
+        trace = stage.source.trace(given or None, **ends, **how)
         ran = Ran(trace, stage.graph(state, "source"), "source", code)
     state = _shown(stage, state, ran)
     return state, {"line": state.status.text}
@@ -157,10 +157,10 @@ def fetch(stage: Stage, state: State, tensor: str) -> tuple[State, dict[str, Any
     Raises:
         SelectionError: if no run is shown, or it does not have the tensor.
     """
-    ran, asked = state.ran, f"fetch({tensor!r})"
+    ran, request = state.ran, f"fetch({tensor!r})"
     if ran is None or tensor not in ran.trace:
-        wrong = "no run is shown" if ran is None else "the run has no values of this tensor"
-        raise SelectionError(asked, wrong, "Run the graph first, with the button Run or ed.screen.run()")
+        problem = "no run is shown" if ran is None else "the run has no values of this tensor"
+        raise SelectionError(request, problem, "Run the graph first, with the button Run or ed.screen.run()")
     feeds = {name: value for name, value in ran.trace.feeds.items() if name.partition(":")[0] in ran.graph.index}
     plan, here = stage.draft(state), stage.source if ran.pane == "source" else stage.destination
     tried = plan if ran.pane == "destination" and plan.steps else None
@@ -207,39 +207,39 @@ def feed_of(tensor: str, text: str) -> Any:
         >>> feed_of("x:0", "[[1, 2.5]]")
         [[1, 2.5]]
     """
-    text, asked = text.strip(), f"run(feeds={{{tensor!r}: {text!r}}})"
+    text, request = text.strip(), f"run(feeds={{{tensor!r}: {text!r}}})"
     if text.endswith((".npy", ".npz")):
-        return _from_file(tensor, Path(text), asked)
+        return _from_file(tensor, Path(text), request)
     held: Any = vars(sys.modules["__main__"])
     first, *rest = text.split(".")
     if first in held and all(part.isidentifier() for part in (first, *rest)):
         value = held[first]
         for part in rest:
             if not hasattr(value, part):
-                raise PlanError(asked, f"{first!r} has no {part!r}", "Type the name of an array")
+                raise PlanError(request, f"{first!r} has no {part!r}", "Type the name of an array")
             value = getattr(value, part)
         return value.numpy() if hasattr(value, "numpy") else value
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        wrong = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
-        instead = (
+        problem = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
+        suggestion = (
             f"Leave it empty for random values, or assign the array in a cell: {text} = ..."
             if (text.isidentifier())
             else "Leave it empty for random values, or type the name of a variable, for example batch"
         )
-        raise PlanError(asked, wrong, instead) from None
+        raise PlanError(request, problem, suggestion) from None
 
 
-def _from_file(tensor: str, path: Path, asked: str) -> Any:
-    held = loaded(path, asked, "np.save(path, array)")
+def _from_file(tensor: str, path: Path, request: str) -> Any:
+    held = loaded(path, request, "np.save(path, array)")
     if not isinstance(held, dict):
         return held
     for name in (tensor, tensor.partition(":")[0], *(held if len(held) == 1 else ())):
         if name in held:
             return held[name]
-    wrong = f"the file has no array of this name; it has {few(map(repr, held))}"
-    raise PlanError(asked, wrong, f"np.savez(path, **{{{tensor!r}: array}})")
+    problem = f"the file has no array of this name; it has {few(map(repr, held))}"
+    raise PlanError(request, problem, f"np.savez(path, **{{{tensor!r}: array}})")
 
 
 def _fitting(info: TensorInfo | None) -> list[str]:
@@ -256,7 +256,7 @@ def _fitting(info: TensorInfo | None) -> list[str]:
     return found[:_NAMES]
 
 
-def _code(feeds: Mapping[str, str], asked: Mapping[str, Any], how: Mapping[str, Any], of: str) -> str:
+def _code(feeds: Mapping[str, str], ends: Mapping[str, Any], how: Mapping[str, Any], of: str) -> str:
     """The Python that does the same."""
     given = []
     for tensor, typed in feeds.items():
@@ -266,6 +266,6 @@ def _code(feeds: Mapping[str, str], asked: Mapping[str, Any], how: Mapping[str, 
     parts = [f"{{{', '.join(given)}}}"] if given else []
     if of == "applied":
         return f"gs.compare({', '.join(['ed.before()', 'ed', *parts])}, seed={how['random']})"
-    parts += [f"{key}={value!r}" for key, value in asked.items()]
+    parts += [f"{key}={value!r}" for key, value in ends.items()]
     parts += [f"{key}={how[key]!r}" for key in ("random", "timeout", "memory") if how[key] is not None]
     return f"trace = ed.trace({', '.join([*parts, *['plan=ed.screen.draft'] * (of == 'plan')])})"

@@ -178,7 +178,7 @@ def plan_shown(plan: Plan, applied: str, source: Graph) -> dict[str, Any]:
     """
     effect, preview = plan.effect, plan.preview()
     faults = plan.check() if plan.steps else ()
-    said = [*effect.warnings, *(text for one in faults for text in (one.asked, one.wrong, one.instead))]
+    said = [*effect.warnings, *(text for one in faults for text in (one.request, one.problem, one.suggestion))]
     new = [{"name": p.name, "was": p.was, "op": "Placeholder"} for c in effect.copies for p in c.placeholders]
     for copied in effect.copies:
         for number, name in zip(copied.ops[:_MOST].tolist(), copied.names[:_MOST], strict=True):
@@ -222,7 +222,7 @@ def _key(step: CopyStep) -> tuple[int, str]:
 def _fault(fault: Fault) -> dict[str, Any]:
     """An error, with its fixes, and the step that has it."""
     cures = [{"by": list(cure.by), "text": cure.text} for cure in fault.cures]
-    said = {"asked": fault.asked, "wrong": fault.wrong, "instead": fault.instead}
+    said = {"request": fault.request, "problem": fault.problem, "suggestion": fault.suggestion}
     return {**said, "cures": cures, "step": fault.step}
 
 

@@ -231,7 +231,7 @@ class Stage:
                 region = replace(region, inputs=between.inputs, outputs=between.outputs)
             return region, ""
         except SelectionError as error:
-            return None, f"{error.wrong}. {error.instead}"
+            return None, f"{error.problem}. {error.suggestion}"
 
     def turned(self, state: State) -> bool:
         """Returns whether the boundary is valid only with inputs and outputs swapped."""

@@ -23,12 +23,12 @@ def set_stage(stage: Stage, state: State, show: str = "both") -> State:
         PlanError: if there is no plan, or it joins two graphs, which are shown next to each other.
     """
     if not stage.staged(state):
-        asked = f"set_stage({show!r})"
+        request = f"set_stage({show!r})"
         if stage.draft(state).steps:
             raise PlanError(
-                asked,
+                request,
                 "the plan joins two graphs, which are both shown",
                 "Hide one with the button of its pane, or make the plan in one graph",
             )
-        raise PlanError(asked, "there is no plan: before and after are the same", "Copy or edit something first")
+        raise PlanError(request, "there is no plan: before and after are the same", "Copy or edit something first")
     return state.but(stage=show).saying(STAGES[show])

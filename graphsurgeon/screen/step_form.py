@@ -188,13 +188,13 @@ def form_of(step: Step, choices: Callable[[str, str], list[str]] = lambda op, na
     return out
 
 
-def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[Step, tuple[str, str] | None]:
+def with_arguments(step: Step, texts: Mapping[str, str], request: str) -> tuple[Step, tuple[str, str] | None]:
     """Returns a step with other arguments, and the old and new name of its result, if the name changes.
 
     Args:
         step: the step.
         texts: values as texts, by the names that `form_of` gives.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: it has no such argument, or a text is not a value of it.
@@ -208,15 +208,15 @@ def with_arguments(step: Step, texts: Mapping[str, str], asked: str) -> tuple[St
     for name, text in texts.items():
         field = fields.get(name)
         if field is None:
-            wrong, these = f"{step_text(step)!r} has no argument {name!r}", ", ".join(sorted(fields))
-            raise PlanError(asked, wrong, f"Its arguments are: {these or 'none'}")
+            problem, these = f"{step_text(step)!r} has no argument {name!r}", ", ".join(sorted(fields))
+            raise PlanError(request, problem, f"Its arguments are: {these or 'none'}")
         if text == known[name]:
             continue
         try:
             value = field.kind.read(text.strip())
         except ValueError:
             said = field.kind.unfit(text.strip()) or (f"{text!r} is not valid", f"Type {field.kind.words}")
-            raise PlanError(f"{asked[:-1]}, {name}={text!r})", *said, name) from None
+            raise PlanError(f"{request[:-1]}, {name}={text!r})", *said, name) from None
         old = getattr(step, name)
         if isinstance(step, steps.RenameStep):
             made, value = (old[0][1], value), ((old[0][0], value),)

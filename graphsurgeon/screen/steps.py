@@ -39,12 +39,12 @@ def move_step(stage: Stage, state: State, step: int, before: int) -> State:
     Raises:
         PlanError: if the step does not exist, or the move would add an error to the plan.
     """
-    plan, asked = stage.draft(state), f"move_step({step}, {before})"
-    moved = _step(plan, step, asked)
+    plan, request = stage.draft(state), f"move_step({step}, {before})"
+    moved = _step(plan, step, request)
     other = plan.with_step(step, moved, before)
     faults = other.check()
     if faults and not plan.check():
-        raise PlanError(asked, f"{step_text(moved)} cannot be there: {faults[0].wrong}", "Move it to another place")
+        raise PlanError(request, f"{step_text(moved)} cannot be there: {faults[0].problem}", "Move it to another place")
     return with_message(stage, state.but(draft=other), f"moved: {step_text(moved)}", warn=False)
 
 
@@ -91,9 +91,9 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
     Raises:
         PlanError: if the step or the argument does not exist, or a value does not fit.
     """
-    plan, asked = stage.draft(state), f"edit_step({step})"
-    old = _step(plan, step, asked)
-    new, made = with_arguments(bare(old), values, asked)
+    plan, request = stage.draft(state), f"edit_step({step})"
+    old = _step(plan, step, request)
+    new, made = with_arguments(bare(old), values, request)
     if isinstance(new, SetStep) and "attributes" in values:
         graph, (name, value) = stage.around(plan.after(), new.ops).graph, new.attributes[0]
         for op in new.ops:
@@ -109,7 +109,7 @@ def edit_step(stage: Stage, state: State, step: int, values: Mapping[str, str]) 
     return with_message(stage, state.but(draft=plan), f"edited: {step_text(new)}")
 
 
-def _step(plan: Plan, step: int, asked: str) -> Step:
+def _step(plan: Plan, step: int, request: str) -> Step:
     if not 0 <= step < len(plan.steps):
-        raise PlanError(asked, f"the plan has {counted(len(plan.steps), 'steps')}", "They are numbered from 0")
+        raise PlanError(request, f"the plan has {counted(len(plan.steps), 'steps')}", "They are numbered from 0")
     return plan.steps[step]

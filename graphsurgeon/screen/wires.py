@@ -42,14 +42,14 @@ def takers(stage: Stage, state: State, tensor: str, pane: str = "source") -> tup
     Raises:
         SelectionError: there is no such tensor.
     """
-    asked = f"takers({tensor!r})"
+    request = f"takers({tensor!r})"
     name = only_output(stage, state, tensor, "takers", pane) if tensor[:1] == "~" or tensor[-1:] == "/" else tensor
     where = "source" if stage.same and not stage.draft(state).steps else "destination"
     state = stage.settled(state)
     stage.draw(state, where)
     scene, graph = stage.panes[where].scene, stage.shown(state, where).graph
     assert scene is not None
-    name, copies, bench, end = _read(stage, state, name, pane, graph, asked)
+    name, copies, bench, end = _read(stage, state, name, pane, graph, request)
     data = graph.data
     rows = data.rows
     box, other = scene.op_box[rows], scene.op_box[data.node]
@@ -84,18 +84,18 @@ def adapters(
         input: which of its inputs.
         pane: the pane of the tensor.
     """
-    asked = f"adapters({tensor!r}, {to!r}, {input})"
+    request = f"adapters({tensor!r}, {to!r}, {input})"
     here = [tensor, to] if stage.same or pane == "destination" else [to]
     graph = stage.around(stage.graph(state, "destination"), here).graph
-    _, _, bench, source = _read(stage, state, tensor, pane, graph, asked)
-    op = bench.find(op_name(to), asked)
-    wanted = bench.info(*input_of(bench, op, input, asked))
+    _, _, bench, source = _read(stage, state, tensor, pane, graph, request)
+    op = bench.find(op_name(to), request)
+    wanted = bench.info(*input_of(bench, op, input, request))
     found = () if wanted is None else adapters_of(bench, source, wanted, [op])
     return state, [{"by": list(one.by), "text": str(one)} for one in found]
 
 
 def _read(
-    stage: Stage, state: State, tensor: str, pane: str, graph: Graph, asked: str
+    stage: Stage, state: State, tensor: str, pane: str, graph: Graph, request: str
 ) -> tuple[str, int, Workbench, Tensor]:
     """Returns a tensor that ops of a graph are to read: its name, how many ops are copied for it, and where it is.
 
@@ -103,13 +103,13 @@ def _read(
     """
     bench, name = Workbench(graph), tensor_name(tensor)
     if pane == "destination" or stage.same:
-        return name, 0, bench, bench.tensor(name, asked)
+        return name, 0, bench, bench.tensor(name, request)
     copied = next(filter(None, (_copied(one, name) for one in _copies(stage, state))), None)
     if copied is not None:
-        return copied, 0, bench, bench.tensor(copied, asked)
+        return copied, 0, bench, bench.tensor(copied, request)
     source = stage.around(stage.source.snapshot, [name]).graph
-    info = source.info(*source.tensor(name, asked))
-    plan, _ = with_makers(stage, state, name, asked)
+    info = source.info(*source.tensor(name, request))
+    plan, _ = with_makers(stage, state, name, request)
     none = Edges.of(np.empty(0, np.int32), np.empty(0, np.int32), 1)
     tell = None if info is None else lambda _: (info,)
     stand_in = bench.add([op_name(name)], ["Placeholder"], [None], none, none, tell), 0

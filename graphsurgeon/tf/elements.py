@@ -86,8 +86,8 @@ def graph_key_names() -> list[str]:
     """Returns the names of all collections that TensorFlow itself uses."""
     keys = tf1.GraphKeys
     # VARIABLES is an old name of GLOBAL_VARIABLES, and TensorFlow logs that it is.
-    asked = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
-    return [name for key in asked if isinstance(name := getattr(keys, key), str)]
+    listed = [key for key in dir(keys) if not key.startswith("__") and key != "VARIABLES"]
+    return [name for key in listed if isinstance(name := getattr(keys, key), str)]
 
 
 def collections_in(graph: TFGraph) -> dict[Any, list[Any]]:
@@ -202,7 +202,7 @@ def copied_plainly(
     ops: Sequence[TFOp],
     names: Mapping[str, str],
     inputs: Mapping[TFTensor, TFTensor],
-    instead: Mapping[TFOp, TFOp],
+    replacements: Mapping[TFOp, TFOp],
     scope: str,
 ) -> dict[str, TFOp] | None:
     """Copies plain ops within their graph, all of them or none.
@@ -212,7 +212,7 @@ def copied_plainly(
         ops: ops that pass `is_plain`, in order of creation.
         names: name of an op -> name of its copy.
         inputs: outside tensor -> the tensor that copies read instead.
-        instead: outside op -> the op that copies wait for instead.
+        replacements: outside op -> the op that copies wait for instead.
         scope: the scope of all new names; empty for none.
 
     Returns:
@@ -234,7 +234,7 @@ def copied_plainly(
             tensors[new.op.name, new.value_index] = new
             node.input.append(f"{new.op.name}:{new.value_index}")
         for before in op.control_inputs:
-            other = instead.get(before, before)
+            other = replacements.get(before, before)
             if before.name not in names:
                 waits[other.name] = other
             node.input.append(f"^{names.get(before.name, other.name)}")
@@ -349,12 +349,12 @@ def value_readers(holder: TFOp) -> list[TFOp]:
     return [op for op in users if not op.type.startswith(("Assign", "VarIsInitialized", "IsVariableInitialized"))]
 
 
-def graph_with_placeholders(wanted: Mapping[str, Any], asked: str) -> TFGraph:
+def graph_with_placeholders(wanted: Mapping[str, Any], request: str) -> TFGraph:
     """Returns a new `tf.Graph` with placeholders.
 
     Args:
         wanted: name -> tensor or `tf.TensorSpec` whose dtype and static shape the placeholder gets.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: TensorFlow does not accept a name.
@@ -366,7 +366,7 @@ def graph_with_placeholders(wanted: Mapping[str, Any], asked: str) -> TFGraph:
                 made = tf1.placeholder(tensor.dtype.base_dtype, tensor.shape, name=name)
             except ValueError as error:
                 raise PlanError(
-                    asked, f"{name!r} is not a name of an op", "Use letters, digits, '_' and '/'"
+                    request, f"{name!r} is not a name of an op", "Use letters, digits, '_' and '/'"
                 ) from error
             assert made.op.name == name, f"{made.op.name} instead of {name}"
     return graph

@@ -26,5 +26,5 @@ def refuse_unsupported() -> None:
             raise
         raise OpenError("import tensorflow", "it is not installed", f"pip install '{needed}', {_MORE}") from None
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
-        wrong = f"this is TensorFlow {version}, which is too old"
-        raise OpenError("import tensorflow", wrong, f"pip install -U '{needed}', {_MORE}")
+        problem = f"this is TensorFlow {version}, which is too old"
+        raise OpenError("import tensorflow", problem, f"pip install -U '{needed}', {_MORE}")

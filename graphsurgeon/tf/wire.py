@@ -78,10 +78,10 @@ def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, (MemoryError, EncodeError))
 
 
-def naming_memory(asked: str) -> AbstractContextManager[None]:
+def naming_memory(request: str) -> AbstractContextManager[None]:
     """Returns `errors.naming_memory`, for code in which protobuf or TensorFlow may run out of memory.
 
     Args:
-        asked: the request, for the message.
+        request: the request, for the message.
     """
-    return errors.naming_memory(asked, lacks_memory)
+    return errors.naming_memory(request, lacks_memory)

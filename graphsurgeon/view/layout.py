@@ -146,8 +146,8 @@ def place(
     assert failed is not None
     raise LayoutError(
         f"laying out {counted(len(scene.boxes), 'boxes')} and {counted(len(scene.edges), 'edges')}",
-        failed.wrong,
-        failed.instead,
+        failed.problem,
+        failed.suggestion,
     ) from failed
 
 

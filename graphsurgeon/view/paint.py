@@ -63,8 +63,8 @@ class Paint:
         for word, known in (("by", WAYS), ("reduce", REDUCTIONS), ("scale", SCALES)):
             given = getattr(self, word)
             if given not in known:
-                wrong = f"{given!r} is not a value of {word}"
-                raise LayoutError(f"paint({word}={given!r})", wrong, f"Choose one of {', '.join(known)}")
+                problem = f"{given!r} is not a value of {word}"
+                raise LayoutError(f"paint({word}={given!r})", problem, f"Choose one of {', '.join(known)}")
 
 
 Legend = list[dict[str, Any]]

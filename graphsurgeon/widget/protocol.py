@@ -2,7 +2,7 @@
 
 A message of the page is `{"v": 1, "id": int, "verb": str, "args": {...}}`. It is always answered, with the same
 id, by `{"v": 1, "id": int, "ok": true, "result": ...}` or by `{"v": 1, "id": int, "ok": false, "error": {...}}`;
-the error has the three parts "asked", "wrong" and "instead", and "argument" if one argument is wrong.
+the error has the three parts "request", "problem" and "suggestion", and "argument" if one argument is wrong.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class ProtocolError(SurgeryError):
     """A message that is not in the protocol; nothing was done.
 
     Args:
-        asked, wrong, instead, argument: the parts of every error.
+        request, problem, suggestion, argument: the parts of every error.
         id: the number of the message, 0 without one.
     """
 
-    def __init__(self, asked: str, wrong: str, instead: str, id: int = 0, argument: str = "") -> None:
-        super().__init__(asked, wrong, instead, argument)
+    def __init__(self, request: str, problem: str, suggestion: str, id: int = 0, argument: str = "") -> None:
+        super().__init__(request, problem, suggestion, argument)
         self.id = id
 
 
@@ -98,8 +98,8 @@ def parse(message: object) -> Request:
         elif arg.kind.fits(args[arg.name]):
             full[arg.name] = args[arg.name]
         else:
-            wrong, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.words}"
-            raise ProtocolError(verb, *(arg.kind.unfit(args[arg.name]) or (wrong, how)), id, arg.name)
+            problem, how = f"{arg.name} is {_short(args[arg.name])}", f"Give {arg.name} as {arg.kind.words}"
+            raise ProtocolError(verb, *(arg.kind.unfit(args[arg.name]) or (problem, how)), id, arg.name)
     return Request(id, verb, full)
 
 
@@ -113,26 +113,26 @@ def answer(id: int, result: Any) -> Json:
     return {"v": VERSION, "id": id, "ok": True, "result": result}
 
 
-def refusal(id: int, error: BaseException, asked: str = "") -> Json:
+def refusal(id: int, error: BaseException, request: str = "") -> Json:
     """Returns the answer to a request that failed, with the three parts of the error.
 
     Args:
         id: the number of the message.
         error: the exception; any exception but a SurgeryError is a bug of graphsurgeon, and the answer names it so.
-        asked: the verb, for errors without a request.
+        request: the verb, for errors without a request.
     """
-    return {"v": VERSION, "id": id, "ok": False, "error": parts(error, asked)}
+    return {"v": VERSION, "id": id, "ok": False, "error": parts(error, request)}
 
 
-def parts(error: BaseException, asked: str = "") -> dict[str, str]:
-    """Returns {"asked", "wrong", "instead"} of any exception, and "argument" if one argument is wrong."""
+def parts(error: BaseException, request: str = "") -> dict[str, str]:
+    """Returns {"request", "problem", "suggestion"} of any exception, and "argument" if one argument is wrong."""
     if isinstance(error, SurgeryError):
         argument = {"argument": error.argument} if error.argument else {}
-        return {"asked": error.asked, "wrong": error.wrong, "instead": error.instead, **argument}
+        return {"request": error.request, "problem": error.problem, "suggestion": error.suggestion, **argument}
     return {
-        "asked": asked,
-        "wrong": f"{type(error).__name__}: {error}",
-        "instead": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
+        "request": request,
+        "problem": f"{type(error).__name__}: {error}",
+        "suggestion": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
     }
 
 

@@ -166,12 +166,12 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         except Exception as error:
             return self._refusal(request.id, error, request.verb)
 
-    def _refusal(self, id: int, error: Exception, asked: str) -> dict[str, Any]:
-        if asked in VERBS and VERBS[asked].asks:  # not an error of a person's request
+    def _refusal(self, id: int, error: Exception, request: str) -> dict[str, Any]:
+        if request in VERBS and VERBS[request].asks:  # not an error of a person's request
             self.last_error = error
         else:
-            self._keep(error, asked)
-        return refusal(id, error, asked)
+            self._keep(error, request)
+        return refusal(id, error, request)
 
     def _infer(self) -> None:
         with _TURN:
@@ -193,10 +193,11 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
             self.send(reply)
         return reply
 
-    def _keep(self, error: Exception, asked: str) -> None:
+    def _keep(self, error: Exception, request: str) -> None:
         """Keeps an error and shows it in the status line."""
         self.last_error = error
-        text = str(SurgeryError(**parts(error, asked))).replace("\n", " ")
+        shown = parts(error, request)
+        text = str(SurgeryError(shown["request"], shown["problem"], shown["suggestion"])).replace("\n", " ")
         self.status = {"text": text, "level": "error"}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:

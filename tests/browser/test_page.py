@@ -250,7 +250,7 @@ def test_a_verb_that_needs_a_kernel_is_refused_with_a_way_out(shows):
     page.evaluate("() => graphsurgeon.on('msg:custom', m => { window.answer = m; })")
     page.evaluate("() => graphsurgeon.send({v: 1, id: 1, verb: 'undo', args: {}})")
     page.wait_for_function("() => window.answer")
-    assert page.evaluate("answer.error.instead") == "Open the graph in a notebook with gs.open(...) to change it"
+    assert page.evaluate("answer.error.suggestion") == "Open the graph in a notebook with gs.open(...) to change it"
 
 
 def test_a_layout_past_its_limit_is_ended_and_degrades_in_steps(shows):

@@ -56,19 +56,19 @@ def test_arrays_of_files(tmp_path):
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
-    asked, instead = "trace(feeds='a.npz')", "np.savez(path, x=array)"
+    request, suggestion = "trace(feeds='a.npz')", "np.savez(path, x=array)"
     np.savez(tmp_path / "whole.npz", a=np.arange(1000))
     whole = (tmp_path / "whole.npz").read_bytes()
     spoilt = {"none": b"", "text": b"x,y", "cut": whole[:400], "zip": b"PK\x03\x04" + bytes(60)}
     for name, data in spoilt.items():
         (tmp_path / name).write_bytes(data)
-        with refuses(PlanError, asked, "that is not a file of arrays of numbers or texts", instead):
-            loaded(tmp_path / name, asked, instead)
+        with refuses(PlanError, request, "that is not a file of arrays of numbers or texts", suggestion):
+            loaded(tmp_path / name, request, suggestion)
     np.save(tmp_path / "objects.npy", np.array([{}, None], object), allow_pickle=True)
-    with refuses(PlanError, asked, "that is not a file of arrays of numbers or texts", instead):
-        loaded(tmp_path / "objects.npy", asked, instead)
-    with refuses(PlanError, asked, "the file cannot be read: No such file or directory", instead):
-        loaded(tmp_path / "nothing.npz", asked, instead)
+    with refuses(PlanError, request, "that is not a file of arrays of numbers or texts", suggestion):
+        loaded(tmp_path / "objects.npy", request, suggestion)
+    with refuses(PlanError, request, "the file cannot be read: No such file or directory", suggestion):
+        loaded(tmp_path / "nothing.npz", request, suggestion)
 
 
 def test_what_can_be_made_up():

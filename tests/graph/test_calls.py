@@ -120,8 +120,8 @@ def test_a_function_that_calls_itself_is_not_unfolded_twice():
     found = calls([("x", "Placeholder", []), ("call", "itself", ["x"])], itself=itself)
     assert rows(found.everything().graph) == {"x": [], "call/again": ["x"]}
     assert found.find("call/again")[1].around == ("itself",)
-    wrong = "reveal('call/again/x'): 'call/again' calls function 'itself', which it is inside of: without end"
-    with refuses(SelectionError, wrong, "one level up"):
+    problem = "reveal('call/again/x'): 'call/again' calls function 'itself', which it is inside of: without end"
+    with refuses(SelectionError, problem, "one level up"):
         found.to("call/again/x")
     with refuses(SelectionError, "unfold('call/again'): 'call/again' calls function 'itself'", "one level up"):
         found.refuse("call/again", "unfold('call/again')")
@@ -133,8 +133,8 @@ def test_a_function_without_ops_stays_a_call():
     same = function("a", [], ["a"])
     found = calls([("x", "Placeholder", []), ("call", "same", ["x"])], same=same)
     assert found.expanded(["call"]).graph is found.base
-    wrong = "unfold('call'): the function that 'call' calls has no ops: it returns its arguments"
-    with refuses(SelectionError, wrong, "Select the consumers of the call"):
+    problem = "unfold('call'): the function that 'call' calls has no ops: it returns its arguments"
+    with refuses(SelectionError, problem, "Select the consumers of the call"):
         found.refuse("call", "unfold('call')")
 
 
@@ -257,10 +257,14 @@ def test_whatever_is_unfolded_the_graph_computes_the_same(program: Any, data: st
 
 def test_a_name_inside_a_call_is_no_name_of_the_graph_and_the_message_says_so():
     graph = calls(OPS, twice=TWICE, once=ONCE).base
-    wrong = "it is inside function 'twice', which 'call' calls"
-    with refuses(SelectionError, f"find('call/inner/op'): no op is called 'call/inner/op' in graph: {wrong}", "inline"):
+    problem = "it is inside function 'twice', which 'call' calls"
+    with refuses(
+        SelectionError, f"find('call/inner/op'): no op is called 'call/inner/op' in graph: {problem}", "inline"
+    ):
         graph.find("call/inner/op")
-    with refuses(SelectionError, f"tensor('call/half:0'): there is no tensor 'call/half:0' in graph: {wrong}", "inlin"):
+    with refuses(
+        SelectionError, f"tensor('call/half:0'): there is no tensor 'call/half:0' in graph: {problem}", "inlin"
+    ):
         graph.tensor("call/half:0")
     with refuses(SelectionError, "no op is called 'x/y' in graph", "ed.find"):
         graph.find("x/y")

@@ -56,7 +56,7 @@ def test_a_refusal_is_remembered():
         with refuses(OpenError, "open('x.pb'): it is damaged", "Write it again"):
             made(graph)
     assert asked == [1]
-    assert pending(graph).refusal.wrong == "it is damaged"
+    assert pending(graph).refusal.problem == "it is damaged"
 
 
 def test_a_known_refusal_asks_nobody():

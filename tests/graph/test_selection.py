@@ -200,7 +200,7 @@ def test_of_several_types_those_that_are_there_are_taken_and_the_others_are_said
 
 
 @pytest.mark.parametrize(
-    ("asked", "wrong", "instead"),
+    ("call", "problem", "suggestion"),
     [
         ({"name": 3}, "3 is of type int, neither a text nor an object with a name", "as name='conv1/*'"),
         ({"name": b"x"}, "b'x' is of type bytes, neither a text nor", "as name='conv1/*'"),
@@ -210,10 +210,10 @@ def test_of_several_types_those_that_are_there_are_taken_and_the_others_are_said
     ],
     ids=["number", "bytes", "nothing", "float", "scope"],
 )
-def test_what_is_no_name_is_told(asked, wrong, instead):
-    key, given = next(iter(asked.items()))
-    with refuses(SelectionError, f"select({key}={given!r})", wrong, instead):
-        select(G, **asked)
+def test_what_is_no_name_is_told(call, problem, suggestion):
+    key, given = next(iter(call.items()))
+    with refuses(SelectionError, f"select({key}={given!r})", problem, suggestion):
+        select(G, **call)
 
 
 def test_what_is_no_selection_and_no_test_is_told():

@@ -84,8 +84,8 @@ def test_a_column_is_asked_for_by_its_head_too(trace):
 
 def test_what_is_no_trace_is_not_compared(trace):
     for compare in (trace.first_difference, trace.differences):
-        wrong = f"trace.{compare.__name__}(other): an object of type dict is not a trace"
-        with refuses(SelectionError, wrong, "Run it first: ed.trace(feeds)"):
+        problem = f"trace.{compare.__name__}(other): an object of type dict is not a trace"
+        with refuses(SelectionError, problem, "Run it first: ed.trace(feeds)"):
             compare({})
     for tolerance in (-1, "small", True, float("nan")):
         with refuses(PlanError, f"(tolerance={tolerance!r})", "not a share of the largest value", "tolerance=1e-5"):

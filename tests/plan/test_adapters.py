@@ -153,9 +153,9 @@ def test_what_a_person_types_counts():
 
 def test_an_option_that_is_none_is_refused():
     assert option_fault(["warp"], ()) == ("by='warp' is not known", f"Choose one of {', '.join(map(repr, KINDS))}")
-    wrong, instead = option_fault(["pool", "dense"], [("method", "area")])
-    assert wrong == "pool and dense has no option 'method'"
-    assert instead == "It has bias, data_format, mode, seed"
+    problem, suggestion = option_fault(["pool", "dense"], [("method", "area")])
+    assert problem == "pool and dense has no option 'method'"
+    assert suggestion == "It has bias, data_format, mode, seed"
     assert "dtype= and shape=" in option_fault(["cast"], [("to", 1)])[1]
     assert option_fault([], [("mode", "sum")]) == ("mode='sum' is not known", "Choose one of 'avg', 'max'")
     assert option_fault([], [("perm", (0, 1))]) is None

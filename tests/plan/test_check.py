@@ -77,7 +77,7 @@ def test_a_mapping_of_what_does_not_enter():
         plan, "inputs names 'x:0', which does not enter the selection", "The entering tensors are 'net/mm:0', 'rate:0'"
     )
     plan = Plan(G).copy(select(G, name="net/drop"), to="t", inputs={"net/w/read:0": "x:0"}, unmapped="keep")
-    assert "net/w/read:0" in plan.check()[0].wrong
+    assert "net/w/read:0" in plan.check()[0].problem
     plan = Plan(G).copy(select(G, name="x"), to="t", inputs={"rate:0": "rate:0"})
     fault(plan, "does not enter", "No tensor enters this selection")
 
@@ -147,7 +147,7 @@ def test_all_faults_at_once():
         .copy(select(FITTING, name="add"), to="t")
         .connect("no", to="add")
     )
-    assert [f.asked for f in plan.check()] == ["copy(to='x')", "copy(to='t')", "connect('no:0', to='add', input=0)"]
+    assert [f.request for f in plan.check()] == ["copy(to='x')", "copy(to='t')", "connect('no:0', to='add', input=0)"]
 
 
 # -- the helpers --------------------------------------------------------------------------------------

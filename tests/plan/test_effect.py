@@ -98,7 +98,7 @@ def test_threads_that_read_faults_and_shapes_wait_for_the_thread_that_infers_the
     end_first()
     end_later()
     faults = plan.effect.verdict.faults
-    assert [fault.wrong for fault in faults] == ["a fault that only shape inference finds"]
+    assert [fault.problem for fault in faults] == ["a fault that only shape inference finds"]
     assert first == [faults]
     assert later == [faults, [TensorInfo("float32", (7,))], [TensorInfo("float32", (7,))]]
     assert len(backend.read) == 1

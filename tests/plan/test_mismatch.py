@@ -39,7 +39,7 @@ def test_a_shape_clash_names_tensors_shapes_axis_and_what_fits_both_ways(step):
     make, words = STEPS[step]
     (fault,) = make(Plan(net())).check()
     reads(fault, SHAPES, *words, "axis 0 is 3 against 2", "These would fit: 'a:0', 'b:0'")
-    assert "'z:0'" not in fault.instead  # it would close a circle
+    assert "'z:0'" not in fault.suggestion  # it would close a circle
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -127,17 +127,17 @@ def test_the_backend_is_asked_only_of_a_faultless_plan():
             return Verdict((Fault("apply", "TensorFlow says no", "Do not"),))
 
     good = Plan(g, backend=Strict()).copy(select(g, scope="net"), to="t", unmapped="keep")
-    assert [f.wrong for f in good.check()] == ["TensorFlow says no"]
+    assert [f.problem for f in good.check()] == ["TensorFlow says no"]
     assert good.check() is good.check()
     assert asked == [good.effect]
     bad = Plan(g, backend=Strict()).copy(select(g, scope="net"), to="net")
-    assert "is taken" in bad.check()[0].wrong
+    assert "is taken" in bad.check()[0].problem
     assert asked == [good.effect]
 
 
 def test_memory_that_runs_out_while_a_plan_is_worked_out_names_it():
     class Full(Backend):
-        def built(self, *asked):
+        def built(self, *request):
             raise MemoryError("Unable to allocate 8 GiB")
 
         def verdict(self, effect):
@@ -185,8 +185,8 @@ def test_another_feed_for_an_input_of_a_copy():
     with refuses(PlanError, "with_input(1, 'x:0', 'keep')", "step 1 is not a copy", "The copies are steps 0"):
         plan.with_input(1, "x:0", "keep")
     closed = Plan(g).copy(select(g, scope="net"), to="t")
-    wrong = "the copy was asked for with unmapped='refuse'"
-    with refuses(PlanError, "with_input(0, 'x:0', 'placeholder')", wrong, "Copy with unmapped='placeholder'"):
+    problem = "the copy was asked for with unmapped='refuse'"
+    with refuses(PlanError, "with_input(0, 'x:0', 'placeholder')", problem, "Copy with unmapped='placeholder'"):
         closed.with_input(0, "x:0", "placeholder")
 
 
@@ -231,19 +231,19 @@ def test_what_is_to_be_a_mapping_is_one(what, given, kind, typed):
 
 @pytest.mark.parametrize("thing", [3, None, 2.5, b"x", object()])
 def test_what_has_no_name_is_not_an_op_or_a_tensor(thing):
-    g, wrong, way = net(), f"{thing!r} is not an op or a tensor", "Give the object, or its name as text"
+    g, problem, way = net(), f"{thing!r} is not an op or a tensor", "Give the object, or its name as text"
     plan = Plan(g)
-    with refuses(PlanError, f"connect({thing!r}, to='y')", wrong, way):
+    with refuses(PlanError, f"connect({thing!r}, to='y')", problem, way):
         plan.connect(thing, to="y")
-    with refuses(PlanError, f"connect('x:0', to={thing!r})", wrong, way):
+    with refuses(PlanError, f"connect('x:0', to={thing!r})", problem, way):
         plan.connect("x", to=thing)
-    with refuses(PlanError, "copy(to='t')", wrong, way):
+    with refuses(PlanError, "copy(to='t')", problem, way):
         plan.copy(select(g, scope="net"), to="t", inputs={thing: "x"})
-    with refuses(PlanError, "copy(to='t')", wrong, way):
+    with refuses(PlanError, "copy(to='t')", problem, way):
         plan.copy(select(g, scope="net"), to="t", inputs={"x": thing})
-    with refuses(PlanError, wrong, way):
+    with refuses(PlanError, problem, way):
         plan.swap(thing, "x")
-    with refuses(PlanError, wrong, way):
+    with refuses(PlanError, problem, way):
         plan.rename({thing: "z"})
     with refuses(PlanError, "is not an op or a tensor", way):
         plan.bypass(thing)

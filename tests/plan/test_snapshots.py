@@ -80,7 +80,7 @@ def test_set_algebra_is_that_of_the_names(ops, steps, others, first, second, whi
     else:
         with pytest.raises(SelectionError) as refused:
             a | b
-        assert all(part for part in (refused.value.asked, refused.value.wrong, refused.value.instead))
+        assert all(part for part in (refused.value.request, refused.value.problem, refused.value.suggestion))
         assert set((a.on(b.graph) | b).names) == one & set(b.graph.names) | two  # as the suggestion says
     assert set(a.on(b.graph).names) == one & set(b.graph.names)
     assert bool(a.on(b.graph).notes) == (not one <= set(b.graph.names))
@@ -134,11 +134,13 @@ def test_a_union_that_no_snapshot_can_hold_is_refused():
         Plan(g).remove(["b", "c"]),
         Plan(g).copy(select(g, name="b"), to="copy", unmapped="keep").remove("dead"),
     )
-    wrong = (
+    problem = (
         "selection | selection: tiny after a plan does not have 'copy/b', and tiny after a plan does not have 'dead'"
     )
     with refuses(
-        SelectionError, wrong, "Leave out the ops that the second graph does not have: first.on(second.graph) | second"
+        SelectionError,
+        problem,
+        "Leave out the ops that the second graph does not have: first.on(second.graph) | second",
     ):
         select(less.after(), name="dead") | select(more.after(), name="copy/b")
 
@@ -173,8 +175,8 @@ def test_orphans_of_the_graph_are_orphans_after_a_plan():
 
 def test_a_copy_of_ops_that_no_graph_has_yet_is_refused():
     g, after = after_removal()
-    wrong = "copy(to='t'): the selection is of tiny after a plan: no graph has its ops yet"
-    with refuses(PlanError, wrong, "Apply that plan first, or select from the graph as it is"):
+    problem = "copy(to='t'): the selection is of tiny after a plan: no graph has its ops yet"
+    with refuses(PlanError, problem, "Apply that plan first, or select from the graph as it is"):
         Plan(g).copy(select(after, name="b"), to="t", unmapped="keep")
     assert Plan(after).copy(select(after, name="b"), to="t", unmapped="keep").check() == ()
 

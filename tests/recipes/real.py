@@ -83,7 +83,7 @@ def infer(ed: Any, outputs: list[str], inputs: list[str]) -> None:
     try:
         plan = gs.recipes.for_inference(ed, outputs, inputs)
     except gs.PlanError as error:
-        if error.wrong != "it is in inference form already":
+        if error.problem != "it is in inference form already":
             raise
     else:
         ed.apply(plan)
@@ -186,7 +186,7 @@ def parts(corpus: Any, id: str) -> str:
         try:
             plan = recipe()
         except gs.PlanError as error:
-            said += [f"{word} refused: {error.wrong}"] if "gradient" in error.wrong else []
+            said += [f"{word} refused: {error.problem}"] if "gradient" in error.problem else []
             continue
         size = len(ed)
         ed.apply(plan)
@@ -210,9 +210,9 @@ def split(corpus: Any, id: str) -> str:
             try:
                 halves = gs.recipes.split_at(ed, cuts, out, fed, feeds=feeds)
             except gs.PlanError as error:
-                if "Split there too" not in error.instead:
+                if "Split there too" not in error.suggestion:
                     break  # through a loop, or between the writes and reads of an array
-                cuts = ast.literal_eval(error.instead.partition("at=")[2])
+                cuts = ast.literal_eval(error.suggestion.partition("at=")[2])
                 continue
             first, second = halves
             given = {name.removesuffix(":0").replace("/", "_").replace(":", "_"): a for name, a in feeds.items()}
@@ -342,9 +342,9 @@ def another_batch(corpus: Any, id: str) -> str:
     try:
         plan = gs.recipes.set_input(ed, wishes, outputs=list(fetches), feeds=feeds)
     except gs.PlanError as error:
-        if "the verification cannot run" in error.wrong:
+        if "the verification cannot run" in error.problem:
             raise
-        return f"refused: {error.wrong[:120]}"
+        return f"refused: {error.problem[:120]}"
     ed.apply(plan)
     agree(corpus, id, ed, feeds, fetches)
     return ", ".join(f"{name} {shape}" for name, shape in wishes.items())
@@ -357,7 +357,7 @@ def trained_less_memory(corpus: Any, id: str) -> str:
     try:
         plan = gs.recipes.recompute(ed, list(losses))
     except gs.PlanError as error:
-        return f"refused: {error.wrong}"
+        return f"refused: {error.problem}"
     before = ed.snapshot.size
     ed.apply(plan)
     session, step = settled(ed), corpus.item(id)["golden_train"]["train_op"]

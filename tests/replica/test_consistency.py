@@ -199,8 +199,8 @@ def test_several_runs_are_one_step_inside_training(same):
     thread.join(30)
     with replica.training():
         assert replica.update().number == 2  # the thread that trains may update
-    for asked, train in (("training()", replica.training), ("train(...)", lambda: replica.train(m.w))):
-        said = refuses(PlanError, asked, "this thread is reading", "outside of `with reading()`")
+    for request, train in (("training()", replica.training), ("train(...)", lambda: replica.train(m.w))):
+        said = refuses(PlanError, request, "this thread is reading", "outside of `with reading()`")
         with said, replica.reading(), train():
             pass
 

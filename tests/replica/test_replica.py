@@ -633,7 +633,7 @@ def test_a_replica_of_a_replica_is_told_what_to_type(place):
     replica = gs.duplicate(net(m), **options, **values)
     with refuses(PlanError, "is a duplicate, not a graph", "<Replica of graph", "Type gs.duplicate(") as caught:
         gs.duplicate(replica)
-    typed = caught.value.instead.removeprefix("Type ").removesuffix(".")
+    typed = caught.value.suggestion.removeprefix("Type ").removesuffix(".")
     second = eval(typed, {"gs": gs, "replica": replica})
     assert len(second.variables) == len(replica.variables) == 2
     if place != "later":

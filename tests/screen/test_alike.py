@@ -185,4 +185,4 @@ def test_an_op_type_that_does_not_fit_is_a_fault_on_screen():
         "text": "replace(pattern, 'MatMul'): 'MatMul' takes a, b, but the replaced ops have 1 input: x:0",
         "level": "error",
     }
-    assert "as many inputs" in screen.traits()["plan"]["faults"][0]["instead"]
+    assert "as many inputs" in screen.traits()["plan"]["faults"][0]["suggestion"]

@@ -93,8 +93,8 @@ def test_a_box_that_several_tensors_leave_is_not_marked():
             a, b = tf.split(tf1.placeholder(tf.float32, [2], name="x"), 2, name="parts")
         tf.add(a, b, name="y")
     screen = gs.open(graph).screen
-    wrong = "mark_output('two/'): 2 tensors leave 'two': 'two/parts:0', 'two/parts:1'"
-    with refuses(SelectionError, wrong, "Unfold it (Enter) and mark an op, or mark the boundary of the selection"):
+    problem = "mark_output('two/'): 2 tensors leave 'two': 'two/parts:0', 'two/parts:1'"
+    with refuses(SelectionError, problem, "Unfold it (Enter) and mark an op, or mark the boundary of the selection"):
         screen.mark_output("two/")
 
 

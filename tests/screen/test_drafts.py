@@ -85,7 +85,7 @@ def test_a_policy_that_cannot_be_stays_on_screen_to_be_changed():
     screen.copy("copy")
     screen.set_policy(0, "net/w", "freeze")
     shown = traits(screen)["plan"]
-    assert "no value to freeze 'net/w' at" in shown["faults"][0]["wrong"]
+    assert "no value to freeze 'net/w' at" in shown["faults"][0]["problem"]
     assert [(v["was"], v["policy"]) for v in shown["variables"]] == [("net/w", "freeze"), ("net/b", "copy")]
     screen.set_policy(0, "net/w", "initial")
     assert traits(screen)["plan"]["faults"] == []
@@ -134,7 +134,7 @@ def test_a_fault_of_a_shape_goes_by_a_button_and_undo_takes_that_back():
     screen.connect("features:0", to="head")
     (fault,) = traits(screen)["plan"]["faults"]
     assert fault["cures"][0] == {"by": ["pool", "dense"], "text": "mean of each channel, then dense to 4"}
-    assert "plan." not in fault["instead"]
+    assert "plan." not in fault["suggestion"]
     screen.cure(0, 1)
     shown = traits(screen)
     assert shown["plan"]["ready"]
@@ -154,7 +154,7 @@ def test_what_feeds_a_copy_is_adapted_by_a_button():
     screen.copy("copy")
     screen.set_input(0, "given:0", "features:0")
     fault = traits(screen)["plan"]["faults"][0]
-    with refuses(PlanError, "cure(0, 9)", "fixes", fault["instead"]):
+    with refuses(PlanError, "cure(0, 9)", "fixes", fault["suggestion"]):
         screen.cure(0, 9)
     screen.cure(0)
     plan = traits(screen)["plan"]

@@ -151,7 +151,7 @@ def test_what_cannot_be_stays_a_fault_on_screen():
     assert screen.traits()["status"]["text"] == "inline('d'): 'd' is of type Identity, not a function call"
     screen.undo()
     screen.rename("in/b", "e")
-    assert screen.traits()["plan"]["faults"][0]["asked"] == "rename('in/b', to='e')"
+    assert screen.traits()["plan"]["faults"][0]["request"] == "rename('in/b', to='e')"
     screen.undo()
     screen.collapse(["x"], "f")
     assert "contains only variables, placeholders" in screen.traits()["status"]["text"]

@@ -45,4 +45,4 @@ def test_faults_and_warnings_of_a_screen_name_what_it_shows():
     screen.insert("Neg", "e:0", "a")
     plan = traits(screen)["plan"]
     [fault] = plan["faults"]
-    assert ["e:0", "e", "destination"] in plan["links"][fault["asked"]]
+    assert ["e:0", "e", "destination"] in plan["links"][fault["request"]]

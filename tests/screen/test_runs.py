@@ -212,10 +212,10 @@ def test_feeds_are_numbers_names_and_files(notebook, tmp_path):
     assert len(feed_of("x:0", str(tmp_path / "sole.npz"))) == 4
     assert len(feed_of("x:0", str(tmp_path / "two.npz"))) == 5
     assert len(feed_of("y:0", str(tmp_path / "two.npz"))) == 6
-    wrong = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
-    with refuses(PlanError, "run(feeds={'x:0': 'batches'})", wrong, "assign the array in a cell: batches = ..."):
+    problem = "this is not a number, a list, an .npy or .npz file, or a variable of the notebook"
+    with refuses(PlanError, "run(feeds={'x:0': 'batches'})", problem, "assign the array in a cell: batches = ..."):
         feed_of("x:0", "batches")
-    with refuses(PlanError, "run(feeds={'x:0': '__import__(\"os\")'})", wrong, "Leave it empty for random values"):
+    with refuses(PlanError, "run(feeds={'x:0': '__import__(\"os\")'})", problem, "Leave it empty for random values"):
         feed_of("x:0", '__import__("os")')
     with refuses(PlanError, "'holder' has no 'y'", "Type the name of an array"):
         feed_of("x:0", "holder.y")

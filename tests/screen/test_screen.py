@@ -69,7 +69,7 @@ def test_faults_are_shown_and_nothing_is_applied():
     screen.copy("z")
     shown = traits(screen)
     assert shown["status"] == {"text": "copy(to='z'): the name 'z' is taken in graph", "level": "error"}
-    assert shown["plan"]["faults"][0]["instead"] == "Type to='z_2', which is free"
+    assert shown["plan"]["faults"][0]["suggestion"] == "Type to='z_2', which is free"
     assert not shown["plan"]["ready"]
     before = look(ed.graph)
     with refuses(PlanError, "the name 'z' is taken"):
@@ -242,7 +242,7 @@ def test_a_plan_whose_ops_are_gone_says_so():
     screen.select(["d"])
     screen.copy("copy")
     screen.destination.apply(screen.destination.plan().remove("d"))
-    assert [fault.asked for fault in screen.draft.check()] == ["copy(to='copy')"]
+    assert [fault.request for fault in screen.draft.check()] == ["copy(to='copy')"]
 
 
 def test_every_view_hears_of_every_change_in_its_graphs():

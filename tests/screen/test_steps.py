@@ -22,8 +22,8 @@ def test_a_step_is_taken_out_or_moved_by_itself():
     screen, steps = three_steps()
     screen.move_step(1, 0)
     assert list(screen.draft.steps) == [steps[1], steps[0], steps[2]]
-    wrong = "place f on /cpu:0 cannot be there: no op is called 'f'"
-    with refuses(PlanError, "move_step(2, 0)", wrong, "Move it to another place"):
+    problem = "place f on /cpu:0 cannot be there: no op is called 'f'"
+    with refuses(PlanError, "move_step(2, 0)", problem, "Move it to another place"):
         screen.move_step(2, 0)
     screen.drop_step(0)
     assert list(screen.draft.steps) == [steps[0], steps[2]]
@@ -43,7 +43,7 @@ def test_a_muted_step_stays_in_the_plan_and_is_not_done():
     assert "    # .bypass('in/b')\n    .set_device" in shown["code"]
     assert shown["ready"]
     screen.mute_step(0)
-    assert "no op is called 'f'" in traits(screen)["plan"]["faults"][0]["wrong"]
+    assert "no op is called 'f'" in traits(screen)["plan"]["faults"][0]["problem"]
     screen.mute_step(0, on=False)
     with refuses(PlanError, "mute_step(3, on=True): the plan has 3 steps", "They are numbered from 0"):
         screen.mute_step(3)
@@ -96,15 +96,15 @@ def test_a_step_is_given_other_arguments_and_later_steps_follow_its_names():
     assert screen.draft.steps[3].attributes == (("shape", [3]),)
     with refuses(PlanError, "edit_step(4): the plan has 4 steps", "They are numbered from 0"):
         screen.edit_step(4, {})
-    wrong = "'rename e to g' has no argument 'to'"
-    with refuses(PlanError, f"edit_step(0): {wrong}", "Its arguments are: names"):
+    problem = "'rename e to g' has no argument 'to'"
+    with refuses(PlanError, f"edit_step(0): {problem}", "Its arguments are: names"):
         screen.edit_step(0, {"to": "h"})
     screen.insert("Identity", on="a:0", name="id")
     with refuses(PlanError, "'Identitty'"):
         screen.edit_step(4, {"op": "Identitty"})
     screen.reroute("a:0", to="in/b:0")
     screen.edit_step(5, {"to": "nowhere:0"})
-    assert traits(screen)["plan"]["faults"][0]["asked"] == "reroute('a:0', to='nowhere:0')"
+    assert traits(screen)["plan"]["faults"][0]["request"] == "reroute('a:0', to='nowhere:0')"
 
 
 def test_an_attribute_of_a_step_has_the_choices_of_the_inspector():

@@ -71,9 +71,9 @@ def test_an_argument_of_another_kind_is_refused_in_three_parts(verb, arg):
     given = {**verb.examples()[0], arg.name: _WRONG.get(arg.kind.words, ["x"])}
     with pytest.raises(SurgeryError) as caught:
         getattr(screen, verb.name)(**given)
-    assert caught.value.asked.startswith(f"{verb.name}({arg.name}=")
-    assert caught.value.wrong.endswith(f" is not {arg.kind.words}")
-    assert caught.value.instead == f"Call it as {verb.usage}"
+    assert caught.value.request.startswith(f"{verb.name}({arg.name}=")
+    assert caught.value.problem.endswith(f" is not {arg.kind.words}")
+    assert caught.value.suggestion == f"Call it as {verb.usage}"
     assert screen.state is before
 
 

@@ -216,10 +216,10 @@ def interrupted(
             stopped = True
         found = work.state()
         how = "as before" if found == before else "as after" if found == after else "half done"
-        wrong = "" if found in (before, after) and (stopped or found == after) else how
-        if not wrong and work.again() != again:
-            wrong = f"{how}, and doing it again does not lead where it should"
-        yield at, how, wrong
+        problem = "" if found in (before, after) and (stopped or found == after) else how
+        if not problem and work.again() != again:
+            problem = f"{how}, and doing it again does not lead where it should"
+        yield at, how, problem
 
 
 def main(moments: int = 200, size: int = 20_000, seed: int = 0, happens: str = "interrupt") -> int:
@@ -229,11 +229,11 @@ def main(moments: int = 200, size: int = 20_000, seed: int = 0, happens: str = "
         bench = Bench(size, Path(folder))
         for number, name in enumerate(WORKS):
             found = []
-            for at, how, wrong in interrupted(bench, name, len(range(number, moments, len(WORKS))), seed, happens):
+            for at, how, problem in interrupted(bench, name, len(range(number, moments, len(WORKS))), seed, happens):
                 found.append(how)
-                if wrong:
+                if problem:
                     bad += 1
-                    print(f"{name} of {size:,} ops, at call {at:,}: {wrong}", flush=True)
+                    print(f"{name} of {size:,} ops, at call {at:,}: {problem}", flush=True)
             reported = ", ".join(f"{found.count(how)} {how}" for how in sorted(set(found)))
             print(f"{name} of {size:,} ops: {len(found)} interrupts, {reported}", flush=True)
     return bool(bad)

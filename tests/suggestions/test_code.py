@@ -84,9 +84,9 @@ class Case:
         try:
             made = self.ask(ed, **options)
         except SurgeryError as error:
-            return error.instead
+            return error.suggestion
         faults = made.check() if isinstance(made, gs.Plan) else ()
-        return faults[0].instead if faults else ""
+        return faults[0].suggestion if faults else ""
 
     def ways(self, said: str) -> list[Callable[[Any, dict[str, Any]], tuple[Any, dict[str, Any]]]]:
         """What a suggestion says to do: each makes of an editor and arguments others."""

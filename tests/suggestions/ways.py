@@ -94,7 +94,7 @@ def follow(way: Way) -> None:
     with noted() as made:
         refused = refusal(ed, way.ask)
     assert refused is not None, "the request is not refused"
-    said = Said(refused.instead)
+    said = Said(refused.suggestion)
     assert way.says in said, said
     assert way.site in made(said), (said, made(said))
     left = refusal(ed, way.do, said)

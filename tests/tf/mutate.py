@@ -227,13 +227,13 @@ def _dtype(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
 
 def _bypassed(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:
     """An op is gone, and what has read it reads what it read."""
-    name, instead = node.name, [text for text in node.input if not text.startswith("^")][:1]
+    name, suggestion = node.name, [text for text in node.input if not text.startswith("^")][:1]
     for one in nodes:
         for i, text in enumerate(one.input):
-            if text.partition(":")[0] == name and instead:
-                one.input[i] = instead[0]
+            if text.partition(":")[0] == name and suggestion:
+                one.input[i] = suggestion[0]
     del nodes[next(i for i, n in enumerate(nodes) if n is node or n == node)]
-    return f"is gone, {instead} is read instead"
+    return f"is gone, {suggestion} is read instead"
 
 
 def _traded(rng: random.Random, node: Any, nodes: Any, graph: Any) -> str:

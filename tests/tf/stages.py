@@ -158,7 +158,7 @@ def _plan(visit: Visit) -> None:
             str(plan).encode()
         with allowed():
             for fault in plan.check():
-                assert all((fault.asked, fault.wrong, fault.instead)), fault
+                assert all((fault.request, fault.problem, fault.suggestion)), fault
         with allowed():
             str(plan.preview()).encode()
         with allowed():
@@ -247,7 +247,7 @@ class allowed:
 
 def ours(error: BaseException | None) -> bool:
     """Returns whether this is an error of ours, as it should be: with what was asked, what is wrong, what to do."""
-    return isinstance(error, SurgeryError) and all(map(str.strip, (error.asked, error.wrong, error.instead)))
+    return isinstance(error, SurgeryError) and all(map(str.strip, (error.request, error.problem, error.suggestion)))
 
 
 def visited(path: Path, seed: int, always: frozenset[str] | None = frozenset()) -> Iterator[tuple[str, str]]:
@@ -275,6 +275,6 @@ def visited(path: Path, seed: int, always: frozenset[str] | None = frozenset()) 
         except SurgeryError as error:
             if not ours(error):
                 raise
-            yield name, "helper died" if "in a separate process, TensorFlow" in error.wrong else "refused"
+            yield name, "helper died" if "in a separate process, TensorFlow" in error.problem else "refused"
             if name == "open":
                 return

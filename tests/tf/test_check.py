@@ -59,7 +59,7 @@ def shape(ed, dst):
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("call", "words"),
     [
         (leak, "'rate:0'"),
         (unused_input, "'wide:0', which does not enter the selection"),
@@ -70,12 +70,12 @@ def shape(ed, dst):
         (shape, "axis 1 is 7 against 4"),
     ],
 )
-def test_what_a_plan_cannot_do(asked, words):
+def test_what_a_plan_cannot_do(call, words):
     ed, dst = gs.open(graph(), title="net"), gs.open(graph(), title="home")
-    plan, before = asked(ed, dst), look(dst.graph)
+    plan, before = call(ed, dst), look(dst.graph)
     fault = plan.check()[0]
-    assert fault.asked
-    assert fault.instead
+    assert fault.request
+    assert fault.suggestion
     assert words in str(fault)
     assert plan._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
     with pytest.raises(gs.PlanError) as error:

@@ -174,9 +174,9 @@ def test_what_cannot_be_resolved():
         return step.check()[0]
 
     for name in ("p:0", "while/LoopCond:0"):
-        asked = fault(plan.resolve_condition(name, True))
-        reads(asked, f"resolve_condition({name!r}, True)", "'while/LoopCond' computes the condition of a while_loop")
-        reads(asked, "Unroll the loop: unroll('while/LoopCond', times)")
+        request = fault(plan.resolve_condition(name, True))
+        reads(request, f"resolve_condition({name!r}, True)", "'while/LoopCond' computes the condition of a while_loop")
+        reads(request, "Unroll the loop: unroll('while/LoopCond', times)")
     reads(fault(plan.resolve_condition("r", True)), "'which' reads 'merge:1'", ".connect(")
     reads(fault(plan.resolve_condition("t", False)), "'all' merges more than two branches", "'t:0', to='constant:0'")
     reads(fault(plan.resolve_condition("x", True)), "x:0 is float32", "Name the condition of a Switch, If or Case")

@@ -185,7 +185,7 @@ def cut(src: Any, values: Any, feeds: dict[str, Any], fetches: Any, device: str,
         if plan.check() == () and not any(inside[op] for op, _ in places):
             return block, plan, at, out, leaks
         # Through a loop or between the writes and reads of an array there is no cut: each says so.
-        assert all(any(w in f.wrong for w in ("through a loop", "TensorArray")) for f in plan.check()), plan.check()
+        assert all(any(w in f.problem for w in ("through a loop", "TensorArray")) for f in plan.check()), plan.check()
     return None
 
 

@@ -54,11 +54,11 @@ def test_attributes_set_at_random(id, corpus):
         faults = plan.check()
         for fault in faults:
             reads(fault)
-            assert any(word in fault.wrong for word in REFUSALS), str(fault)
+            assert any(word in fault.problem for word in REFUSALS), str(fault)
         if faults:
             with pytest.raises(PlanError) as caught:
                 ed.apply(plan)
-            reads(caught.value, faults[0].asked, faults[0].wrong)
+            reads(caught.value, faults[0].request, faults[0].problem)
         else:
             ed.apply(plan)
             assert edges(ed.snapshot) == edges(plan.after())

@@ -152,8 +152,8 @@ SMALL = corpus_ids(lambda item: has_golden(item) and (item["n_ops"] or 0) <= 60)
 @pytest.mark.parametrize("ids", [one_of_a_kind(SMALL, 6), pytest.param(SMALL, marks=pytest.mark.deep)])
 def test_small_graphs_in_all_formats(corpus, ids, tmp_path):
     """`make corpus` takes all graphs."""
-    wrong, refused = faults(corpus, ids, tmp_path)
-    assert wrong == []
+    problem, refused = faults(corpus, ids, tmp_path)
+    assert problem == []
     texts = {(id, format): text for id, formats in refused.items() for format, text in formats.items()}
     found = {where: text for where, text in texts.items() if where in LOST or "the written file" in text}
     assert found.keys() == {where for where in LOST if where[0] in refused}, found

@@ -157,8 +157,8 @@ LIMITS = [
 def outcome(door: str, request: Request) -> list[Any] | str:
     """Returns what a way gives, or why it refuses the request."""
     found, error = attempt(lambda: DOORS[door](request))
-    assert error is None or (error.wrong and error.instead)
-    return found if error is None else error.wrong
+    assert error is None or (error.problem and error.suggestion)
+    return found if error is None else error.problem
 
 
 def agree(request: Request) -> None:
@@ -234,7 +234,7 @@ def requested(recipe: Any, extra: Any, ends: Any, folder: Path) -> Request | Non
         return None
     ed = gs.open(made.graph)
     _, error = attempt(lambda: ed.select(inputs=start or None, outputs=end))
-    assert error is None or "does not connect" in error.wrong
+    assert error is None or "does not connect" in error.problem
     request = Request(lambda: grown(recipe, extra).graph, start if error is None else [], end, folder)
     above = ed.select(name=[name.partition(":")[0] for name in end]).ancestors
     waited, read = above() & ed.select(op="Placeholder"), above(control=False)

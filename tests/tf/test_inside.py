@@ -281,5 +281,5 @@ def test_by_hand_what_is_no_cond_is_refused_with_what_is_one(flow):
 
 def reads_fault(screen, *parts):
     (fault,) = screen.traits()["plan"]["faults"]
-    text = f"{fault['asked']} {fault['wrong']} {fault['instead']}"
+    text = f"{fault['request']} {fault['problem']} {fault['suggestion']}"
     assert all(part in text for part in parts), text

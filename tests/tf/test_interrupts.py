@@ -114,7 +114,7 @@ def bench(tmp_path_factory):
 def test_a_signal_at_any_moment_leaves_all_as_before_or_as_after(bench, name):
     found = list(interrupted(bench, name, 8))
     assert len(found) == 8
-    assert not [(at, wrong) for at, _, wrong in found if wrong]
+    assert not [(at, problem) for at, _, problem in found if problem]
 
 
 @pytest.mark.parametrize("name", WORKS)
@@ -122,7 +122,7 @@ def test_a_signal_at_any_moment_leaves_all_as_before_or_as_after(bench, name):
 def test_want_of_memory_at_any_moment_leaves_all_as_before_or_as_after(bench, name):
     found = list(interrupted(bench, name, 8, happens="memory"))
     assert len(found) == 8
-    assert not [(at, wrong) for at, _, wrong in found if wrong]
+    assert not [(at, problem) for at, _, problem in found if problem]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -148,7 +148,7 @@ def test_no_part_reads_what_a_write_outside_of_it_would_have_set(build, door, tm
     with pytest.raises((gs.PlanError, tf.errors.InvalidArgumentError)) as caught:
         CUTS[door](gs.open(session_of(build)), tmp_path, {"mid:0": MID})
     if isinstance(caught.value, gs.PlanError):
-        more = ast.literal_eval(re.search(r"(?:inputs|at)=(\[.*?\])", caught.value.instead)[1])
+        more = ast.literal_eval(re.search(r"(?:inputs|at)=(\[.*?\])", caught.value.suggestion)[1])
     else:
         assert "must feed a value for placeholder tensor 'z'" in str(caught.value)
         more = ["mid:0", "z:0"]
@@ -214,7 +214,7 @@ def test_what_one_door_refuses_every_door_refuses(cut, door, tmp_path):
     build, tensor, why = TORN[cut]
     with pytest.raises(gs.PlanError) as caught:
         CUTS[door](gs.open(session_of(build)), tmp_path, {tensor: MID})
-    assert why in caught.value.wrong
+    assert why in caught.value.problem
 
 
 #: Everything that gives a tensor, as `CUTS`.
@@ -241,8 +241,8 @@ def test_no_door_gives_a_tensor_of_a_loop(door, tmp_path):
     name = next(name for name in ed.snapshot.names if name.endswith("/inner"))
     with pytest.raises(gs.PlanError) as caught:
         GIVES[door](ed, tmp_path, name)
-    assert caught.value.wrong == f"'{name}:0' is computed inside a loop"
-    result = re.search(r"such as '(.*)'", caught.value.instead)[1]
+    assert caught.value.problem == f"'{name}:0' is computed inside a loop"
+    result = re.search(r"such as '(.*)'", caught.value.suggestion)[1]
     GIVES[door](gs.open(session_of(loop)), tmp_path, result)
 
 
@@ -281,8 +281,8 @@ REWIRED: dict[str, tuple[Any, Callable[[Any], Any], str]] = {
 def test_no_rewiring_parts_an_array_or_makes_a_branch_count_always(edit):
     build, rewire, why = REWIRED[edit]
     (fault,) = rewire(gs.open(session_of(build)).plan()).check()
-    assert why in fault.wrong
-    assert fault.instead
+    assert why in fault.problem
+    assert fault.suggestion
 
 
 def test_no_op_reads_tensors_of_branches_that_exclude_each_other():
@@ -312,4 +312,4 @@ def test_what_the_refusal_of_a_rewired_branch_proposes_works():
     for p, want in ((True, [-3.0, -4.0]), (False, [2.0, 4.0])):
         assert ed.session().run("y:0", {**feeds, "p:0": p}).tolist() == want
     (fault,) = gs.open(session_of(cond)).plan().connect("z", to="loop/inner").check()
-    assert fault.instead.endswith(".connect('z:0', to='loop/inner/Switch')")
+    assert fault.suggestion.endswith(".connect('z:0', to='loop/inner/Switch')")

@@ -175,7 +175,7 @@ def test_renames_that_cannot_be_say_why_and_what_to_type():
     reads(fault, "'a b' is not a name of an op: ' ' is not allowed in it", "digits, '_', '.', '-' and '/'", "as 'a_b'")
     (fault,) = plan.rename("net", to="model/first net").check()
     reads(fault, "'model/first net' is not a name of an op: ' ' is not", "as 'model/first_net'")
-    assert "{old: new" not in fault.instead
+    assert "{old: new" not in fault.suggestion
     with refuses(PlanError, "rename('x')", "it has no new name", "rename('old', to='new')"):
         plan.rename("x")
     with refuses(PlanError, "a dict says both names"):
@@ -193,14 +193,14 @@ def test_what_no_stitch_can_replace_is_not_told_to_be_stitched():
         tf.reduce_sum(graph.get_tensor_by_name("y:0"), name="s")
         tf.square(graph.get_tensor_by_name("s:0"), name="z")
     ed = gs.open(graph)
-    bare, other = (ed.plan().remove(name).check()[0].instead for name in ("c", "n"))
+    bare, other = (ed.plan().remove(name).check()[0].suggestion for name in ("c", "n"))
     assert "stitch" not in bare
     assert "choose stitch=True" in other
     assert ed.plan().remove("n", stitch=True).check() == ()
     (fault,) = ed.plan().remove("s", stitch=True).check()
-    assert "'s:0'" not in fault.instead.partition("These")[2]
+    assert "'s:0'" not in fault.suggestion.partition("These")[2]
     (fault,) = ed.plan().add_control("x", "z").check()
-    assert fault.instead == "Choose an op above it"
+    assert fault.suggestion == "Choose an op above it"
 
 
 def test_only_requests_that_know_but_are_told_of_it():
@@ -208,8 +208,8 @@ def test_only_requests_that_know_but_are_told_of_it():
         w = tf1.get_variable("w", initializer=[1.0], use_resource=False)
         tf.identity(w, name="out")
     ed = gs.open(graph)
-    assert "exclude=" not in ed.plan().detach("w", side="outputs").check()[0].instead
-    assert "exclude=['w/Assign']" in ed.plan().insert("Identity", on="w:0", name="i").check()[0].instead
+    assert "exclude=" not in ed.plan().detach("w", side="outputs").check()[0].suggestion
+    assert "exclude=['w/Assign']" in ed.plan().insert("Identity", on="w:0", name="i").check()[0].suggestion
     assert ed.plan().insert("Identity", on="w:0", name="i", exclude=["w/Assign"]).check() == ()
 
 

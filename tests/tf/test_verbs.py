@@ -197,5 +197,5 @@ def test_names_that_a_plan_makes_are_checked(plain, verb):
         (fault,) = NAMING[verb](plain.plan(), plain, bad).check()
         how = "Use letters, digits, '_', '.', '-' and '/' between parts, for example "
         reads(fault, f"{bad!r} is not a name", why, how)
-        free = fault.instead.removeprefix(how).strip("'")
+        free = fault.suggestion.removeprefix(how).strip("'")
         assert NAMING[verb](plain.plan(), plain, free).check() == ()

@@ -24,7 +24,7 @@ def test_defaults(example):
     assert parse({"v": 1, "id": 1, "verb": example["verb"], "args": example["args"]}).args == example["full"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES["invalid"], ids=lambda e: e["error"]["wrong"][:40])
+@pytest.mark.parametrize("example", EXAMPLES["invalid"], ids=lambda e: e["error"]["problem"][:40])
 def test_invalid(example):
     with pytest.raises(ProtocolError) as caught:
         parse(example["message"])
@@ -62,13 +62,13 @@ def test_answer_is_json(result, said):
 
 def test_parts_of_our_errors():
     assert parts(PlanError("copy('a')", "it is taken", "Try 'b'")) == {
-        "asked": "copy('a')", "wrong": "it is taken", "instead": "Try 'b'",
+        "request": "copy('a')", "problem": "it is taken", "suggestion": "Try 'b'",
     }  # fmt: skip
 
 
 def test_parts_of_a_fault_of_ours():
     assert parts(KeyError("x"), "undo") == {
-        "asked": "undo",
-        "wrong": "KeyError: 'x'",
-        "instead": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
+        "request": "undo",
+        "problem": "KeyError: 'x'",
+        "suggestion": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
     }

@@ -59,11 +59,11 @@ def test_an_error_of_the_screen_is_answered_shown_and_kept(widget):
     reply = widget.simulate("mark_input", tensor="nowhere:0")
     assert reply["ok"] is False
     error = reply["error"]
-    assert error["asked"] == "mark_input('nowhere:0')"
-    assert error["wrong"] == "there is no tensor 'nowhere:0' in inception.pb: no op has that name"
-    assert error["instead"].startswith("Nothing there has a similar name")
+    assert error["request"] == "mark_input('nowhere:0')"
+    assert error["problem"] == "there is no tensor 'nowhere:0' in inception.pb: no op has that name"
+    assert error["suggestion"].startswith("Nothing there has a similar name")
     assert widget.status["level"] == "error"
-    assert widget.status["text"] == f"{error['asked']}: {error['wrong']}. {error['instead']}."
+    assert widget.status["text"] == f"{error['request']}: {error['problem']}. {error['suggestion']}."
     assert str(widget.last_error).startswith("mark_input('nowhere:0')")
 
 
@@ -72,7 +72,7 @@ def test_a_question_that_is_refused_is_answered_and_not_shown(widget):
     widget.simulate("mark_output", tensor="softmax2:0")
     before = widget.status
     reply = widget.simulate("details", pane="source", name="gone")
-    assert reply["error"]["wrong"] == "nothing in inception.pb has this name"
+    assert reply["error"]["problem"] == "nothing in inception.pb has this name"
     assert widget.status == before
     assert str(widget.last_error).startswith("details('gone')")
 
@@ -90,16 +90,16 @@ def test_a_fault_of_ours_is_answered_with_where_to_look(widget, screen):
     screen.redo = redo
     reply = widget.simulate("redo")
     assert reply["error"] == {
-        "asked": "redo",
-        "wrong": "IndexError: pop from empty list",
-        "instead": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
+        "request": "redo",
+        "problem": "IndexError: pop from empty list",
+        "suggestion": "This is a bug in graphsurgeon: please report it with the traceback in the widget's last_error",
     }
     assert "in redo" in "".join(traceback.format_exception(widget.last_error))
 
 
 def test_a_message_outside_the_protocol_is_answered(widget, screen):
     say(widget, v=1, id=9, verb="traits", args={})
-    assert widget.reported[0]["error"]["wrong"] == "no verb has this name"
+    assert widget.reported[0]["error"]["problem"] == "no verb has this name"
     assert widget.reported[0]["id"] == 9
     assert screen.state.view.selected == ()
 
@@ -107,7 +107,7 @@ def test_a_message_outside_the_protocol_is_answered(widget, screen):
 def test_a_result_that_is_not_json_is_an_error(widget, screen):
     screen.undo = lambda: object()
     reply = widget.simulate("undo")
-    assert reply["error"]["wrong"] == "TypeError: Object of type object is not JSON serializable"
+    assert reply["error"]["problem"] == "TypeError: Object of type object is not JSON serializable"
 
 
 def test_an_error_while_showing_is_kept(widget, screen):

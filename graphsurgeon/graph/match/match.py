@@ -68,8 +68,8 @@ class Match:
         op = self.graph.tensor(tensor)[0]
         array = self.read(self.graph.nodes[op]) if self.read and self.graph.types[op] == "Const" else None
         if array is None:
-            wrong = f"{tensor!r} ({self.graph.types[op]}) holds no value that is known"
-            raise SelectionError(f"value({name!r})", wrong, "Use it as a tensor, or freeze variables first")
+            problem = f"{tensor!r} ({self.graph.types[op]}) holds no value that is known"
+            raise SelectionError(f"value({name!r})", problem, "Use it as a tensor, or freeze variables first")
         return array
 
     @cached_property
@@ -162,17 +162,17 @@ class Partial:
         of: the number of ops of the pattern.
         stopped: the op of the pattern for which nothing fits.
         why: the reason, naming ops of the graph.
-        instead: the code to type instead, if an input of the function with an open rank is the reason.
+        suggestion: the code to type instead, if an input of the function with an open rank is the reason.
     """
 
     ops: Mapping[str, str]
     of: int
     stopped: str
     why: str
-    instead: str = ""
+    suggestion: str = ""
 
     def __str__(self) -> str:
-        more = f". {self.instead}" if self.instead else ""
+        more = f". {self.suggestion}" if self.suggestion else ""
         if not self.ops:
             return f"nothing fits: {self.why}{more}"
         fit = f"{len(self.ops)} of {counted(self.of, 'ops')} fit{'s' * (len(self.ops) == 1)}"
@@ -303,7 +303,7 @@ def match(
             search.taken[used[~shared[used]]] = True
             break
     found.sort(key=lambda match: match.numbers)
-    best = None if found else replace(_best(graph, pattern, mask), instead=_open_ranks(graph, pattern, mask))
+    best = None if found else replace(_best(graph, pattern, mask), suggestion=_open_ranks(graph, pattern, mask))
     return Matches(graph, pattern, tuple(found), best, search.undecided)
 
 

@@ -134,8 +134,8 @@ class Pattern:
     def _with(self, keys: str | Iterable[str], constants: str, read: Callable[[Any], Any] | None) -> Pattern:
         graph = self.graph
         if constants not in CONSTANTS:
-            wrong = f"constants={constants!r} is not known"
-            raise SelectionError(f"pattern(constants={constants!r})", wrong, f"Choose one of {', '.join(CONSTANTS)}")
+            problem = f"constants={constants!r} is not known"
+            raise SelectionError(f"pattern(constants={constants!r})", problem, f"Choose one of {', '.join(CONSTANTS)}")
         if not self.mask.any():
             raise SelectionError(
                 "pattern", "there is no op in it to look for", "Give outputs that are computed from the inputs"
@@ -235,10 +235,10 @@ def _tensors(graph: Graph, given: Iterable[Any] | Mapping[str, Any], word: str) 
     else:
         things = [given] if isinstance(given, str) or hasattr(given, "name") else list(given)
         pairs = [(_name(thing).removesuffix(":0"), _name(thing)) for thing in things]
-    asked = f"pattern({word}={{!r}})"
+    request = f"pattern({word}={{!r}})"
     # An op without outputs may be meant: it is named as an op.
     return {
-        key: graph.tensor(name, asked.format(name)) if ":" in name else (graph.find(name, asked.format(name)), 0)
+        key: graph.tensor(name, request.format(name)) if ":" in name else (graph.find(name, request.format(name)), 0)
         for key, name in pairs
     }
 

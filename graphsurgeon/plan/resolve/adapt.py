@@ -15,7 +15,7 @@ from ..adapters import Adapter, asked_for, data_format_of, proposals
 from ..backend import Site
 from ..delta import Delta
 from ..mismatch import bare, fits
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import AdaptStep
 from ..tally import Tally
 from ..workbench import Workbench
@@ -27,7 +27,7 @@ from .rewire import consumers_of, rewire
 
 def adapt(step: AdaptStep, so_far: Tally) -> Iterator[Delta]:
     """Builds the adapter, and connects its consumers to the result."""
-    request, graph = asked(step), so_far.bench
+    request, graph = request_of(step), so_far.bench
     source, place = graph.tensor(step.tensor, request), _place(step, graph, request)
     given = graph.info(*source)
     if given is None:
@@ -68,8 +68,8 @@ def _adapter(step: AdaptStep, graph: Workbench, request: str, given: TensorInfo,
     """The adapter; refuses one that cannot make the tensor fit, or that is not needed."""
     read = None if place.old is None else graph.info(*place.old)
     if read is None and (step.wish.dtype is None or step.wish.shape is None) and place.old is not None:
-        wrong = f"dtype and shape of {graph.name(place.old)!r} are not known"
-        raise PlanError(request, wrong, "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]")
+        problem = f"dtype and shape of {graph.name(place.old)!r} are not known"
+        raise PlanError(request, problem, "Give the dtype and shape of the result: dtype='float32', shape=[None, 10]")
     wanted = step.wish.wanted(given if read is None else read)
     layout = data_format_of(graph.frozen(), [op for op, _, _ in place.edges])
     found = asked_for(given, wanted, step.wish, layout)
@@ -77,13 +77,13 @@ def _adapter(step: AdaptStep, graph: Workbench, request: str, given: TensorInfo,
         return found
     where = f"{wanted.dtype} {shape_text(wanted.shape)}"
     if not step.wish.by and fits(given, wanted):
-        instead = "Leave the adapter out, or choose one: by='dense'"
-        raise PlanError(request, f"{step.tensor!r} is {given}, which fits {where} as it is", instead)
+        suggestion = "Leave the adapter out, or choose one: by='dense'"
+        raise PlanError(request, f"{step.tensor!r} is {given}, which fits {where} as it is", suggestion)
     what = f"{' and '.join(step.wish.by)} cannot" if step.wish.by else "nothing can"
-    wrong = f"{step.tensor!r} is {bare(given.dtype)} {shape_text(given.shape)}, and {what} make {where} of it"
+    problem = f"{step.tensor!r} is {bare(given.dtype)} {shape_text(given.shape)}, and {what} make {where} of it"
     others = [one_or_all(one.by) for one in proposals(given, wanted, layout)]
-    instead = "Give the shape of the result with shape=[...], or choose another tensor"
-    raise PlanError(request, wrong, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else instead)
+    suggestion = "Give the shape of the result with shape=[...], or choose another tensor"
+    raise PlanError(request, problem, f"Choose by={' or by='.join(map(repr, others[:3]))}" if others else suggestion)
 
 
 def _name(step: AdaptStep, graph: Workbench, request: str) -> str:

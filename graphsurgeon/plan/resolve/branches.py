@@ -13,7 +13,7 @@ from ...graph.traversal import backward, forward
 from ..copied import Connection
 from ..effect import Effect
 from ..fault import Fault
-from ..step_code import asked
+from ..step_code import request_of
 
 
 def branch_fault(effect: Effect) -> Fault | None:
@@ -37,9 +37,9 @@ def branch_fault(effect: Effect) -> Fault | None:
         joins = [one for one in joins if one.to != name or one.input == at]
         if joins:
             number = effect.blame.get(joins[-1].to)
-            request = "check()" if number is None else asked(effect.steps[number])
-            wrong = f"{name!r} would always take {after.name(given)!r}, whatever the condition is"
-            return Fault(request, wrong, _instead(effect, joins[-1]), step=number)
+            request = "check()" if number is None else request_of(effect.steps[number])
+            problem = f"{name!r} would always take {after.name(given)!r}, whatever the condition is"
+            return Fault(request, problem, _instead(effect, joins[-1]), step=number)
     return None
 
 
@@ -60,10 +60,10 @@ def never_fault(effect: Effect) -> Fault | None:
         join = next((one for one in joins if never[after.index[one.to]]), None)
         if join is not None:
             number = effect.blame.get(join.to)
-            request = "check()" if number is None else asked(effect.steps[number])
-            wrong = f"{join.to!r} would never run: what it reads is computed in branches of {after.name(root)!r} "
+            request = "check()" if number is None else request_of(effect.steps[number])
+            problem = f"{join.to!r} would never run: what it reads is computed in branches of {after.name(root)!r} "
             how = f"Choose a tensor of the branch of {join.to!r}. If it is in no branch, choose the result of the cond"
-            return Fault(request, wrong + "that exclude each other", how, step=number)
+            return Fault(request, problem + "that exclude each other", how, step=number)
     return None
 
 

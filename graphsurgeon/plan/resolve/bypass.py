@@ -12,7 +12,7 @@ from ...words import counted, few
 from ..delta import Delta
 from ..fault import Fault
 from ..mismatch import fits
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import BypassStep
 from ..tally import Tally
 from ..workbench import Workbench
@@ -21,15 +21,15 @@ from .rewire import consumers_of, ops_of, rewire, tensors_of
 
 def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the inputs of the consumers of the ops, for each connected part of the ops by itself."""
-    request = asked(step)
+    request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     if len(set(numbers)) == 1:
         yield _one(step, so_far, numbers[0])
         return
     parts = list(_parts(so_far.after, numbers))
     if len(parts) > 1 and not (step.input is None and step.output is None):
-        wrong = f"the ops are {len(parts)} parts that are not connected, and input= or output= is of one part"
-        raise PlanError(request, wrong, "Bypass each part by itself, or leave input= and output= out")
+        problem = f"the ops are {len(parts)} parts that are not connected, and input= or output= is of one part"
+        raise PlanError(request, problem, "Bypass each part by itself, or leave input= and output= out")
     done = bool(so_far.faults)
     for part in parts:
         try:
@@ -40,13 +40,13 @@ def bypass(step: BypassStep, so_far: Tally) -> Iterator[Delta]:
             done = True
             yield delta
     if not done:
-        wrong = "no op outside reads a tensor that they compute from an entering tensor"
-        raise PlanError(request, wrong, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
+        problem = "no op outside reads a tensor that they compute from an entering tensor"
+        raise PlanError(request, problem, "Choose the ops between two tensors: ed.select(inputs=..., outputs=...)")
 
 
 def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
     """One op: by default, its input 0 for its output 0."""
-    request, graph, name = asked(step), so_far.bench, so_far.bench.names[op]
+    request, graph, name = request_of(step), so_far.bench, so_far.bench.names[op]
     port = 0 if step.output is None else step.output
     ((old,),) = tensors_of(so_far, request, [port if isinstance(port, str) else f"{name}:{port}"])
     if old[0] != op:
@@ -60,8 +60,8 @@ def _one(step: BypassStep, so_far: Tally, op: int) -> Delta:
         at = reads.index(whole) if whole in reads else -1
     if not 0 <= at < len(reads):
         have = f"it has {counted(len(reads), 'inputs')}" + f": {few(reads)}" * bool(reads)
-        wrong = f"op {name!r} has no input {0 if step.input is None else step.input}; {have}"
-        raise PlanError(request, wrong, "Choose another input=")
+        problem = f"op {name!r} has no input {0 if step.input is None else step.input}; {have}"
+        raise PlanError(request, problem, "Choose another input=")
     new = graph.row(op)[at]
     edges = [(i, at, new) for i, at in consumers_of(graph, old) if i != op]
     return rewire(so_far, request, edges, [(old, new)], step=step, removes=True)
@@ -85,7 +85,7 @@ def _around(step: BypassStep, so_far: Tally, mask: Mask) -> Delta | None:
     if new is None:
         new = _chosen(step, graph, mask, enters, leaves)
     edges = [(i, at, new) for t in leaves for i, at in readers[t]]
-    return rewire(so_far, asked(step), edges, [(t, new) for t in leaves], removes=True)
+    return rewire(so_far, request_of(step), edges, [(t, new) for t in leaves], removes=True)
 
 
 def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, there: list[Tensor]) -> Tensor | None:
@@ -95,14 +95,14 @@ def _named(step: BypassStep, so_far: Tally, word: str, wish: int | str | None, t
     if isinstance(wish, int):
         found = there[wish] if 0 <= wish < len(there) else None
     else:
-        ((named,),) = tensors_of(so_far, asked(step), [wish])
+        ((named,),) = tensors_of(so_far, request_of(step), [wish])
         found = named if named in there else None
     if found is None:
         does = "enter the ops" if word == "input" else "leave the ops on a path from an entering tensor"
         names = [repr(so_far.bench.name(t)) for t in there]
-        wrong = f"{word}={wish!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
-        instead = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
-        raise PlanError(asked(step), wrong, instead)
+        problem = f"{word}={wish!r} is not possible: the tensors that {does} are {few(names, 6) or '(none)'}"
+        suggestion = f"Choose one, such as {word}={names[0]}" if names else "Select ops that read and are read"
+        raise PlanError(request_of(step), problem, suggestion)
     return found
 
 
@@ -115,13 +115,15 @@ def _chosen(step: BypassStep, graph: Graph, mask: Mask, enters: list[Tensor], le
         return found[0]
     if found:
         known = few([graph.name(t) for t in found], 6)
-        wrong = f"{counted(len(found), 'tensors')} enter that could be read instead: {known}"
-        raise PlanError(asked(step), wrong, f"Choose one: input={graph.name(found[0])!r}")
+        problem = f"{counted(len(found), 'tensors')} enter that could be read instead: {known}"
+        raise PlanError(request_of(step), problem, f"Choose one: input={graph.name(found[0])!r}")
     sides = [few([_said(graph, t) for t in side], 4) for side in (enters, leaves)]
-    wrong = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
+    problem = f"no tensor that enters can take the place of all that leave: {sides[0]} against {sides[1]}"
     pairs = [(t, out) for t in enters for out in leaves if fits_for(graph, t, out) and _leads(graph, mask, t, [out])]
     way = f"input={graph.name(pairs[0][0])!r}, output={graph.name(pairs[0][1])!r}" if pairs else ""
-    raise PlanError(asked(step), wrong, f"Choose the tensors: {way}" if way else "Select ops that keep the shape")
+    raise PlanError(
+        request_of(step), problem, f"Choose the tensors: {way}" if way else "Select ops that keep the shape"
+    )
 
 
 def way_through(graph: Graph, mask: Mask, leaves: Tensor) -> Tensor | None:

@@ -20,7 +20,7 @@ from ...words import counted, few
 from ..closure import variable_parts
 from ..delta import Delta
 from ..effect import Region
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import CollapseStep
 from ..tally import Tally
 from .replace_matches import Chosen, replace_matches
@@ -29,7 +29,7 @@ from .rewire import errors_of, ops_of, tensors_of
 
 def collapse(step: CollapseStep, so_far: Tally) -> Iterator[Delta]:
     """Makes the call, connects the consumers to its results, and removes the ops."""
-    request = asked(step)
+    request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     graph = so_far.after
     problem = name_problem(step.name, lambda name: name.lower() in graph.lowered, graph.title)
@@ -103,20 +103,20 @@ def _home(so_far: Tally, numbers: Sequence[int]) -> _Home:
 def _refuse(request: str, graph: Graph, mask: Mask) -> None:
     """Refuses ops that no function can contain or take, and a part whose results would differ from those now."""
     if not mask.any():
-        wrong = "it contains only variables, placeholders and the ops that set them"
-        raise PlanError(request, wrong, "Select ops that compute something")
+        problem = "it contains only variables, placeholders and the ops that set them"
+        raise PlanError(request, problem, "Select ops that compute something")
     flow = np.flatnonzero(mask & ((loops_of(graph) >= 0) | graph.typed(FLOW_TYPES))).tolist()
     if flow:
-        wrong = f"{graph.names[flow[0]]!r} is part of a while_loop or cond of TF1, whose gradient a function loses"
-        raise PlanError(request, wrong, "Select around it")
+        problem = f"{graph.names[flow[0]]!r} is part of a while_loop or cond of TF1, whose gradient a function loses"
+        raise PlanError(request, problem, "Select around it")
     torn = part_fault(graph, mask, ()) or split_fault(graph, mask)
     if torn is not None:
         raise PlanError(request, *torn)
     for op, port in entering(graph, mask):
         info = graph.info(op, port)
         if info is not None and info.dtype.endswith("_ref"):
-            wrong = f"{graph.names[op]!r} is a reference variable, which no function can take"
-            raise PlanError(request, wrong, "Leave out the ops that set it; its read op (w/read) can go in")
+            problem = f"{graph.names[op]!r} is a reference variable, which no function can take"
+            raise PlanError(request, problem, "Leave out the ops that set it; its read op (w/read) can go in")
 
 
 def _inside(graph: Graph, mask: Mask) -> tuple[Mask, list[str]]:

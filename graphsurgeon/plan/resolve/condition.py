@@ -18,7 +18,7 @@ from ...graph.traversal import end_of
 from ...words import counted, few
 from ..delta import Delta
 from ..effect import Region, Replaced
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import ConditionStep
 from ..tally import Tally
 from .moves import resolved
@@ -28,17 +28,17 @@ from .rewire import errors_of, tensors_of
 
 def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
     """Decides the conds of TF1 whose condition is a tensor, then the v2 conds and cases."""
-    request = asked(step)
+    request = request_of(step)
     ((tensor,),) = tensors_of(so_far, request, (step.tensor,))
     graph, size = so_far.after, so_far.base.size
     info = graph.info(*tensor)
     kind = "bool" if isinstance(step.value, bool) else "int32"
     if info is not None and info.dtype.removesuffix("_ref").replace("int64", "int32") != kind:
         more = "True or False" if info.dtype == "bool" else "the number of a branch"
-        instead = (
+        suggestion = (
             f"Give {more}" if info.dtype in ("bool", "int32", "int64") else "Name the condition of a Switch, If or Case"
         )
-        raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", instead)
+        raise PlanError(request, f"{graph.names[tensor[0]]}:{tensor[1]} is {info}", suggestion)
     found = decided(graph, tensor, bool(step.value))
     _refuse_loops(request, graph, found)
     flows = [op for op in _asking(graph, found.known) if not found.dead[op]]
@@ -46,8 +46,8 @@ def resolve_condition(step: ConditionStep, so_far: Tally) -> Iterator[Delta]:
         raise PlanError(request, f"no condition depends on {step.tensor!r}", _others(graph))
     late = [op for op in (*found.switches, *np.flatnonzero(found.dead).tolist(), *flows) if op >= size]
     if late:
-        wrong = f"{graph.names[late[0]]!r} is made by this plan"
-        raise PlanError(request, wrong, "Apply the plan first, then type this in another")
+        problem = f"{graph.names[late[0]]!r} is made by this plan"
+        raise PlanError(request, problem, "Apply the plan first, then type this in another")
     _refuse(request, graph, found)
     if found.switches:
         yield _without(graph, found)
@@ -84,24 +84,24 @@ def _refuse_loops(request: str, graph: Graph, found: Decided) -> None:
     for tensor in found.known:
         for op in (tensor[0], *(reader for reader, _ in graph.readers(tensor))):
             if graph.types[op] == "LoopCond":
-                wrong = f"{graph.names[op]!r} computes the condition of a while_loop in each round"
-                raise PlanError(request, wrong, f"Unroll the loop: unroll({graph.names[op]!r}, times)")
+                problem = f"{graph.names[op]!r} computes the condition of a while_loop in each round"
+                raise PlanError(request, problem, f"Unroll the loop: unroll({graph.names[op]!r}, times)")
 
 
 def _refuse(request: str, graph: Graph, found: Decided) -> None:
     names = graph.names
     if found.torn:
-        wrong = f"{names[found.torn[0]]!r} merges more than two branches, of which several stay"
+        problem = f"{names[found.torn[0]]!r} merges more than two branches, of which several stay"
         way = (
             f"Make the condition a constant instead: .reroute({graph.name(next(iter(found.known)))!r}, to='constant:0')"
         )
-        raise PlanError(request, wrong, way)
-    if found.asked:
-        merge = found.asked[0]
+        raise PlanError(request, problem, way)
+    if found.observed:
+        merge = found.observed[0]
         reader, at = graph.readers((merge, 1))[0]
         step = f".connect('number:0', to={names[reader]!r}{f', input={at}' if at else ''})"
-        wrong = f"{names[reader]!r} reads {names[merge] + ':1'!r}, the number of the branch that was taken"
-        raise PlanError(request, wrong, f"Connect a constant to it first: {step}")
+        problem = f"{names[reader]!r} reads {names[merge] + ':1'!r}, the number of the branch that was taken"
+        raise PlanError(request, problem, f"Connect a constant to it first: {step}")
 
 
 # -- conds of TF1 -----------------------------------------------------------------------------------

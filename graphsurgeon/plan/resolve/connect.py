@@ -11,7 +11,7 @@ from ..cures import cured
 from ..delta import Delta
 from ..fault import Fault
 from ..mismatch import axis_text, bare, both_ways, handle_clash, shapes_differ
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import ConnectStep
 from ..tally import Tally
 from ..workbench import Workbench
@@ -20,13 +20,13 @@ from .rewire import rewire
 
 def connect(step: ConnectStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the input; refuses unknown names, an input that is not there, and dtypes and shapes that differ."""
-    graph, request, at = so_far.bench, asked(step), step.input
+    graph, request, at = so_far.bench, request_of(step), step.input
     source, op = graph.tensor(step.tensor, request), graph.find(step.to, request)
     reads = input_of(graph, op, at, request)
-    new, old, wrong = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
-    if wrong and new is not None and old is not None:
-        instead = both_ways(graph.frozen(), old, source, new, [op], reads)
-        fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {wrong}", instead)
+    new, old, problem = graph.info(*source), graph.info(*reads), incompatibility(graph, op, at, source)
+    if problem and new is not None and old is not None:
+        suggestion = both_ways(graph.frozen(), old, source, new, [op], reads)
+        fault = Fault(request, f"{step.tensor!r} is {new}, but input {at} of {step.to!r} {problem}", suggestion)
         yield Delta(faults=[cured(graph, fault, step, reads, source, [op])])
         return
     clash = handle_clash(graph, reads, source)
@@ -49,8 +49,8 @@ def input_of(graph: Workbench, op: int, at: int, request: str) -> Tensor:
     row = graph.row(op)
     if not 0 <= at < len(row):
         choices = "Choose input=" + " or ".join(str(i) for i in range(min(len(row), 8)))
-        wrong = f"op {graph.names[op]!r} ({graph.types[op]}) has no input {at}; it has {counted(len(row), 'inputs')}"
-        raise PlanError(request, wrong, choices if row else "Choose another op")
+        problem = f"op {graph.names[op]!r} ({graph.types[op]}) has no input {at}; it has {counted(len(row), 'inputs')}"
+        raise PlanError(request, problem, choices if row else "Choose another op")
     return row[at]
 
 

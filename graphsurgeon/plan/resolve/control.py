@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...errors import PlanError
 from ...words import few
 from ..delta import Delta
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import OrderStep, RerouteOrderStep
 from ..tally import Tally
 from .rewire import ops_of, order_fault
@@ -15,7 +15,7 @@ from .rewire import ops_of, order_fault
 
 def order(step: OrderStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the control inputs of an op."""
-    request, graph = asked(step), so_far.bench
+    request, graph = request_of(step), so_far.bench
     (op,), others = ops_of(so_far, request, (step.op,), step.others or ())
     have = graph.waits(op)
     if not step.remove:
@@ -32,7 +32,7 @@ def order(step: OrderStep, so_far: Tally) -> Iterator[Delta]:
 
 def reroute_order(step: RerouteOrderStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the control inputs of the ops that wait for an op."""
-    request, graph = asked(step), so_far.bench
+    request, graph = request_of(step), so_far.bench
     (old,), new = ops_of(so_far, request, (step.old,), step.to)
     waiting = graph.waiting(old)
     keep = None if step.only is None else set(step.only)

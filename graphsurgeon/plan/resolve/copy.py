@@ -41,7 +41,7 @@ from ..delta import Delta
 from ..fault import Fault, Warned
 from ..policies import policies, reference_faults, rule_faults, substitute_faults
 from ..preflight import custom_gradients, far_places, preflight_faults, seeded
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import CopyStep
 from ..tally import Tally
 from ..workbench import Workbench
@@ -194,7 +194,7 @@ def _entry(step: CopyStep, bench: Workbench, chosen: _Chosen, same: bool) -> _En
     fed = selection.inputs if step.unmapped != "include" and not keeps else ()
     cuts = frozenset([*chosen.mapping, *chosen.baked, *fed])
     torn = array_fault(graph, chosen.mask, cuts, ~chosen.mask if keeps else None)
-    entry.faults.extend([Fault(asked(step), *torn)] if torn else [])
+    entry.faults.extend([Fault(request_of(step), *torn)] if torn else [])
     return entry
 
 
@@ -228,7 +228,7 @@ def _inside_faults(step: CopyStep, so_far: Tally, chosen: _Chosen, entry: _Entry
     graph, mapping = step.selection.graph, chosen.mapping
     plain = {graph.tensor(p.was) for p in entry.placeholders}
     plain |= {t for t in mapping if not _is_reference(so_far.bench, mapping[t])}
-    faults = reference_faults(graph, chosen.mask, plain, asked(step))
+    faults = reference_faults(graph, chosen.mask, plain, request_of(step))
     faults += preflight_faults(step, chosen.mask, so_far.base, same)
     unused = [f"{graph.names[op]}:{port}" for op, port in mapping if (op, port) not in entry.external]
     return faults + [unused_fault(step, name) for name in unused[:1]]
@@ -377,7 +377,7 @@ def _attribute_warnings(copied: Copied, mask: Mask) -> list[str]:
 
 
 def _warnings(copied: Copied, mask: Mask) -> list[str]:
-    out = []
+    out: list[str] = []
     listed = {f"{copied.source.names[op]}:{port}" for op, port in copied.step.selection.inputs}
     leaked = [p.was for p in copied.placeholders if listed and p.was not in listed]
     if leaked:

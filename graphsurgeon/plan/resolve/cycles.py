@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...graph.rewired import TURNING, closed_cycle
 from ...graph.traversal import strong_components
 from ..fault import Fault
-from ..step_code import asked
+from ..step_code import request_of
 from ..tally import Tally
 
 
@@ -30,9 +30,9 @@ def refuse_cycles(so_far: Tally, done: list[int]) -> None:
         last = {int(parts[link.op]): link for link in reversed(on)}
         for link in last.values():
             read = bench.names[link.source] if link.at is None else bench.name(bench.row(link.op)[link.at])
-            wrong = f"that makes a cycle: {read!r} is computed from {bench.names[link.op]!r}"
+            problem = f"that makes a cycle: {read!r} is computed from {bench.names[link.op]!r}"
             way = "Choose an op above it" if link.at is None else "Choose a tensor above it"
-            faults.append((link.step, Fault(asked(so_far.steps[link.step]), wrong, way, step=link.step)))
+            faults.append((link.step, Fault(request_of(so_far.steps[link.step]), problem, way, step=link.step)))
         guilty = {link.step for link in last.values()}
         for link in reversed([link for link in links if link.step in guilty]):
             link.take_back(bench)

@@ -11,7 +11,7 @@ from ...graph.names import free_name
 from ..delta import Delta
 from ..effect import NewNode
 from ..mismatch import bare
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import DetachStep
 from ..tally import Tally
 from .rewire import ops_of, rewire
@@ -19,7 +19,7 @@ from .rewire import ops_of, rewire
 
 def detach(step: DetachStep, so_far: Tally) -> Iterator[Delta]:
     """Makes the placeholders and sets the inputs."""
-    request, graph = asked(step), so_far.bench
+    request, graph = request_of(step), so_far.bench
     ops, only, exclude = ops_of(so_far, request, step.ops, step.only or (), step.exclude)
     inside, limited, cut = set(ops), step.only is not None or bool(exclude), False
     for side in ("inputs", "outputs") if step.side == "both" else (step.side,):

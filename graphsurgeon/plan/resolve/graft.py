@@ -106,14 +106,14 @@ def built(so_far: Tally, op: int) -> bool:
 
 
 def taken_out(
-    effect: Effect, ops: Sequence[int], instead: Mapping[str, str], was: Mapping[tuple[str, int], str]
+    effect: Effect, ops: Sequence[int], new_tensors: Mapping[str, str], was: Mapping[tuple[str, int], str]
 ) -> Effect:
     """Takes ops of grafts out of a plan, which nothing reads any more: nothing of them is ever made.
 
     Args:
         effect: what to take them out of.
         ops: their numbers after the plan so far.
-        instead: output of one of them -> the tensor that is read in its place.
+        new_tensors: output of one of them -> the tensor that is read in its place.
         was: what inputs read before: (op, input) -> tensor.
     """
     graph, after = effect.after, cut_out(effect.after, sorted(ops))
@@ -124,7 +124,7 @@ def taken_out(
     left = [_left(c, place) for c in effect.copies]
     replaced = []
     for one in effect.replaced:
-        outputs = {old: instead.get(new, new) for old, new in one.outputs.items()}
+        outputs = {old: new_tensors.get(new, new) for old, new in one.outputs.items()}
         stays = {old: new for old, new in outputs.items() if op_name(new) not in names}
         made, kept = (tuple(n for n in some if n not in names) for some in (one.ops, one.kept))
         replaced.append(replace(one, outputs=stays, ops=made, kept=kept))

@@ -10,7 +10,7 @@ from ...graph.functions import called_by
 from ...graph.graph import Graph
 from ..copied import Copied
 from ..delta import Delta
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import InlineStep
 from ..tally import Tally
 from .replace_matches import Chosen, region_of, replace_matches
@@ -27,7 +27,7 @@ _PARTS = {
 
 def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
     """Takes the calls apart, one by one."""
-    request = asked(step)
+    request = request_of(step)
     tops = [name for name in step.ops if not any(name.startswith(f"{other}/") for other in step.ops)]
     for name in tops:
         inside = tuple(one[len(name) + 1 :] for one in step.ops if one.startswith(f"{name}/"))
@@ -35,8 +35,8 @@ def inline(step: InlineStep, so_far: Tally) -> Iterator[Delta]:
         graph, new = so_far.after, op >= so_far.base.size
         graft = _made_alone(so_far, op) if new else None
         if new and graft is None:
-            wrong = f"{name!r} is made by this plan, together with other ops"
-            raise PlanError(request, wrong, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
+            problem = f"{name!r} is made by this plan, together with other ops"
+            raise PlanError(request, problem, f"Apply that step first: ed.apply(plan); ed.plan().inline({name!r})")
         with errors_of(request):
             if graft is None:
                 by = so_far.backend.inlined(so_far.base, name, inside)

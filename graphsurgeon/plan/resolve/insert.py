@@ -13,7 +13,7 @@ from ...graph.variables import VARIABLE_TYPES
 from ..backend import Site
 from ..delta import Delta
 from ..effect import NewNode
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import InsertStep
 from ..tally import Tally
 from .graft import Grafted, grafted
@@ -22,7 +22,7 @@ from .rewire import consumers_of, rewire, tensors_of
 
 def insert(step: InsertStep, so_far: Tally) -> Iterator[Delta]:
     """Adds the ops and connects the consumers to them."""
-    request, graph = asked(step), so_far.bench
+    request, graph = request_of(step), so_far.bench
     (tensors,) = tensors_of(so_far, request, step.on)
     names = _names(step, so_far)
     edges = [consumers_of(graph, tensor, step.only, step.exclude) for tensor in tensors]
@@ -61,8 +61,8 @@ def waits_in_loop(graph: Graph, request: str, sites: Sequence[Site], made: Graft
         (tensor,) = site.inputs.values()
         for op in [graph.index[name] for name in names] if frames.of(tensor[0]) != ROOT else ():
             if graph.types[op] in VARIABLE_TYPES:
-                wrong = f"{graph.names[op]!r} would be a variable inside a loop"
-                raise PlanError(request, wrong, "Make it outside, or insert on a tensor outside of the loop")
+                problem = f"{graph.names[op]!r} would be a variable inside a loop"
+                raise PlanError(request, problem, "Make it outside, or insert on a tensor outside of the loop")
             if not len(graph.data.row(op)) and not len(graph.control.row(op)):
                 out[op] = [tensor[0]]
     return out
@@ -81,6 +81,6 @@ def _names(step: InsertStep, so_far: Tally) -> list[str]:
     for name in names:
         problem = name_problem(name, lambda one: graph.taken(one) or one.lower() in given, graph.title)
         if problem is not None:
-            raise PlanError(asked(step), *problem)
+            raise PlanError(request_of(step), *problem)
         given.add(name.lower())
     return names

@@ -22,7 +22,7 @@ from ..copied import Connection, Copied, now_read
 from ..delta import Delta
 from ..effect import Effect, Slice
 from ..fault import kind_of
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import INITIAL, CopyStep, OnCopiesStep
 from ..tally import Tally
 from .copy import copied_by
@@ -32,7 +32,7 @@ from .rewire import Refused, ops_of, rewire
 
 def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:
     """Copies what changes, gives the copies the new inputs, and gives what exists its own back."""
-    request = asked(step)
+    request = request_of(step)
     (targets,) = ops_of(so_far, request, [name.partition(":")[0] for name in step.until])
     if not so_far.faults:
         yield from _as_copies(so_far, request)
@@ -43,8 +43,8 @@ def on_copies(step: OnCopiesStep, so_far: Tally) -> Iterator[Delta]:
     gone = graph.mask(sorted(effect.removed))
     changed = changed_ops(effect) & ~gone
     if not changed.any() and not (effect.removed and graph.size > effect.first):
-        wrong = "no step before it changes an op that exists"
-        raise PlanError(request, wrong, "Leave it out, because no existing op changes, or put it after the edits")
+        problem = "no step before it changes an op that exists"
+        raise PlanError(request, problem, "Leave it out, because no existing op changes, or put it after the edits")
     fault = readers_fault(graph, gone, request)
     if fault is not None:
         raise Refused([fault])
@@ -61,8 +61,8 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
         return
     edited = [name for name in (*(edit[0] for edit in so_far.edits), *so_far.changes) if name in names.values()]
     if edited:
-        wrong = f"{edited[0]!r} gets another name and is changed too"
-        raise PlanError(request, wrong, "Apply these steps without on_copies, or leave the rename out")
+        problem = f"{edited[0]!r} gets another name and is changed too"
+        raise PlanError(request, problem, "Apply these steps without on_copies, or leave the rename out")
     ops = [base.index[name] for name in names]
     yield Delta(names={op: base.names[op] for op in ops})
     mask = base.mask(ops)
@@ -73,7 +73,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
         collections="keep", names=names,
     )  # fmt: skip
     copied = copied_by(step, so_far)
-    yield replace(copied, joins=(), faults=[replace(fault, asked=request) for fault in copied.faults])
+    yield replace(copied, joins=(), faults=[replace(fault, request=request) for fault in copied.faults])
     if so_far.faults:
         return
     place, graph = so_far.copies[-1].place, so_far.after
@@ -95,7 +95,7 @@ def _as_copies(so_far: Tally, request: str) -> Iterator[Delta]:
 
 def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask, targets: Sequence[int]) -> None:
     """Refuses ops that cannot be made again, or whose copy would repeat an effect of the original."""
-    request, graph, gone = asked(step), effect.after, effect.after.mask(sorted(effect.removed))
+    request, graph, gone = request_of(step), effect.after, effect.after.mask(sorted(effect.removed))
     copies = "Choose assign='copy' for copies of these that set the same"
     if found.missed >= 0:
         missed = graph.names[found.missed]
@@ -103,21 +103,21 @@ def _refuse(step: OnCopiesStep, effect: Effect, found: Downstream, changed: Mask
         if wide.missed < 0:
             between = np.flatnonzero(wide.ops & downstream(graph, changed, gone).left).tolist()
             what = few([graph.names[i] for i in between])
-            wrong = f"the path from the changed ops to {missed!r} leads through ops that set state: {what}"
-            raise PlanError(request, wrong, copies)
+            problem = f"the path from the changed ops to {missed!r} leads through ops that set state: {what}"
+            raise PlanError(request, problem, copies)
         names = few([graph.names[i] for i in np.flatnonzero(changed).tolist()])
-        wrong = f"{missed!r} does not depend on the changed ops ({names})"
-        raise PlanError(request, wrong, "Name something downstream of it, or leave until out")
+        problem = f"{missed!r} does not depend on the changed ops ({names})"
+        raise PlanError(request, problem, "Name something downstream of it, or leave until out")
     acts = np.flatnonzero(found.ops & found.left | changed & found.left).tolist()
     acts += [] if step.assign == "copy" else _acting(graph, found.ops)
     if acts:
-        wrong = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
-        raise PlanError(request, wrong, "Choose assign='copy' for a copy of it that sets the same, or leave "
+        problem = f"{graph.names[acts[0]]!r} ({graph.types[acts[0]]}) sets state that the original also uses"
+        raise PlanError(request, problem, "Choose assign='copy' for a copy of it that sets the same, or leave "
                         "on_copies out and build a new graph")  # fmt: skip
     if changed.any() and not found.ops[: effect.base.size].any():
         first = [graph.names[i] for i in np.flatnonzero(found.left).tolist()]
-        wrong = f"only ops that set state depend on the edits: {few(first)}"
-        raise PlanError(request, wrong, copies)
+        problem = f"only ops that set state depend on the edits: {few(first)}"
+        raise PlanError(request, problem, copies)
 
 
 def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downstream, changed: Mask) -> Delta:
@@ -129,7 +129,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
     if ops.any():
         problem = name_problem(step.to, so_far.bench.taken, base.title, what="a name scope", key="scope")
         if problem is not None:
-            raise PlanError(asked(step), *problem)
+            raise PlanError(request_of(step), *problem)
         again = CopyStep(
             listed(base, ops), step.to, unmapped="keep", control="keep",
             variables=(("*", "share"),), collections=step.collections,
@@ -157,7 +157,7 @@ def _carried_out(step: OnCopiesStep, so_far: Tally, effect: Effect, found: Downs
     kept = [c for c in effect.connections if c.to not in names]
     mine = [c for c in effect.connections if c.to in names and c.to in new]
     return Delta(
-        instead=replace(
+        effect=replace(
             effect,
             after=after,
             copies=tuple(copies),

@@ -108,12 +108,12 @@ def _stale(effect: Effect) -> list[str]:
     changed = [op for op in configured if op is not None]
     if not edges and not changed:
         return []
-    stale, wrong = Gradients(base).stale(effect.after, edges, changed, effect.renamed)
-    if not wrong:
+    changed_ops, stale = Gradients(base).stale(effect.after, edges, changed, effect.renamed)
+    if not stale:
         return []
-    names, were = [base.names[i] for i in wrong], "were" if len(wrong) > 1 else "was"
+    names, were = [base.names[i] for i in stale], "were" if len(stale) > 1 else "was"
     return [f"stale gradients: {counted(len(names), 'ops')} ({few(names)}) {were} derived before "
-            f"{few([effect.renamed.get(base.names[i], base.names[i]) for i in stale])} changed; "
+            f"{few([effect.renamed.get(base.names[i], base.names[i]) for i in changed_ops])} changed; "
             "differentiate again, and make the train op again"]  # fmt: skip
 
 

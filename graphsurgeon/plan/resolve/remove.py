@@ -20,7 +20,7 @@ from ..copied import now_read
 from ..delta import Delta
 from ..effect import Effect
 from ..fault import Fault
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import RemoveStep
 from ..tally import Tally
 from ..workbench import Workbench
@@ -31,7 +31,7 @@ from .rewire import Refused, ops_of, rewire
 
 def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
     """Notes the ops to remove; they are removed after all steps."""
-    request = asked(step)
+    request = request_of(step)
     (numbers,) = ops_of(so_far, request, step.ops)
     late = [i for i in numbers if i >= so_far.base.size]
     others = [i for i in late if not built(so_far, i)]
@@ -49,8 +49,8 @@ def remove(step: RemoveStep, so_far: Tally) -> Iterator[Delta]:
     fault = readers_fault(graph, gone | graph.mask(so_far.removed), request)
     if fault is not None:
         raise Refused([fault])
-    instead = {graph.name(old): graph.name(new) for old, new in pairs.items()}
-    yield Delta(instead=taken_out(so_far.effect(), late, instead, {}))
+    new_tensors = {graph.name(old): graph.name(new) for old, new in pairs.items()}
+    yield Delta(effect=taken_out(so_far.effect(), late, new_tensors, {}))
 
 
 def _stitched(so_far: Tally, request: str, gone: set[int], pairs: dict[Tensor, Tensor]) -> Delta:
@@ -138,13 +138,13 @@ def protected(graph: Graph, ops: Mask) -> Mask:
     return backward(graph, stay) & ops if (stay & ops).any() else stay & ops
 
 
-def readers_fault(graph: Graph, gone: Mask, asked: str, by: Mapping[int, int] = MappingProxyType({})) -> Fault | None:
+def readers_fault(graph: Graph, gone: Mask, request: str, by: Mapping[int, int] = MappingProxyType({})) -> Fault | None:
     """Returns the fault of ops that stay and read removed ops.
 
     Args:
         graph: the graph, with all of them.
         gone: mask of the removed ops.
-        asked: the request.
+        request: the request.
         by: removed op -> the step that removes it.
     """
     left = list(readers(graph, gone))
@@ -156,10 +156,10 @@ def readers_fault(graph: Graph, gone: Mask, asked: str, by: Mapping[int, int] = 
     ways = "or reroute their inputs first" if bare else "reroute their inputs first, or choose stitch=True"
     more = f"Remove these too, {ways}; ed.removal_blockers(...) lists all"
     first, _ = graph.tensor(left[0][0])
-    return Fault(asked, f"{left[0][0]!r} is still read by {few(ops, 8)}", more, step=by.get(first))
+    return Fault(request, f"{left[0][0]!r} is still read by {few(ops, 8)}", more, step=by.get(first))
 
 
-def _whole_fault(graph: Graph, gone: Mask, asked: str, effect: Effect) -> Fault | None:
+def _whole_fault(graph: Graph, gone: Mask, request: str, effect: Effect) -> Fault | None:
     """The fault of what stays and must stay whole: variables, loops and conds, tables with what fills them."""
     broken = itertools.chain(
         ((name, f"is a part of variable {variable!r}", "Remove the variable too, or leave its parts")
@@ -169,6 +169,8 @@ def _whole_fault(graph: Graph, gone: Mask, asked: str, effect: Effect) -> Fault 
         ((name, "is a part of a loop or cond", "Remove the loop or cond whole")
          for name, _ in contexts(graph, gone) if graph.index[name] not in effect.decided),
     )  # fmt: skip
-    for name, wrong, instead in broken:
-        return Fault(asked, f"{name!r} {wrong}, which stays", instead, step=effect.removed.get(graph.index[name]))
+    for name, problem, suggestion in broken:
+        return Fault(
+            request, f"{name!r} {problem}, which stays", suggestion, step=effect.removed.get(graph.index[name])
+        )
     return None

@@ -8,7 +8,7 @@ from ...errors import PlanError, did_you_mean
 from ...graph.graph import Graph
 from ...graph.names import free_name, unfit, valid_name
 from ..delta import Delta
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import RenameStep
 from ..tally import Tally
 
@@ -27,7 +27,7 @@ def rename(step: RenameStep, so_far: Tally) -> Iterator[Delta]:
             now = so_far.now_called(old)
             near = f"An earlier step has called it {now!r}" if now else ""
             near = near or did_you_mean(old, [*so_far.after.scopes.names[1:], *so_far.after.names])
-            raise PlanError(asked(step), f"no op and no scope is called {old!r}", near)
+            raise PlanError(request_of(step), f"no op and no scope is called {old!r}", near)
         found.update({op: names[old] + bench.names[op][len(old) :] for op in ops})
     _refuse(step, so_far, found)
     changed = {op: name for op, name in found.items() if name != bench.names[op]}
@@ -39,18 +39,18 @@ def _refuse(step: RenameStep, so_far: Tally, found: Mapping[int, str]) -> None:
     bench, given = so_far.bench, dict[str, int]()
     bad = next((new for old, new in step.names if new != old and not valid_name(new)), None)
     if bad is not None:
-        raise PlanError(asked(step), *unfit(bad, "a name of an op", bench.taken))
+        raise PlanError(request_of(step), *unfit(bad, "a name of an op", bench.taken))
     for op, name in found.items():
         there = bench.index.get(name)
-        wrong = ""
+        problem = ""
         if there is not None and there not in found:
-            wrong = f"the name {name!r} is taken in {bench.title}"
+            problem = f"the name {name!r} is taken in {bench.title}"
         if name in given:
-            wrong = wrong or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
-        if wrong:
+            problem = problem or f"{bench.names[given[name]]!r} and {bench.names[op]!r} would both be called {name!r}"
+        if problem:
             wish = next((new for _, new in step.names if name == new or name.startswith(f"{new}/")), name)
             way = f"Type another name, as {free_name(wish, bench.taken)!r}, which is free"
-            raise PlanError(asked(step), wrong, f"{way}; or give both others at once: {{old: new, ...}}")
+            raise PlanError(request_of(step), problem, f"{way}; or give both others at once: {{old: new, ...}}")
         given[name] = op
 
 

@@ -12,7 +12,7 @@ from ...graph.names import unfit, valid_name
 from ...graph.selection import Selection, listed
 from ...words import counted, few
 from ..delta import Delta
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import ReplaceStep
 from ..tally import Tally
 from .replace_matches import Chosen, match_word, replace_matches
@@ -21,11 +21,11 @@ from .replace_matches import Chosen, match_word, replace_matches
 def replace(step: ReplaceStep, so_far: Tally) -> Iterator[Delta]:
     """Builds the replacements, joins them, and takes out what nothing needs any more."""
     if step.to and not valid_name(step.to):
-        raise PlanError(asked(step), *unfit(step.to, "a name scope", so_far.bench.taken))
+        raise PlanError(request_of(step), *unfit(step.to, "a name scope", so_far.bench.taken))
     chosen = _chosen(step, so_far)
     if not so_far.faults:
         chosen.hint = lambda: _hint(step, so_far, chosen)
-        yield from replace_matches(so_far, asked(step), chosen, step.by, step.to, only_op=isinstance(step.by, str))
+        yield from replace_matches(so_far, request_of(step), chosen, step.by, step.to, only_op=isinstance(step.by, str))
 
 
 def _hint(step: ReplaceStep, so_far: Tally, chosen: Chosen) -> str:

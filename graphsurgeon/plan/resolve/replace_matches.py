@@ -36,32 +36,32 @@ class Chosen:
     below: tuple[str, ...] = ()  # names of the scopes below that of a match, in which all new ops are made
 
 
-def region_of(graph: Graph, op: int, request: str, instead: str) -> Region:
+def region_of(graph: Graph, op: int, request: str, suggestion: str) -> Region:
     """Returns the region of one op, which will be replaced, with its inputs and outputs.
 
     Args:
         graph: the snapshot that it is in.
         op: its number.
-        request, instead: the request, and the suggestion if the op has no result, for messages.
+        request, suggestion: the request, and the suggestion if the op has no result, for messages.
 
     Raises:
         PlanError: it has no result.
     """
     name, count = graph.names[op], len(graph.outputs(op) or ())
     if not count:
-        raise PlanError(request, f"{name!r} has no result, so no op could wait for its effect", instead)
+        raise PlanError(request, f"{name!r} has no result, so no op could wait for its effect", suggestion)
     inputs = {f"in{k}": text for k, text in enumerate(graph.input_names(op))}
     return Region(graph, [op], inputs, {f"out{k}": f"{name}:{k}" for k in range(count)})
 
 
 def replace_matches(
-    so_far: Tally, asked: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
+    so_far: Tally, request: str, chosen: Chosen, by: Callable[..., Any] | str, to: str = "", only_op: bool = False
 ) -> Iterator[Delta]:
     """Puts the new ops of a function in the place of matches, and removes ops that are no longer needed.
 
     Args:
         so_far: what the steps before have done.
-        asked: the request, for messages.
+        request: the request, for messages.
         chosen: the matches.
         by: the function or op type, as for `Plan.replace`.
         to: the scope of the new ops; default: the name of the first output.
@@ -69,13 +69,13 @@ def replace_matches(
     """
     was = {(c.to, c.input): c.was for c in so_far.connections}
     while chosen.matches:
-        sites = _sites(so_far.after, asked, chosen, to, only_op)
-        made = grafted(so_far, so_far.backend.built(by, sites, so_far.after, asked), sites, only_op)
+        sites = _sites(so_far.after, request, chosen, to, only_op)
+        made = grafted(so_far, so_far.backend.built(by, sites, so_far.after, request), sites, only_op)
         if so_far.faults or made.delta.faults:
             yield made.delta
             return
         # A trial: a match that closes a cycle is refused, and the others are replaced without it.
-        moved = _moved(so_far.after, asked, sites, made)
+        moved = _moved(so_far.after, request, sites, made)
         closing = [(op, new[0]) for op, _, new in moved.edges]
         closing += [(op, other) for op, others in moved.control.items() for other in others]
         bad = closed_cycle(moved.graph, closing)
@@ -83,32 +83,34 @@ def replace_matches(
         if not guilty:
             yield made.delta
             yield Delta(quiet=moved.control)
-            yield rewire(so_far, asked, moved.edges, checked=True)
+            yield rewire(so_far, request, moved.edges, checked=True)
             if not so_far.faults:
                 gone = _needless(so_far, sites)
                 yield _finished(so_far, chosen, sites, made, moved, gone)
                 late = [i for i in np.flatnonzero(gone).tolist() if i >= so_far.base.size]
                 if late:  # ops that the plan makes and then replaces are never made
                     effect = so_far.effect()
-                    instead = {old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()}
-                    yield Delta(instead=taken_out(effect, late, instead, was))
+                    new_tensors = {
+                        old: new for one in effect.replaced[-len(sites) :] for old, new in one.outputs.items()
+                    }
+                    yield Delta(effect=taken_out(effect, late, new_tensors, was))
             return
         for k in reversed(guilty):
             lost = chosen.matches.pop(k)
             chosen.refused.append(f"{match_word(lost)}: its replacement would be computed from itself")
-    wrong = "nothing in the graph looks like it"
+    problem = "nothing in the graph looks like it"
     if chosen.refused:
-        wrong = f"no match can be replaced: {chosen.refused[0]}"
-    raise PlanError(asked, wrong, chosen.hint())
+        problem = f"no match can be replaced: {chosen.refused[0]}"
+    raise PlanError(request, problem, chosen.hint())
 
 
-def _sites(graph: Graph, asked: str, chosen: Chosen, to: str, only_op: bool) -> list[Site]:
+def _sites(graph: Graph, request: str, chosen: Chosen, to: str, only_op: bool) -> list[Site]:
     sites, given = [], set[str]()
     for one in chosen.matches:
         ends = {key: name for key, name in one.outputs.items() if ":" in name}
         if not ends:
-            wrong = f"the pattern has no output tensor: {match_word(one)}"
-            raise PlanError(asked, wrong, "Give it an output that others read")
+            problem = f"the pattern has no output tensor: {match_word(one)}"
+            raise PlanError(request, problem, "Give it an output that others read")
         wish = to or next(iter(ends.values())).partition(":")[0]
         inputs = {key: graph.tensor(name) for key, name in one.inputs.items() if ":" in name}
         scope = site_scope(graph, wish, given, only_op, chosen.below)
@@ -116,7 +118,7 @@ def _sites(graph: Graph, asked: str, chosen: Chosen, to: str, only_op: bool) -> 
     return sites
 
 
-def _moved(graph: Graph, asked: str, sites: Sequence[Site], made: Grafted) -> Moved:
+def _moved(graph: Graph, request: str, sites: Sequence[Site], made: Grafted) -> Moved:
     """The changes of edges for the new ops; refuses replacements that do not fit."""
     bench = Workbench(graph)
     for copied in made.delta.copies:
@@ -128,12 +130,12 @@ def _moved(graph: Graph, asked: str, sites: Sequence[Site], made: Grafted) -> Mo
         # Others may share a constant, but for one that waits, as in a loop or branch of TF1.
         owner |= {i: k for i in site.match.numbers if graph.types[i] != "Const" or len(graph.control.row(i))}
     subs = resolved(subs)
-    fault = next(filter(None, (mismatch(bench, asked, old, new) for old, new in subs.items())), None)
+    fault = next(filter(None, (mismatch(bench, request, old, new) for old, new in subs.items())), None)
     if fault is not None:
         raise Refused([fault])
     waits = loop_waits(bench.frozen(), sites, made)
     if isinstance(waits, str):
-        raise PlanError(asked, waits, "Replace matches outside of loops: within=...")
+        raise PlanError(request, waits, "Replace matches outside of loops: within=...")
     return moved_waits(bench.frozen(), sites, made, subs, owner, waits)
 
 

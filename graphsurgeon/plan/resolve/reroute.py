@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...graph.rewired import Edge
 from ..delta import Delta
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import RerouteStep
 from ..tally import Tally
 from .rewire import consumers_of, rewire, tensors_of
@@ -14,7 +14,7 @@ from .rewire import consumers_of, rewire, tensors_of
 
 def reroute(step: RerouteStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the inputs of the consumers; all of them at once, so that tensors may change places."""
-    request = asked(step)
+    request = request_of(step)
     pairs = list(zip(*tensors_of(so_far, request, step.old, step.to), strict=True))
     edges: list[Edge] = []
     for old, new in pairs:

@@ -30,15 +30,15 @@ class Refused(Exception):
 
 
 @contextmanager
-def errors_of(asked: str) -> Iterator[None]:
+def errors_of(request: str) -> Iterator[None]:
     """Raises errors of a part of a request as errors of the request."""
     try:
         yield
     except SurgeryError as error:
-        raise PlanError(asked, error.wrong, error.instead) from None
+        raise PlanError(request, error.problem, error.suggestion) from None
 
 
-def ops_of(so_far: Tally, asked: str, *groups: Sequence[str]) -> list[list[int]]:
+def ops_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[int]]:
     """Returns the numbers of some groups of ops, given by name.
 
     Raises:
@@ -47,7 +47,7 @@ def ops_of(so_far: Tally, asked: str, *groups: Sequence[str]) -> list[list[int]]
     found, faults = list[list[int]](), list[Fault]()
     for names in groups:
         try:
-            found.append([so_far.bench.find(name, asked) for name in names])
+            found.append([so_far.bench.find(name, request) for name in names])
         except SelectionError as error:
             faults.append(Fault.of(error))
     if faults:
@@ -55,14 +55,14 @@ def ops_of(so_far: Tally, asked: str, *groups: Sequence[str]) -> list[list[int]]
     return found
 
 
-def tensors_of(so_far: Tally, asked: str, *groups: Sequence[str]) -> list[list[Tensor]]:
+def tensors_of(so_far: Tally, request: str, *groups: Sequence[str]) -> list[list[Tensor]]:
     """Returns some groups of tensors, given by name; raises SelectionError where one is not there."""
-    return [[so_far.bench.tensor(name, asked) for name in names] for names in groups]
+    return [[so_far.bench.tensor(name, request) for name in names] for names in groups]
 
 
 def rewire(
     so_far: Tally,
-    asked: str,
+    request: str,
     edges: Sequence[Edge],
     pairs: Sequence[tuple[Tensor, Tensor]] = (),
     checked: bool = False,
@@ -75,7 +75,7 @@ def rewire(
 
     Args:
         so_far: what the steps before have done.
-        asked: the request, for messages.
+        request: the request, for messages.
         edges: the inputs to set.
         pairs: tensors of which the second takes the place of the first.
         checked: it is known that no cycle is closed.
@@ -86,19 +86,19 @@ def rewire(
     bench, fault = so_far.bench, None
     for old, new in pairs:
         readers = [op for op, _, source in edges if source == new]
-        fault = mismatch(bench, asked, old, new, readers, reroute=removes)
+        fault = mismatch(bench, request, old, new, readers, reroute=removes)
         if fault is not None:
             fault = fault if step is None else cured(bench, fault, step, old, new, readers)
             break
     if fault is None and pairs and not edges:
-        fault = Fault(asked, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
-    fault = fault or next(filter(None, (reference_fault(bench, edge, asked, excludes) for edge in edges)), None)
-    fault = fault or next(filter(None, (_flow_fault(bench, edge, asked) for edge in edges)), None)
-    fault = fault or frame_fault(bench, edges, asked)
+        fault = Fault(request, "no op reads it, so nothing would change", "Name another tensor, or widen only=")
+    fault = fault or next(filter(None, (reference_fault(bench, edge, request, excludes) for edge in edges)), None)
+    fault = fault or next(filter(None, (_flow_fault(bench, edge, request) for edge in edges)), None)
+    fault = fault or frame_fault(bench, edges, request)
     return Delta(faults=(fault,)) if fault else Delta(edges=edges, checked=checked)
 
 
-def reference_fault(graph: Workbench, edge: Edge, asked: str, excludes: bool = False) -> Fault | None:
+def reference_fault(graph: Workbench, edge: Edge, request: str, excludes: bool = False) -> Fault | None:
     """Returns the fault of an op that changes a variable and would read a tensor that is not a variable."""
     op, at, new = edge
     old = graph.row(op)[at]
@@ -112,14 +112,14 @@ def reference_fault(graph: Workbench, edge: Edge, asked: str, excludes: bool = F
         return None
     name = graph.names[op]
     return Fault(
-        asked,
+        request,
         f"{name!r} changes {graph.names[old[0]]!r}, and {graph.name(new)} is not a variable",
         "Set another input of it, or the input of the consumers of the variable"
         + (f"; of several consumers, leave {name!r} as it is: exclude=[{name!r}]" if excludes else ""),
     )
 
 
-def _flow_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
+def _flow_fault(graph: Workbench, edge: Edge, request: str) -> Fault | None:
     """The fault of an op that would use a TensorArray without an order after its writes."""
     op, at, new = edge
     if not is_array_type(graph.types[op]) or at == 0 or at < len(graph.row(op)) - 1:
@@ -127,11 +127,11 @@ def _flow_fault(graph: Workbench, edge: Edge, asked: str) -> Fault | None:
     if any(is_array_type(graph.types[one]) for one in met_from([new[0]], lambda one: [i for i, _ in graph.row(one)])):
         return None
     name = graph.names[op]
-    wrong = f"input {at} of {name!r} orders it after the writes to a TensorArray, and {graph.name(new)!r} does not"
-    return Fault(asked, wrong, f"Leave that input as it is, and rewire the consumers of {name!r}")
+    problem = f"input {at} of {name!r} orders it after the writes to a TensorArray, and {graph.name(new)!r} does not"
+    return Fault(request, problem, f"Leave that input as it is, and rewire the consumers of {name!r}")
 
 
-def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | None:
+def frame_fault(graph: Workbench, edges: Sequence[Edge], request: str) -> Fault | None:
     """Returns the fault of an edge that goes into or out of a ``while_loop`` of TF1 without its Enter or Exit."""
     for op, at, (source, port) in edges:
         if graph.loop(op) < 0 and graph.loop(source) < 0:
@@ -140,7 +140,7 @@ def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | 
         if graph.types[before] in TURNING and graph.types[source] not in TURNING:
             turned = graph.input_names(before)[:1]
             return Fault(
-                asked,
+                request,
                 f"{graph.names[op]!r} takes the result of {graph.names[before]!r} into the next round of the loop, "
                 f"and {graph.names[source]!r} is not a NextIteration",
                 f"Rewire the input of {graph.names[before]!r}" + (f": {turned[0]!r}" if turned else ""),
@@ -149,21 +149,21 @@ def frame_fault(graph: Workbench, edges: Sequence[Edge], asked: str) -> Fault | 
         if reads != comes:
             inside = graph.names[op] if reads >= 0 else f"{graph.names[source]}:{port}"
             return Fault(
-                asked,
+                request,
                 f"{inside!r} is inside a loop, and the other end of the edge is not" + _another(reads, comes),
                 "Rewire the input of an Enter of the loop, or the consumers of an Exit",
             )
     return None
 
 
-def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], asked: str) -> Fault | None:
+def order_fault(graph: Workbench, edges: Sequence[tuple[int, int]], request: str) -> Fault | None:
     """Returns the fault of a control edge (op, its control input) into or out of a ``while_loop`` of TF1."""
     for op, source in edges:
         reads, comes = _frames(graph, op, source)
         if reads != comes:
             inside, other = (op, source) if reads >= 0 else (source, op)
             return Fault(
-                asked,
+                request,
                 f"{graph.names[inside]!r} is inside a loop, and {graph.names[other]!r} is not" + _another(reads, comes),
                 "Make an Enter of the loop wait, or wait for an Exit of the loop",
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...errors import PlanError
 from ...graph.rewired import Edge
 from ..delta import Delta
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import SwapStep
 from ..tally import Tally
 from .rewire import consumers_of, rewire, tensors_of
@@ -15,7 +15,7 @@ from .rewire import consumers_of, rewire, tensors_of
 
 def swap(step: SwapStep, so_far: Tally) -> Iterator[Delta]:
     """Sets the inputs of the consumers of both tensors."""
-    request = asked(step)
+    request = request_of(step)
     pairs = list(zip(*tensors_of(so_far, request, step.a, step.b), strict=True))
     same = [a for a, b in pairs if a == b]
     if same:

@@ -16,7 +16,7 @@ from ...words import counted, few
 from ..delta import Delta
 from ..effect import Region
 from ..rounds import Turn, rounds, scalar
-from ..step_code import asked
+from ..step_code import request_of
 from ..steps import UnrollStep
 from ..tally import Tally
 from .replace_matches import Chosen, replace_matches
@@ -28,7 +28,7 @@ _PARTS = ("body", "body_1")
 
 def unroll(step: UnrollStep, so_far: Tally) -> Iterator[Delta]:
     """Puts copies of the body in the place of a loop."""
-    request, graph = asked(step), so_far.after
+    request, graph = request_of(step), so_far.after
     op, loop = _meant(request, graph, step.loop)
     numbers = [op] if loop is None else np.flatnonzero(loops_of(graph) == loops_of(graph)[loop.asks]).tolist()
     touched = {name for name, _, _ in so_far.edits} | set(so_far.changes)
@@ -73,10 +73,12 @@ def _meant(request: str, graph: Graph, name: str) -> tuple[int, Loop | None]:
         return found[0].asks, found[0]
     names = [graph.names[loop.asks] for loop in found or loops]
     names += [] if found else [graph.names[i] for i in np.flatnonzero(graph.typed(_WHILE)).tolist()]
-    wrong = f"there are {len(found)} loops in it" if found else f"{name!r} is not a loop, nor a part of one"
+    problem = f"there are {len(found)} loops in it" if found else f"{name!r} is not a loop, nor a part of one"
     if number is None and not found and name.strip("/") not in graph.scopes.index:
         graph.find(name, request)
-    raise PlanError(request, wrong, f"The loops are {few(map(repr, names), 6)}" if names else "This graph has no loops")
+    raise PlanError(
+        request, problem, f"The loops are {few(map(repr, names), 6)}" if names else "This graph has no loops"
+    )
 
 
 def _refuse(request: str, graph: Graph, loop: Loop, numbers: Sequence[int]) -> None:
@@ -85,11 +87,11 @@ def _refuse(request: str, graph: Graph, loop: Loop, numbers: Sequence[int]) -> N
     deep = loops_of(graph)
     inner = next((i for i in around if deep[i] == deep[loop.asks] or graph.types[i] in ("Switch", "RefSwitch")), -1)
     if inner >= 0:
-        wrong = f"{graph.names[loop.asks]!r} is inside of another loop, or of a cond"
-        raise PlanError(request, wrong, "Unroll the loop around it first, or resolve its condition, in a plan before")
+        problem = f"{graph.names[loop.asks]!r} is inside of another loop, or of a cond"
+        raise PlanError(request, problem, "Unroll the loop around it first, or resolve its condition, in a plan before")
     if any(kind.startswith("StackPush") for kind in kinds):
-        wrong = "the graph already contains the gradient of this loop"
-        raise PlanError(request, wrong, "Unroll the loop before you compute gradients")
+        problem = "the graph already contains the gradient of this loop"
+        raise PlanError(request, problem, "Unroll the loop before you compute gradients")
     if all(op < 0 for op in loop.exits):
         raise PlanError(request, "nothing leaves it", "Leave it as it is, or remove it")
 

@@ -150,7 +150,7 @@ def read_values(copied: Copied, made: Made) -> None:
     # An editor lists its variables that no op initializes: their copies have no value either.
     uninitialized = frozenset[str]() if giver is None else giver.uninitialized
     wanted = [v for v in copied.variables if v.policy == "copy" and source is not None and v.was not in uninitialized]
-    asked = asked_of(copied)
+    request = asked_of(copied)
     cold = [(c.name, _held(copied, c.of)) for c in copied.constants if c.of]
     asks = [_held(copied, v.was) for v in wanted] + [info for _, info in cold]
     if isinstance(source, tuple):  # values in a file, and how to get a session with them
@@ -160,7 +160,7 @@ def read_values(copied: Copied, made: Made) -> None:
             wanted = [v for v in wanted if v.was in stored]
             asks = [_held(copied, v.was) for v in wanted] + [info for _, info in cold]
     later = frozenset(v.was for v in wanted) - {info.op for _, info in cold}
-    values = fetch(source, asks, copied.source.folded.live, asked, later, initial=True) if asks else {}
+    values = fetch(source, asks, copied.source.folded.live, request, later, initial=True) if asks else {}
     made.frozen.update({name: values.pop(info.op) for name, info in cold})
     init_ops, feeds = ([], {}) if giver is None else giver.init_ops
     for name in init_ops:
@@ -183,14 +183,14 @@ def value_faults(effect: Effect) -> list[Fault]:
         values, graph = copied.step.values, copied.source.folded.live
         if values is None:
             continue
-        infos, asked = _wanted(copied), asked_of(copied)
+        infos, request = _wanted(copied), asked_of(copied)
         try:
             giver = giver_of(values)
             if giver is not None and giver.graph is graph:
                 untrained = giver.untrained(names={info.op for info in infos})
                 infos = [info for info in infos if untrained.get(info.op) == UNHELD]
                 values = giver.reader() if infos else {}
-            refuse_unfit(values, infos, graph, asked, initial=True)
+            refuse_unfit(values, infos, graph, request, initial=True)
         except PlanError as error:
             found.append(replace(Fault.of(error), step=effect.number(copied.step)))
     return found

@@ -104,7 +104,7 @@ def graph_def(snapshot: Graph, graph: TFGraph, provenance: bool) -> Any:
     return out
 
 
-def constant_of(graph: TFGraph, name: str, asked: str) -> Any:
+def constant_of(graph: TFGraph, name: str, request: str) -> Any:
     """Returns the array that a constant of a live graph holds.
 
     Raises:
@@ -113,6 +113,6 @@ def constant_of(graph: TFGraph, name: str, asked: str) -> Any:
     array = array_in(graph.get_operation_by_name(name).get_attr("value"))
     if array is None:
         raise PlanError(
-            asked, f"constant {name!r} is too large to be expanded", "Save the graph instead: ed.save(path)"
+            request, f"constant {name!r} is too large to be expanded", "Save the graph instead: ed.save(path)"
         )
     return array

@@ -50,8 +50,8 @@ def _refuse_own_gradients(base: Graph, mask: Any, name: str) -> None:
         for called in reachable(referred(base.nodes[i], known), known):
             function = known[called]
             if getattr(function, "grad_func_name", None) or getattr(function, "python_grad_func", None):
-                wrong = f"{base.names[i]!r} calls {called!r}, whose custom gradient would be lost inside a function"
-                raise PlanError(f"collapse(name={name!r})", wrong, "Leave it out of the selection")
+                problem = f"{base.names[i]!r} calls {called!r}, whose custom gradient would be lost inside a function"
+                raise PlanError(f"collapse(name={name!r})", problem, "Leave it out of the selection")
 
 
 def branch_of(base: Graph, name: str, answers: Mapping[str, Any]) -> Callable[..., list[Any]]:

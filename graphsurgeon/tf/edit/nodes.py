@@ -52,7 +52,7 @@ def new_node(new: NewNode, effect: Effect) -> Any:
     Raises:
         PlanError: TensorFlow does not have this op type, or the type does not have one input or one of the attributes.
     """
-    asked, definition = f"insert({new.op!r}, name={new.name!r})", op_definition(new.op)
+    request, definition = f"insert({new.op!r}, name={new.name!r})", op_definition(new.op)
     if new.inputs:
         check_inserted(new.op, new.name)
     node = node_def_pb2.NodeDef(name=new.name, op=new.op)
@@ -64,15 +64,15 @@ def new_node(new: NewNode, effect: Effect) -> Any:
         if about.type_attr and info is not None:
             node.attr[about.type_attr].type = tf.as_dtype(info.dtype).base_dtype.as_datatype_enum
     for name, value in new.attributes.items():
-        _set(node, name, value, kinds, asked)
+        _set(node, name, value, kinds, request)
     return node
 
 
-def _set(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], asked: str) -> None:
+def _set(node: TFNodeDef, name: str, value: Any, kinds: Mapping[str, str], request: str) -> None:
     """Sets an attribute of a node: one that its type has, or one whose name begins with `_`."""
     if name not in kinds and not name.startswith("_"):
-        raise PlanError(asked, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
-    node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), asked, name))
+        raise PlanError(request, f"{node.op!r} has no attribute {name!r}", f"It has {', '.join(sorted(kinds))}")
+    node.attr[name].CopyFrom(attribute(value, kinds.get(name, ""), request, name))
 
 
 def change_node(node: TFNodeDef, change: Change) -> None:
@@ -84,15 +84,15 @@ def change_node(node: TFNodeDef, change: Change) -> None:
     definition = op_definition(node.op)
     known = {attr.name: attr for attr in definition.attr} if definition is not None else {}
     kinds = {name: attr.type for name, attr in known.items()}
-    asked = f"set_attr({node.name!r})"
+    request = f"set_attr({node.name!r})"
     for name, value in change.attributes.items():
         if value is None:
             node.attr.pop(name, None)
             continue
-        _set(node, name, value, kinds, asked)
+        _set(node, name, value, kinds, request)
         allowed = sorted(text.decode() for text in known[name].allowed_values.list.s) if name in known else []
         if allowed and kinds[name] == "string" and node.attr[name].s.decode() not in allowed:
-            raise PlanError(asked, f"{name!r} cannot be {value!r}", f"Choose one of {', '.join(allowed)}")
+            raise PlanError(request, f"{name!r} cannot be {value!r}", f"Choose one of {', '.join(allowed)}")
     if change.device is not None:
         node.device = change.device
 
@@ -108,22 +108,22 @@ def check_inserted(kind: str, name: str) -> None:
     Raises:
         PlanError: TensorFlow has no op of this type, or it does not read one tensor.
     """
-    asked, definition = f"insert({kind!r}, name={name!r})", op_definition(kind)
+    request, definition = f"insert({kind!r}, name={name!r})", op_definition(kind)
     way = "Give an op type with one input, such as 'Identity' or 'Relu'"
     if definition is None:
-        raise PlanError(asked, f"TensorFlow has no op type {kind!r}", alike(kind) + way)
+        raise PlanError(request, f"TensorFlow has no op type {kind!r}", alike(kind) + way)
     count = len(definition.input_arg)
     if count != 1:
-        raise PlanError(asked, f"{kind!r} has {counted(count, 'inputs')}", way)
+        raise PlanError(request, f"{kind!r} has {counted(count, 'inputs')}", way)
 
 
-def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
+def attribute(value: Any, kind: str, request: str, name: str) -> Any:
     """Returns a Python value as an AttrValue.
 
     Args:
         value: a number, text, dtype, shape, array, or a list of these.
         kind: in the form of an OpDef (``"type"``, ``"list(int)"``); empty: derived from the value.
-        asked, name: for messages.
+        request, name: for messages.
 
     Raises:
         PlanError: the value is not of this kind.
@@ -136,7 +136,7 @@ def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
             if isinstance(value, (str, bytes)):  # it would be split into letters
                 raise TypeError(value)
             for item in value:
-                one = attribute(item, inner, asked, name)
+                one = attribute(item, inner, request, name)
                 field = getattr(out.list, _LISTS[inner])
                 field.add().CopyFrom(one.shape) if inner == "shape" else field.append(getattr(one, _LISTS[inner]))
             out.list.SetInParent()
@@ -158,7 +158,7 @@ def attribute(value: Any, kind: str, asked: str, name: str) -> Any:
     except (KeyError, TypeError, ValueError) as error:
         meant = f"[{_MEANT.get(kind[5:-1], '')}]" if kind.startswith("list(") else _MEANT.get(kind, "")
         way = f"Give a value of that kind, such as {meant}"
-        raise PlanError(asked, f"{name}={value!r} is not {'an' if kind[:1] == 'i' else 'a'} {kind}", way) from error
+        raise PlanError(request, f"{name}={value!r} is not {'an' if kind[:1] == 'i' else 'a'} {kind}", way) from error
     return out
 
 

@@ -53,16 +53,20 @@ def pattern_of(
         >>> print(pattern_of(lambda x: tf.nn.relu(-x, name="act")))
         pattern of 2 ops: Neg (Neg), act (Relu); inputs x; outputs act
     """
-    asked = f"pattern({getattr(function, '__name__', 'function')})"
-    specs = _specs(function, inputs or {}, asked)
+    request = f"pattern({getattr(function, '__name__', 'function')})"
+    specs = _specs(function, inputs or {}, request)
     trace = partial(_traced, function, attributes, constants)
-    made = trace(specs, asked)
+    made = trace(specs, request)
     open_ = [name for name, spec in specs.items() if spec.shape.rank is None]
     return replace(made, ranked=lambda: _ranked(trace, specs, made)) if open_ else made
 
 
 def _traced(
-    function: Callable[..., Any], attributes: str | Iterable[str], constants: str, specs: Mapping[str, Any], asked: str
+    function: Callable[..., Any],
+    attributes: str | Iterable[str],
+    constants: str,
+    specs: Mapping[str, Any],
+    request: str,
 ) -> Pattern:
     graph = fresh()
     with graph.as_default():
@@ -74,13 +78,13 @@ def _traced(
                 raise
             said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise SelectionError(
-                asked,
+                request,
                 f"calling it fails: {said}",
                 "Give the dtypes and shapes it needs: inputs={'x': tf.TensorSpec(…)}",
             ) from error
-    outputs = _outputs(graph, result, asked)
+    outputs = _outputs(graph, result, request)
     return Pattern.of(
-        snapshot(graph, title=asked),
+        snapshot(graph, title=request),
         {name: tensor.name for name, tensor in given.items()},
         outputs,
         attributes=attributes,
@@ -132,14 +136,14 @@ def as_pattern(
     where: Mapping[str, Any] | None = None,
     attributes: str | Iterable[str] = (),
     constants: str = "any",
-    asked: str = "match",
+    request: str = "match",
 ) -> Pattern:
     """Makes a pattern of a function, selection, graph or pattern: see `Editor.match`.
 
     Raises:
         SelectionError: the argument cannot be a pattern, or a condition names an op that the pattern does not have.
     """
-    made = _made(thing, inputs, attributes, constants, asked)
+    made = _made(thing, inputs, attributes, constants, request)
     for op, condition in (where or {}).items():
         made = made.where(op, **condition) if isinstance(condition, Mapping) else made.where(op, condition)
     if isinstance(thing, Pattern):
@@ -150,7 +154,7 @@ def as_pattern(
 
 
 def _made(
-    thing: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str, asked: str
+    thing: Any, inputs: Mapping[str, Any] | None, attributes: str | Iterable[str], constants: str, request: str
 ) -> Pattern:
     if isinstance(thing, Pattern):
         return thing
@@ -164,30 +168,32 @@ def _made(
     if callable(thing) and not isinstance(thing, type):
         return pattern_of(thing, inputs, attributes=attributes, constants=constants)
     raise SelectionError(
-        f"{asked}({thing!r})",
+        f"{request}({thing!r})",
         f"{type(thing).__name__} is not a pattern",
         "Give a function of tensors, a selection, a small graph or a Pattern",
     )
 
 
-def parameters_of(function: Callable[..., Any], kind: type[SurgeryError], asked: str) -> list[inspect.Parameter]:
+def parameters_of(function: Callable[..., Any], kind: type[SurgeryError], request: str) -> list[inspect.Parameter]:
     """Returns the parameters of a function, also of a `tf.function`; raises an error of a kind if they are unknown."""
     try:
         return list(inspect.signature(getattr(function, "python_function", function)).parameters.values())
     except (TypeError, ValueError):
-        raise kind(asked, "its arguments cannot be read", "Wrap it: lambda x: ...") from None
+        raise kind(request, "its arguments cannot be read", "Wrap it: lambda x: ...") from None
 
 
-def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) -> dict[str, tf.TensorSpec]:
-    parameters = parameters_of(function, SelectionError, asked)
+def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], request: str) -> dict[str, tf.TensorSpec]:
+    parameters = parameters_of(function, SelectionError, request)
     free = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY)]
     if free:
-        raise SelectionError(asked, f"its argument {free[0].name!r} has no fixed name", "Wrap it: lambda x, y: ...")
+        raise SelectionError(request, f"its argument {free[0].name!r} has no fixed name", "Wrap it: lambda x, y: ...")
     names = {p.name: p.default for p in parameters}
     for name in inputs:
         if name not in names:
-            wrong = f"it has no argument {name!r}"
-            raise SelectionError(asked, wrong, one_of(name, names) if names else "Leave it out: it has no arguments")
+            problem = f"it has no argument {name!r}"
+            raise SelectionError(
+                request, problem, one_of(name, names) if names else "Leave it out: it has no arguments"
+            )
     out = {}
     empty = inspect.Parameter.empty
     for name, default in names.items():
@@ -198,16 +204,16 @@ def _specs(function: Callable[..., Any], inputs: Mapping[str, Any], asked: str) 
     return out
 
 
-def _outputs(graph: tf.Graph, result: Any, asked: str) -> dict[str, str]:
+def _outputs(graph: tf.Graph, result: Any, request: str) -> dict[str, str]:
     if isinstance(result, Mapping):
         pairs = [(str(key), value) for key, value in result.items()]
     else:
         flat = list(result) if isinstance(result, (list, tuple)) else [result]
         pairs = [(str(getattr(value, "name", value)).removesuffix(":0"), value) for value in flat]
-    wrong = [value for _, value in pairs if getattr(value, "graph", None) is not graph]
-    if wrong or not pairs:
-        kind = type(wrong[0]).__name__ if wrong else "nothing"
+    foreign = [value for _, value in pairs if getattr(value, "graph", None) is not graph]
+    if foreign or not pairs:
+        kind = type(foreign[0]).__name__ if foreign else "nothing"
         raise SelectionError(
-            asked, f"it returns {kind}, not a tensor made of its arguments", "Return tensors made of its arguments"
+            request, f"it returns {kind}, not a tensor made of its arguments", "Return tensors made of its arguments"
         )
     return {key: str(value.name) for key, value in pairs}

@@ -84,12 +84,12 @@ def journal(graph: Any) -> Journal:
     return found
 
 
-def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
+def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], request: str) -> int:
     """Makes inputs of ops read other tensors; all of them or none.
 
     Args:
         changes: (op, number of the input, its new tensor).
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Returns:
         the number of changed inputs.
@@ -102,15 +102,15 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
     if not edges:
         return 0
     graph = edges[0].op.graph
-    _refuse_closed(graph, asked)
+    _refuse_closed(graph, request)
     for edge in edges:
-        _check_edge(edge, graph, asked)
+        _check_edge(edge, graph, request)
     backward = any(number_of(edge.now.op) >= number_of(edge.op) for edge in edges)
     if backward or journal(graph).backward:
         new = {(id(e.op), e.input): e.now.op for e in edges}
         starts = [e.op for e in edges if journal(graph).backward or number_of(e.now.op) >= number_of(e.op)]
-        _refuse_cycle(starts, graph, asked, lambda op: _before(op, new))
-    changed = _reinferred(edges, asked)
+        _refuse_cycle(starts, graph, request, lambda op: _before(op, new))
+    changed = _reinferred(edges, request)
     done: list[Edge] = []
     try:
         for edge in edges:
@@ -121,36 +121,36 @@ def connect(changes: Sequence[tuple[TFOp, int, TFTensor]], asked: str) -> int:
             set_input(edge.op, edge.input, edge.was)
         if lacks_memory(error):
             raise
-        wrong = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
-        raise PlanError(asked, wrong + words_of(error), "Nothing was changed; choose another tensor") from error
+        problem = f"TensorFlow refuses {edges[len(done)].now.name!r} as an input of {edges[len(done)].op.name!r}: "
+        raise PlanError(request, problem + words_of(error), "Nothing was changed; choose another tensor") from error
     _note(graph, backward)
     journal(graph).unsure = reshape(*changed)
     return len(done)
 
 
-def _reinferred(edges: list[Edge], asked: str) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
+def _reinferred(edges: list[Edge], request: str) -> tuple[list[tuple[TFTensor, Any]], list[tuple[TFTensor, Any]]]:
     """The shapes downstream, with the new edges and with the old; empty if the edges have the same shapes as before."""
     other = [edge for edge in edges if not same_shape(edge.was, edge.now)]
     if not other:
         return [], []
     ops = downstream([edge.op for edge in other])
-    now = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, asked)
+    now = inferred(ops, {(id(edge.op), edge.input): edge.now for edge in edges}, request)
     # A placeholder of any shape, which the caller gives, does not widen the shapes downstream.
     wider = any(known(e.now.shape) < known(e.was.shape) for e in other if not _anything(e.now))
-    return now, inferred(ops, {}, asked) if wider else now
+    return now, inferred(ops, {}, request) if wider else now
 
 
 def _anything(tensor: TFTensor) -> bool:
     return bool(tensor.op.type == "Placeholder" and tensor.shape.rank is None)
 
 
-def order(op: TFOp, control_inputs: Iterable[TFOp], asked: str) -> None:
+def order(op: TFOp, control_inputs: Iterable[TFOp], request: str) -> None:
     """Sets the control inputs of an op.
 
     Args:
         op: the op.
         control_inputs: all ops that it must wait for.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: one of them is of another graph, or waits for the op itself. The graph is then unchanged.
@@ -160,13 +160,13 @@ def order(op: TFOp, control_inputs: Iterable[TFOp], asked: str) -> None:
     if not fresh and len(now) == len(was):
         return
     graph = op.graph
-    _refuse_closed(graph, asked)
+    _refuse_closed(graph, request)
     for other in fresh:
         if other.graph is not graph:
-            raise PlanError(asked, f"{other.name!r} is an op of another graph", "Give an op of the same graph")
+            raise PlanError(request, f"{other.name!r} is an op of another graph", "Give an op of the same graph")
     backward = any(number_of(other) >= number_of(op) for other in fresh)
     if backward or (fresh and journal(graph).backward):
-        _refuse_cycle([op], graph, asked, lambda it: [*_before(it, {}), *(fresh if it is op else ())])
+        _refuse_cycle([op], graph, request, lambda it: [*_before(it, {}), *(fresh if it is op else ())])
     set_control_inputs(op, was, now)
     _note(graph, backward)
 
@@ -177,27 +177,27 @@ def _note(graph: TFGraph, backward: bool) -> None:
     held.backward |= backward
 
 
-def _refuse_closed(graph: TFGraph, asked: str) -> None:
+def _refuse_closed(graph: TFGraph, request: str) -> None:
     if not rewiring_works():
-        raise PlanError(asked, "this TensorFlow cannot change edges in place", "Edit a copy: gs.open(graph)")
+        raise PlanError(request, "this TensorFlow cannot change edges in place", "Edit a copy: gs.open(graph)")
     if graph.finalized:
-        raise PlanError(asked, "the graph is finalized", "Edit it before it is finalized, or edit a copy of it")
+        raise PlanError(request, "the graph is finalized", "Edit it before it is finalized, or edit a copy of it")
 
 
-def _check_edge(edge: Edge, graph: TFGraph, asked: str) -> None:
+def _check_edge(edge: Edge, graph: TFGraph, request: str) -> None:
     op, was, now = edge.op, edge.was, edge.now
     if op.graph is not graph or now.graph is not graph:
-        raise PlanError(asked, f"{now.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
+        raise PlanError(request, f"{now.name!r} and {op.name!r} are of two graphs", "Copy one into the other first")
     mismatch = unlike(now, was)
     if mismatch:
-        raise PlanError(asked, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {mismatch}",
+        raise PlanError(request, f"{now.name!r} cannot take the place of {was.name!r} at {op.name!r}: {mismatch}",
                         "Choose a tensor of the same dtype and shape, or convert it first")  # fmt: skip
     if _changes(op, edge.input) and now.dtype == now.dtype.base_dtype:
-        wrong = f"{op.name!r} changes the variable {was.name!r} in place, and {now.name!r} is not a variable"
-        raise PlanError(asked, wrong, f"Leave {op.name!r} as it is, or give it another variable")
+        problem = f"{op.name!r} changes the variable {was.name!r} in place, and {now.name!r} is not a variable"
+        raise PlanError(request, problem, f"Leave {op.name!r} as it is, or give it another variable")
     if _frame(now.op) is not _frame(was.op):
         raise PlanError(
-            asked,
+            request,
             f"{now.name!r} is computed {_where(now.op)}, but {op.name!r} reads a tensor that is {_where(was.op)}",
             "Choose a tensor of the same loop",
         )
@@ -246,7 +246,7 @@ def _before(op: TFOp, new: dict[tuple[int, int], TFOp]) -> list[TFOp]:
     return [*(d for d in data if not (merge and d.type.endswith("NextIteration"))), *op.control_inputs]
 
 
-def _refuse_cycle(starts: list[TFOp], graph: TFGraph, asked: str, before: Callable[[TFOp], list[TFOp]]) -> None:
+def _refuse_cycle(starts: list[TFOp], graph: TFGraph, request: str, before: Callable[[TFOp], list[TFOp]]) -> None:
     # If all other edges lead from earlier to later ops, no cycle has an op older than the op that closes it.
     oldest = -1 if journal(graph).backward else min(map(number_of, starts))
     state: dict[int, bool] = {}  # True: on the way, False: done
@@ -270,7 +270,7 @@ def _refuse_cycle(starts: list[TFOp], graph: TFGraph, asked: str, before: Callab
                 ring = ring[ring.index(above.name) :]
                 shown = " <- ".join([*ring[:4], "..."] if len(ring) > 5 else ring)
                 raise PlanError(
-                    asked,
+                    request,
                     f"that makes a cycle: {shown} <- {above.name}",
                     "Leave the ops that compute the new tensor as they are: cannot_modify=[...]",
                 )

@@ -70,13 +70,13 @@ class Scratch(Generic[Op]):
         self._def = graph_pb2.GraphDef(versions=versions)
         self._stand_ins: dict[tuple[str, int], TFTensor] = {}
 
-    def built(self, wanted: Iterable[Op], sources: Any, asked: str) -> dict[Op, TFOp]:
+    def built(self, wanted: Iterable[Op], sources: Any, request: str) -> dict[Op, TFOp]:
         """Builds the ops that are wanted, and returns op -> the op that was built.
 
         Args:
             wanted: the ops.
             sources: ops -> the live graphs that hold the functions that they call.
-            asked: the request, for messages.
+            request: the request, for messages.
 
         Raises:
             Refused: TensorFlow refuses them.
@@ -100,7 +100,7 @@ class Scratch(Generic[Op]):
         if any(map(_calls, self._def.node)):
             for graph in sources(queue):
                 adopt_functions(graph, self._graph)
-        refuse_deadly(self._closed(), asked)
+        refuse_deadly(self._closed(), request)
         made = self._imported()
         return {op: made[self._ops.name(op)] for op in wanted}
 

@@ -27,13 +27,13 @@ def downstream(ops: list[TFOp]) -> list[TFOp]:
     return sorted(met_from(ops, lambda op: (c for t in op.outputs for c in t.consumers())), key=number_of)
 
 
-def inferred(ops: list[TFOp], reads: Reads, asked: str) -> list[tuple[Any, Any]]:
+def inferred(ops: list[TFOp], reads: Reads, request: str) -> list[tuple[Any, Any]]:
     """Returns (tensor, shape) for each output of ops, as inferred with other inputs.
 
     Args:
         ops: the result of `downstream`.
         reads: (id of an op, number of its input) -> its new tensor.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: TensorFlow refuses the ops with these inputs.
@@ -41,10 +41,10 @@ def inferred(ops: list[TFOp], reads: Reads, asked: str) -> list[tuple[Any, Any]]
     live = ops[0].graph
     scratch = Scratch(_Rewired(reads), live.graph_def_versions)
     try:
-        made = scratch.built(ops, lambda _: [live], asked)
+        made = scratch.built(ops, lambda _: [live], request)
     except Refused as error:
-        wrong = f"ops that depend on the new tensor do not fit it. TensorFlow refuses them: {error}"
-        raise PlanError(asked, wrong, "Nothing was changed; choose a tensor of a shape that fits") from error
+        problem = f"ops that depend on the new tensor do not fit it. TensorFlow refuses them: {error}"
+        raise PlanError(request, problem, "Nothing was changed; choose a tensor of a shape that fits") from error
     return [(t, new.shape) for op in ops for t, new in zip(op.outputs, made[op].outputs, strict=True)]
 
 

@@ -32,7 +32,7 @@ tf1 = tf.compat.v1
 _LEAD = "what_the_plan_gives"
 
 
-def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, asked: str) -> Piece:
+def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Graph, request: str) -> Piece:
     """Builds the ops that a function makes for some sites; sites with equal results share one call.
 
     Args:
@@ -40,12 +40,12 @@ def traced(function: Callable[..., Any] | str, sites: Sequence[Site], base: Grap
             list or dict of them. Or an op type: one op of the inputs, in their order.
         sites: the places.
         base: snapshot of their graph.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the function cannot be called with these inputs, fails, or returns anything else.
     """
-    work = _Bench(maker(function, sites[0], asked) if isinstance(function, str) else function, base, asked)
+    work = _Bench(maker(function, sites[0], request) if isinstance(function, str) else function, base, request)
     found = [work.outputs(number, site) for number, site in enumerate(sites)]
     work.finish()
     made = snapshot(work.graph, title="the ops that the plan builds")
@@ -68,7 +68,7 @@ class _Bench:
 
     function: Callable[..., Any]
     base: Graph
-    asked: str
+    request: str
     graph: TFGraph = field(default_factory=tf.Graph)
     inputs: dict[str, tuple[int, int]] = field(default_factory=dict)
     templates: dict[Any, _Template | None] = field(default_factory=dict)
@@ -103,21 +103,25 @@ class _Bench:
         if info is None:
             name = f"{self.base.names[tensor[0]]}:{tensor[1]}"
             raise PlanError(
-                self.asked, f"the dtype of {name!r}, an op of this plan, is not known yet", "Apply that step first"
+                self.request, f"the dtype of {name!r}, an op of this plan, is not known yet", "Apply that step first"
             )
         if not known_dtype(info.dtype):
             op, port = tensor
-            wrong, instead = f"TensorFlow has no {info.dtype}", "Save the graph again in the program that made it"
+            problem, suggestion = f"TensorFlow has no {info.dtype}", "Save the graph again in the program that made it"
             if info.dtype == UNKNOWN:
-                wrong = f"this TensorFlow has no op type {self.base.types[op]}"
-                instead = "Load its library first: tf.load_op_library(...)"
-            raise PlanError(self.asked, f"the dtype of '{self.base.names[op]}:{port}' is not known: {wrong}", instead)
+                problem = f"this TensorFlow has no op type {self.base.types[op]}"
+                suggestion = "Load its library first: tf.load_op_library(...)"
+            raise PlanError(
+                self.request, f"the dtype of '{self.base.names[op]}:{port}' is not known: {problem}", suggestion
+            )
         return info
 
     def _placeholder(self, name: str, tensor: tuple[int, int]) -> Any:
         info = self._info(tensor)
-        wrong = f"TensorFlow has no tensors of the shape of '{self.base.names[tensor[0]]}:{tensor[1]}'"
-        with errors_as(PlanError, self.asked, wrong, "Save the graph again in the program that made it", ValueError):
+        problem = f"TensorFlow has no tensors of the shape of '{self.base.names[tensor[0]]}:{tensor[1]}'"
+        with errors_as(
+            PlanError, self.request, problem, "Save the graph again in the program that made it", ValueError
+        ):
             made = tf1.placeholder(tf.as_dtype(info.dtype).base_dtype, info.shape, name=name)
         self.inputs[made.op.name] = tensor
         if made.dtype in (tf.resource, tf.variant):
@@ -129,7 +133,7 @@ class _Bench:
     def _arguments(self, site: Site) -> dict[str, str]:
         """Parameter of the function -> input of the site; ``match`` -> itself."""
         if self.parameters is None:
-            self.parameters = parameters_of(self.function, PlanError, self.asked)
+            self.parameters = parameters_of(self.function, PlanError, self.request)
         names = list(site.inputs)
         several = [p for p in self.parameters if p.kind == p.VAR_POSITIONAL]
         words = [p.name for p in self.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -144,7 +148,7 @@ class _Bench:
         else:
             takes = ", ".join(free)
             raise PlanError(
-                self.asked,
+                self.request,
                 f"the function takes {takes}, but the inputs are {', '.join(names) or 'none'}",
                 "Give its arguments the names of inputs, or take the same number of arguments, in that order",
             )
@@ -173,7 +177,7 @@ class _Bench:
             except Exception as error:
                 said = f"{type(error).__name__}: {words_of(error)}"
                 raise PlanError(
-                    self.asked, f"calling the function for {site.scope!r} fails: {said}", "Correct the function"
+                    self.request, f"calling the function for {site.scope!r} fails: {said}", "Correct the function"
                 ) from error
 
     def _results(self, site: Site, result: Any) -> dict[str, str]:
@@ -182,7 +186,7 @@ class _Bench:
             odd = sorted(set(pairs) ^ set(site.outputs))
             if odd:
                 raise PlanError(
-                    self.asked,
+                    self.request,
                     f"the function returns {', '.join(map(repr, sorted(pairs)))}",
                     f"Return a dict of {', '.join(map(repr, site.outputs))}",
                 )
@@ -190,7 +194,7 @@ class _Bench:
             flat = list(result) if isinstance(result, (list, tuple)) else [result]
             if len(flat) != len(site.outputs):
                 raise PlanError(
-                    self.asked,
+                    self.request,
                     f"the function returns {counted(len(flat), 'tensors')} instead of {len(site.outputs)}",
                     f"Return them in this order: {', '.join(site.outputs)}",
                 )
@@ -205,7 +209,7 @@ class _Bench:
                 tensor = None
         if getattr(tensor, "graph", None) is not self.graph:
             raise PlanError(
-                self.asked,
+                self.request,
                 f"the function returns {type(value).__name__}, not a tensor made of its arguments",
                 "Return tensors made of its arguments",
             )
@@ -264,13 +268,13 @@ def _fixed(infos: Any) -> bool:
 _FUNCTION = "or give a Python function: plan.replace(..., lambda x: ...)"
 
 
-def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
+def maker(kind: str, site: Site, request: str) -> Callable[..., Any]:
     """Returns a function of tensors that makes one op of a type.
 
     Args:
         kind: the op type, such as ``"Softplus"``. Attributes that its inputs do not determine have default values.
         site: its inputs, and the outputs that are needed.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: there is no such type, the numbers of inputs or outputs differ, or it needs an attribute.
@@ -278,32 +282,34 @@ def maker(kind: str, site: Site, asked: str) -> Callable[..., Any]:
     about, make = op_definition(kind), getattr(tf.raw_ops, kind, None)
     if about is None or make is None:
         raise PlanError(
-            asked, f"TensorFlow has no op type {kind!r}", f"{alike(kind)}Give an op type such as 'Relu' or 'Softplus'"
+            request, f"TensorFlow has no op type {kind!r}", f"{alike(kind)}Give an op type such as 'Relu' or 'Softplus'"
         )
     arguments, names = list(about.input_arg), list(site.inputs)
     lists = [arg.name for arg in arguments if arg.number_attr or arg.type_list_attr]
     extra = len(names) - len(arguments) + len(lists)
     if extra < len(lists) or (extra if not lists else len(lists) > 1):
         takes = ", ".join(arg.name for arg in arguments) or "nothing"
-        wrong = f"{kind!r} takes {takes}, but the replaced ops have {counted(len(names), 'inputs')}: {', '.join(names)}"
-        raise PlanError(asked, wrong, f"Choose an op type with as many inputs, {_FUNCTION}")
+        problem = (
+            f"{kind!r} takes {takes}, but the replaced ops have {counted(len(names), 'inputs')}: {', '.join(names)}"
+        )
+        raise PlanError(request, problem, f"Choose an op type with as many inputs, {_FUNCTION}")
     if len(about.output_arg) != len(site.outputs):
         gives, wanted = counted(len(about.output_arg), "outputs"), counted(len(site.outputs), "outputs")
-        wrong = f"{kind!r} has {gives}, but the replaced ops have {wanted}: {', '.join(site.outputs)}"
-        raise PlanError(asked, wrong, f"Choose an op type with as many outputs, {_FUNCTION}")
+        problem = f"{kind!r} has {gives}, but the replaced ops have {wanted}: {', '.join(site.outputs)}"
+        raise PlanError(request, problem, f"Choose an op type with as many outputs, {_FUNCTION}")
     said = {name for arg in arguments for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
     unsaid = [attr.name for attr in about.attr if attr.name not in said and not attr.HasField("default_value")]
     if unsaid:
-        wrong = f"{kind!r} needs a value for its attribute {unsaid[0]!r}"
-        raise PlanError(asked, wrong, f"Choose another op type, {_FUNCTION}")
+        problem = f"{kind!r} needs a value for its attribute {unsaid[0]!r}"
+        raise PlanError(request, problem, f"Choose another op type, {_FUNCTION}")
 
     def make_op(*given: Any) -> Any:
         rest, named = list(given), {}
         for arg in arguments:
             named[arg.name] = [rest.pop(0) for _ in range(extra)] if arg.name in lists else rest.pop(0)
-        wrong = f"TensorFlow cannot make {kind!r} of {', '.join(names)}"
-        instead = f"Choose an op type for these dtypes and shapes, {_FUNCTION}"
-        with errors_as(PlanError, asked, wrong, instead, TypeError, ValueError):
+        problem = f"TensorFlow cannot make {kind!r} of {', '.join(names)}"
+        suggestion = f"Choose an op type for these dtypes and shapes, {_FUNCTION}"
+        with errors_as(PlanError, request, problem, suggestion, TypeError, ValueError):
             return make(**named)
 
     return make_op

@@ -96,8 +96,8 @@ def _acts(base: Graph, loop: Loop, body: Mask) -> bool:
     if deep is None and around is None and (base.typed(FLOW_TYPES) & body).any():
         deep = inside[0]
     if deep is not None:
-        wrong = f"its rounds set state, but {base.names[deep]!r}, in a cond or loop inside them, may not run"
-        raise PlanError("unroll()", wrong, "Resolve that condition in an earlier plan, or leave the loop unchanged")
+        problem = f"its rounds set state, but {base.names[deep]!r}, in a cond or loop inside them, may not run"
+        raise PlanError("unroll()", problem, "Resolve that condition in an earlier plan, or leave the loop unchanged")
     return True
 
 

@@ -24,7 +24,7 @@ from ...plan.cures import cured_mapping
 from ...plan.effect import Effect, Verdict
 from ...plan.fault import Fault
 from ...plan.mismatch import axis_text, bare, shapes_differ
-from ...plan.step_code import asked
+from ...plan.step_code import request_of
 from ...plan.steps import InsertStep, SetStep
 from ...plan.workbench import Workbench
 from ...words import few
@@ -140,8 +140,8 @@ class _Judge:
         try:
             self._refuse_unknown_functions(op, self.node(op))
         except PlanError as error:
-            asked, step = self._asked(name, error.asked), self._effect.blame.get(name)
-            self._faults.append(Fault(asked, f"{name!r}: {error.wrong}", error.instead, step=step))
+            request, step = self._asked(name, error.request), self._effect.blame.get(name)
+            self._faults.append(Fault(request, f"{name!r}: {error.problem}", error.suggestion, step=step))
             self._lost.append(op)
 
     def _refuse_unknown_functions(self, op: int, node: TFNodeDef) -> None:
@@ -225,7 +225,7 @@ class _Judge:
                 name, fault = _refused_name(error.said, self._after), (error.said, False)
             except OpenError as error:
                 # TensorFlow never gets nodes that could end the process, so it does not refuse them itself.
-                name, fault = next((one for one in error.names if one in self._after.index), ""), (error.wrong, True)
+                name, fault = next((one for one in error.names if one in self._after.index), ""), (error.problem, True)
             self._faults.append(self._fault(name, *fault))
             if not name:
                 return {}
@@ -296,10 +296,10 @@ class _Judge:
         if isinstance(step, InsertStep):
             way = "Choose another op type, or give the attributes that it needs as arguments"
         through = f", which depends on {first!r}" if first not in ("", name) else ""
-        wrong = f"{what} is not valid{through}: {said}" if known else f"TensorFlow refuses {what}{through}: {said}"
+        problem = f"{what} is not valid{through}: {said}" if known else f"TensorFlow refuses {what}{through}: {said}"
         names = (name,) if name else ()
         return Fault(
-            self._asked(first, ""), wrong, way, step=effect.blame.get(first), kind=Kind.REFUSED_OP, names=names
+            self._asked(first, ""), problem, way, step=effect.blame.get(first), kind=Kind.REFUSED_OP, names=names
         )
 
     def _step(self, name: str) -> tuple[Any, str]:
@@ -323,7 +323,7 @@ class _Judge:
         step = self._effect.blame.get(name)
         if step is None:
             return otherwise or "check()"
-        return asked(self._effect.steps[step])
+        return request_of(self._effect.steps[step])
 
     def _mapping_fault(self, copied: Copied, said: str) -> Fault | None:
         """The fault of a tensor that replaces another one in a copy, if their shapes differ."""

@@ -56,8 +56,8 @@ class Calls:
         """
         if node.op in BRANCHING and not flow:
             kind = node.op.removeprefix("Stateless")
-            wrong = f"{node.name!r} is a v2 {kind}, which is not inlined together with a whole graph"
-            return wrong, f"Replace it by a TF1 {kind}: ed.plan().inline({node.name!r})"
+            problem = f"{node.name!r} is a v2 {kind}, which is not inlined together with a whole graph"
+            return problem, f"Replace it by a TF1 {kind}: ed.plan().inline({node.name!r})"
         names = self._functions(node)
         if not names:
             calls = [n for n, t in zip(self.base.names, self.base.types, strict=True)
@@ -69,18 +69,18 @@ class Calls:
         absent = next((name for name in names if name not in self.definitions), None)
         if absent is not None:
             return f"its function {absent!r} is not in the graph", "Open the file that holds the function too"
-        wrong = next(filter(None, map(self._fixed, names)), "")
-        if not wrong and node.op in BRANCHING:
-            wrong = self._old_flow(names)
-        if not wrong and node.name in self.base.index and context_of(op_finder(self.base.live)(node.name)):
-            wrong = f"{node.name!r} is inside a while_loop or cond of TF1"
-        return (wrong, "Leave this call as it is") if wrong else None
+        problem = next(filter(None, map(self._fixed, names)), "")
+        if not problem and node.op in BRANCHING:
+            problem = self._old_flow(names)
+        if not problem and node.name in self.base.index and context_of(op_finder(self.base.live)(node.name)):
+            problem = f"{node.name!r} is inside a while_loop or cond of TF1"
+        return (problem, "Leave this call as it is") if problem else None
 
-    def refuse(self, node: TFNodeDef, asked: str, flow: bool = False) -> None:
+    def refuse(self, node: TFNodeDef, request: str, flow: bool = False) -> None:
         """Refuses a node that cannot be inlined, see `obstacle`; raises PlanError."""
         found = self.obstacle(node, flow)
         if found is not None:
-            raise PlanError(asked, *found)
+            raise PlanError(request, *found)
 
     def _functions(self, node: TFNodeDef) -> list[str]:
         """The functions that a call, cond, case or loop may run."""

@@ -97,7 +97,7 @@ class GraphFunction(tf.Module):
 
 
 def function_module(
-    base: Graph, signatures: Mapping[str, tuple[Any, Any]], values: Any, asked: str
+    base: Graph, signatures: Mapping[str, tuple[Any, Any]], values: Any, request: str
 ) -> tuple[Any, dict[str, Any]]:
     """Returns a `tf.Module` of one function for each signature, over the same variables; and the traced functions.
 
@@ -105,14 +105,15 @@ def function_module(
         base: snapshot of the graph.
         signatures: name -> (inputs, outputs), each name -> tensor.
         values: as in `graph_function`.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         as `graph_function`.
     """
     held: dict[str, Any] = {}
     made = {
-        key: graph_function(base, ins, outs, values, key, held, asked=asked) for key, (ins, outs) in signatures.items()
+        key: graph_function(base, ins, outs, values, key, held, request=request)
+        for key, (ins, outs) in signatures.items()
     }
     module = next(iter(made.values()))
     if len(made) > 1:
@@ -136,7 +137,7 @@ def graph_function(
     name: str = "function",
     shared: dict[str, Any] | None = None,
     packed: Callable[[Sequence[Any]], Any] | None = None,
-    asked: str = "",
+    request: str = "",
     also: Any = (),
 ) -> GraphFunction:
     """Returns a TF2 callable that computes `outputs` from `inputs` as a graph does.
@@ -150,7 +151,7 @@ def graph_function(
         name: the name of the callable.
         shared: variables of earlier functions, by op name: they are used again, and new variables are added.
         packed: converts the list of results to the return value; default: the form of `outputs`.
-        asked: the request, for messages; default: a function of these outputs.
+        request: the request, for messages; default: a function of these outputs.
         also: ops to run in addition, by name or object: one or several.
 
     Raises:
@@ -159,18 +160,18 @@ def graph_function(
             mutable table is needed; a variable has no value; or a SymbolicGradient op of a function is needed for which
             the graph names a gradient function.
     """
-    asked = asked or f"function(outputs={_shown(outputs)})"
-    refuse_untrusted(base.owner, asked)
-    part = part_of(base, arguments(inputs), tensors_of(outputs), asked, also)
+    request = request or f"function(outputs={_shown(outputs)})"
+    refuse_untrusted(base.owner, request)
+    part = part_of(base, arguments(inputs), tensors_of(outputs), request, also)
     with eager():
         held = {} if shared is None else shared
         arrays = values_of(base, part, values, [name for name in part.variables if name not in held])
         held.update({name: _variable(base.state.variables[name], array, base) for name, array in arrays.items()})
         held = {name: held[name] for name in part.variables}
-        tables = tables_of(base, part, asked)
+        tables = tables_of(base, part, request)
         plain = re.sub(r"\W", "_", name)
         made_of = packed or partial(as_asked, outputs)
-        function = traced(base, part, held, tables, plain, made_of, asked)
+        function = traced(base, part, held, tables, plain, made_of, request)
     return GraphFunction(plain, list(held.values()), list(tables.values()), function)
 
 
@@ -181,7 +182,7 @@ def traced(
     tables: dict[str, Any],
     name: str,
     packed: Callable[[list[Any]], Any],
-    asked: str,
+    request: str,
     given: Sequence[Any] = (),
 ) -> Any:
     """Returns a `tf.function` that computes a part of a graph.
@@ -192,13 +193,13 @@ def traced(
         held, tables: as in `copied_part`.
         name: the name of the function.
         packed: converts the list of results to the return value.
-        asked: the request, for messages.
+        request: the request, for messages.
         given: the values of the last inputs, which are not arguments.
 
     Raises:
         PlanError: TensorFlow refuses the function.
     """
-    refuse_untrusted(base.owner, asked)
+    refuse_untrusted(base.owner, request)
     names = list(part.inputs)[: len(part.inputs) - len(given)]
     specs = [_spec(base, key, part.inputs[key]) for key in names]
 
@@ -206,8 +207,8 @@ def traced(
         return packed(copied_part(base, part, [*args, *map(tf.constant, given)], held, tables, name))
 
     function = traced_function(call, name, specs, names)
-    wrong, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
-    with errors_as(PlanError, asked, wrong, "Choose other inputs or outputs", *kinds):
+    problem, kinds = "TensorFlow refuses the function", (ValueError, TypeError, tf.errors.OpError)
+    with errors_as(PlanError, request, problem, "Choose other inputs or outputs", *kinds):
         function.get_concrete_function()
     return function
 
@@ -279,28 +280,28 @@ def part_of(
     base: Graph,
     inputs: dict[str, str],
     outputs: list[str],
-    asked: str,
+    request: str,
     also: Any = (),
     without: Iterable[str] = (),
 ) -> Part:
     """Returns the part of a graph that a function of tensors needs; arguments and errors as in `graph_function`."""
-    cuts = frozenset(base.tensor(name, asked) for name in inputs.values())
-    ends = [base.tensor(name, asked) for name in outputs]
-    along = [base.find(op_name(op), asked) for op in (also if _several(also) else [also])]
+    cuts = frozenset(base.tensor(name, request) for name in inputs.values())
+    ends = [base.tensor(name, request) for name in outputs]
+    along = [base.find(op_name(op), request) for op in (also if _several(also) else [also])]
     goals = base.mask([*(op for op, port in ends if (op, port) not in cuts), *along])
-    within = ~base.mask(base.find(name, asked) for name in without)
+    within = ~base.mask(base.find(name, request) for name in without)
     mask = required(base, goals, cuts, within)
     variables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in VARIABLE_TYPES]
     tables = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _TABLES]
     computed = [end for end in ends if end not in cuts]
-    refuse_part(base, mask | ~within, map(base.tensor, inputs.values()), asked, computed)
+    refuse_part(base, mask | ~within, map(base.tensor, inputs.values()), request, computed)
     mask = backward(base, goals, cuts | {(i, 0) for i in (*variables, *tables)}, within=mask)
     mask[[*variables, *tables]] = False
     mask |= _rest_of_contexts(base, mask, cuts | {(i, 0) for i in (*variables, *tables)}, within)
-    refuse_unknown(base, mask, asked)
-    _refuse_live(base, mask, inputs, cuts, ends, asked)
-    _refuse_assignments(base, mask, variables, goals, asked)
-    _refuse_named_gradients(base, mask, asked)
+    refuse_unknown(base, mask, request)
+    _refuse_live(base, mask, inputs, cuts, ends, request)
+    _refuse_assignments(base, mask, variables, goals, request)
+    _refuse_named_gradients(base, mask, request)
     return Part(inputs, outputs, mask, [base.names[i] for i in variables], [base.names[i] for i in tables])
 
 
@@ -335,30 +336,30 @@ def values_of(base: Graph, part: Part, values: Any, wanted: Sequence[str]) -> di
     return {} if callable(given) else fetch(given, infos, base.live, "function(values=...)")
 
 
-def tables_of(base: Graph, part: Part, asked: str) -> dict[str, Any]:
+def tables_of(base: Graph, part: Part, request: str) -> dict[str, Any]:
     """Returns the tables of a part as objects of TF2, by op name."""
-    return {name: _table(base, base.index[name], asked) for name in part.tables}
+    return {name: _table(base, base.index[name], request) for name in part.tables}
 
 
 def _refuse_live(
-    base: Graph, mask: Any, inputs: dict[str, str], cuts: frozenset[Tensor], ends: Sequence[Tensor], asked: str
+    base: Graph, mask: Any, inputs: dict[str, str], cuts: frozenset[Tensor], ends: Sequence[Tensor], request: str
 ) -> None:
     live = [i for i in np.flatnonzero(mask).tolist() if base.types[i] in _LIVE]
     feeds = [f"{base.names[i]}:0" for i in live if base.types[i] in FEED_TYPES]
     if feeds:
         have = [*inputs.values(), *feeds[:4]]
-        region(base, sorted(cuts), ends, asked)  # an input that leads to no output is refused, and named
-        raise PlanError(asked, f"it needs {few(map(repr, feeds), 4)}, which is not an input", f"Type inputs={have!r}")
+        region(base, sorted(cuts), ends, request)  # an input that leads to no output is refused, and named
+        raise PlanError(request, f"it needs {few(map(repr, feeds), 4)}, which is not an input", f"Type inputs={have!r}")
     if live:
         name, kind = base.names[live[0]], base.types[live[0]]
         raise PlanError(
-            asked,
+            request,
             f"it needs {name!r} of type {kind}, whose state exists only in a session",
             "Make the tensors that are read from it inputs instead",
         )
 
 
-def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], goals: Any, asked: str) -> None:
+def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], goals: Any, request: str) -> None:
     """Refuses ops that write to reference variables: these become resource variables, and the op has no counterpart."""
     for number in variables:
         if base.types[number] == "VarHandleOp":
@@ -366,9 +367,9 @@ def _refuse_assignments(base: Graph, mask: Any, variables: Sequence[int], goals:
         for reader in base.consumers.row(number).tolist():
             about = op_definition(base.types[reader])
             if mask[reader] and about is not None and any(arg.is_ref for arg in about.input_arg):
-                wrong = f"{base.names[reader]!r} ({base.types[reader]}) writes to the reference variable "
-                wrong += f"{base.names[number]!r}, but a function has only resource variables"
-                raise PlanError(asked, wrong, _without_assignment(base, mask, reader, goals))
+                problem = f"{base.names[reader]!r} ({base.types[reader]}) writes to the reference variable "
+                problem += f"{base.names[number]!r}, but a function has only resource variables"
+                raise PlanError(request, problem, _without_assignment(base, mask, reader, goals))
 
 
 def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
@@ -384,7 +385,7 @@ def _without_assignment(base: Graph, mask: Any, writer: int, goals: Any) -> str:
     return f"If it need not run first, remove the order, and assign to the function's variables from outside: {step}"
 
 
-def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
+def _refuse_named_gradients(base: Graph, mask: Any, request: str) -> None:
     """Refuses gradients that the graph names: eager functions lose the names, so TensorFlow derives other gradients."""
     named = base.gradients
     if not named:
@@ -394,7 +395,7 @@ def _refuse_named_gradients(base: Graph, mask: Any, asked: str) -> None:
         of = node.attr["f"].func.name if node.op == "SymbolicGradient" else ""
         if of in named:
             raise PlanError(
-                asked,
+                request,
                 f"{node.name!r} is the gradient of the function {of!r}, for which the graph names {named[of]!r}; "
                 "a TF2 function or SavedModel cannot store this name, and TensorFlow would derive another gradient",
                 "Save it in a TF1 format: format='saved_model', or a .pb or .meta file; or run it in ed.session()",
@@ -417,13 +418,13 @@ def _variable(info: VariableInfo, value: Any, base: Graph) -> Any:
     return tf.Variable(value, trainable=trainable(info), name=info.op, dtype=info.dtype, shape=shape)
 
 
-def _table(base: Graph, number: int, asked: str) -> Any:
+def _table(base: Graph, number: int, request: str) -> Any:
     """Returns a table with the content of a table of the graph: its init op is run once, in a separate graph."""
     name = base.names[number]
     fills = [op for op in base.state.init_ops.get(name, ()) if op in base.index]
-    instead = "Make the result of its lookup an input instead"
+    suggestion = "Make the result of its lookup an input instead"
     if not fills:
-        raise PlanError(asked, f"the content of table {name!r} is not known: no op fills it", instead)
+        raise PlanError(request, f"the content of table {name!r} is not known: no op fills it", suggestion)
     needed = backward(base, base.mask([base.index[fills[0]]]))
     graph, block = fresh(base.live), Selection(base, needed, Query("select"))
     copied_into(graph, block, to="", variables="initial", collections="none")
@@ -432,8 +433,11 @@ def _table(base: Graph, number: int, asked: str) -> Any:
     read = tf.raw_ops.LookupTableExportV2 if holder.outputs[0].dtype == tf.resource else tf.raw_ops.LookupTableExport
     with graph.as_default():
         export = read(table_handle=holder.outputs[0], Tkeys=types[0], Tvalues=types[1])
-    wrong = f"the content of table {name!r} is not known: {fills[0]!r} cannot be run"
-    with errors_as(PlanError, asked, wrong, instead, tf.errors.OpError), session_of(graph, asked=asked) as session:
+    problem = f"the content of table {name!r} is not known: {fills[0]!r} cannot be run"
+    with (
+        errors_as(PlanError, request, problem, suggestion, tf.errors.OpError),
+        session_of(graph, request=request) as session,
+    ):
         session.run(graph.get_operation_by_name(fills[0]))
         keys, content = session.run([export.keys, export.values])
     return table_of(keys, content, types)

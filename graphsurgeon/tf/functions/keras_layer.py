@@ -115,20 +115,20 @@ class GraphLayer(Keras.layers.Layer):
     def _arguments(self, inputs: Any) -> list[Any]:
         names = list(self._about.held["inputs"])
         specs = self._programs.held["inference"][0].input_signature
-        asked = f"layer {self.name!r}"
+        request = f"layer {self.name!r}"
         takes = ", ".join(f"{s.name}: {s.dtype.name} {shape_text(dims_of(s.shape))}" for s in specs)
         if isinstance(inputs, Mapping):
             odd = sorted({*map(str, inputs)} ^ {*names})
             if odd:
-                wrong = f"its inputs are {names}, but it is given {sorted(map(str, inputs))}"
-                raise PlanError(asked, wrong, f"Give it {takes}")
+                problem = f"its inputs are {names}, but it is given {sorted(map(str, inputs))}"
+                raise PlanError(request, problem, f"Give it {takes}")
             given = [inputs[name] for name in names]
         else:
             given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         if len(given) != len(names):
-            wrong = f"it takes {len(names)}, but is given {counted(len(given), 'tensors')}"
-            raise PlanError(asked, wrong, f"Give it a list or dict of {takes}")
-        return [_fitting(thing, spec, asked) for thing, spec in zip(given, specs, strict=True)]
+            problem = f"it takes {len(names)}, but is given {counted(len(given), 'tensors')}"
+            raise PlanError(request, problem, f"Give it a list or dict of {takes}")
+        return [_fitting(thing, spec, request) for thing, spec in zip(given, specs, strict=True)]
 
     def compute_mask(self, *_: Any, **__: Any) -> None:
         """Returns None: the graph itself contains any use of a mask."""
@@ -160,7 +160,7 @@ def keras_layer(
     name: str | None,
     training: Any,
     trainable: bool,
-    asked: str,
+    request: str,
     frozen: Collection[str] = (),
 ) -> GraphLayer:
     """Returns a Keras layer that computes `outputs` from `inputs` as a graph does.
@@ -172,7 +172,7 @@ def keras_layer(
         training: the name of a tensor that is true in training; or (snapshot, inputs, outputs, values) of the graph to
             run in training; or None.
         trainable: whether its weights are trained.
-        asked: the request, for messages.
+        request: the request, for messages.
         frozen: names of variables that are never trained.
 
     Raises:
@@ -181,15 +181,15 @@ def keras_layer(
     backend = Keras.backend.backend()
     if backend != "tensorflow":
         how = "Start Python with KERAS_BACKEND=tensorflow, or use ed.function"
-        raise PlanError(asked, f"Keras runs on {backend!r} here", how)
+        raise PlanError(request, f"Keras runs on {backend!r} here", how)
     twice = isinstance(training, tuple)
     flag = None if training is None or twice else tensor_name(training)
     graph, takes, gives, source = training if twice else (base, inputs, outputs, values)
     for one in (base, graph):
-        refuse_untrusted(one.owner, asked)
+        refuse_untrusted(one.owner, request)
     runs = {
-        "inference": _Run(base, inputs, outputs, values, flag, asked, updated=False),
-        "training": _Run(graph, takes, gives, source, flag, asked, updated=True),
+        "inference": _Run(base, inputs, outputs, values, flag, request, updated=False),
+        "training": _Run(graph, takes, gives, source, flag, request, updated=True),
     }
     runs["training"].say_left_out()
     if not (twice or flag or runs["training"].updates):
@@ -198,9 +198,11 @@ def keras_layer(
     with eager():
         for run in runs.values():
             held.update(run.values(held))
-        tables = {name: table for run in runs.values() for name, table in tables_of(run.base, run.part, asked).items()}
+        tables = {
+            name: table for run in runs.values() for name, table in tables_of(run.base, run.part, request).items()
+        }
         about = {
-            "weights": _weights(held, runs.values(), asked, frozen),
+            "weights": _weights(held, runs.values(), request, frozen),
             "tables": [_written(table) for table in tables.values()],
             "inputs": list(arguments(inputs)),
             "outputs": list(outputs) if isinstance(outputs, Mapping) else [],
@@ -225,20 +227,20 @@ class _Run:
     Args:
         base, inputs, outputs, values: as in `keras_layer`.
         flag: a tensor that is true in training.
-        asked: the request, for messages.
+        request: the request, for messages.
         updated: whether updates are run, and the flag is true.
     """
 
     def __init__(
-        self, base: Graph, inputs: Any, outputs: Any, values: Any, flag: str | None, asked: str, updated: bool
+        self, base: Graph, inputs: Any, outputs: Any, values: Any, flag: str | None, request: str, updated: bool
     ) -> None:
-        self.base, self._values, self._asked, self._given = base, values, asked, () if flag is None else (updated,)
+        self.base, self._values, self._asked, self._given = base, values, request, () if flag is None else (updated,)
         takes, gives = arguments(inputs), tensors_of(outputs)
         if flag is not None:
             takes[free_name("training", takes.__contains__)] = flag
-            self._given = (_truth(base, flag, updated, asked),)
-        ends = [base.tensor(name, asked) for name in gives]
-        cuts = frozenset(base.tensor(name, asked) for name in takes.values())
+            self._given = (_truth(base, flag, updated, request),)
+        ends = [base.tensor(name, request) for name in gives]
+        cuts = frozenset(base.tensor(name, request) for name in takes.values())
         goals = base.mask(op for op, port in ends if (op, port) not in cuts)
         region = required(base, goals, cuts)
         found = updates(base, region, cuts)
@@ -260,7 +262,7 @@ class _Run:
         later = self._later if updated else []
         without = [name for name in apart if not updated or name not in along]
         self.part = part_of(
-            base, takes, [*gives, *(value for _, _, value in later)], asked, along if updated else (), without
+            base, takes, [*gives, *(value for _, _, value in later)], request, along if updated else (), without
         )
         self._count = len(gives)
         if updated:
@@ -295,14 +297,14 @@ class _Run:
         return traced(self.base, self.part, held, tables, plain, packed, self._asked, self._given)
 
 
-def _truth(base: Graph, flag: str, value: bool, asked: str) -> Any:
+def _truth(base: Graph, flag: str, value: bool, request: str) -> Any:
     """The value for a training flag."""
-    op, port = base.tensor(flag, asked)
+    op, port = base.tensor(flag, request)
     known = base.outputs(op)
     dtype = tf.as_dtype(known[port].dtype if known else "bool")
     if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
         how = "Name the graph's training flag, for example training='is_training:0'"
-        raise PlanError(asked, f"training={flag!r} has dtype {dtype.name}, which is not bool or a number", how)
+        raise PlanError(request, f"training={flag!r} has dtype {dtype.name}, which is not bool or a number", how)
     return np.array(value, dtype.as_numpy_dtype)
 
 
@@ -314,7 +316,7 @@ def _written_before(base: Graph, value: str, cuts: frozenset[tuple[int, int]]) -
 
 
 def _weights(
-    held: Mapping[str, Any], runs: Iterable[_Run], asked: str, frozen: Collection[str]
+    held: Mapping[str, Any], runs: Iterable[_Run], request: str, frozen: Collection[str]
 ) -> list[dict[str, Any]]:
     """The descriptions of a layer's weights."""
     known = {name: run.base.state.variables[name] for run in reversed(list(runs)) for name in run.part.variables}
@@ -323,7 +325,7 @@ def _weights(
         dtype = tf.as_dtype(known[name].dtype)
         if not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
             how = "Choose a region without it, or use ed.function, whose variables have any dtype"
-            raise PlanError(asked, f"variable {name!r} has dtype {dtype.name}, but a Keras weight is a number", how)
+            raise PlanError(request, f"variable {name!r} has dtype {dtype.name}, but a Keras weight is a number", how)
         short = free_name(name.replace("/", "."), found.__contains__)
         shape = [int(size) for size in np.shape(array)]
         moved = name not in frozen and is_trainable(known[name])
@@ -331,7 +333,7 @@ def _weights(
     return list(found.values())
 
 
-def _fitting(thing: Any, spec: Any, asked: str) -> Any:
+def _fitting(thing: Any, spec: Any, request: str) -> Any:
     """An argument with the dtype and shape that the graph takes; a sparse tensor, as of `x * 2`, becomes dense."""
     if isinstance(thing, tf.SparseTensor):
         thing = tf.ensure_shape(tf.sparse.to_dense(thing), thing.shape)
@@ -340,11 +342,11 @@ def _fitting(thing: Any, spec: Any, asked: str) -> Any:
     wider = spec.dtype.is_floating or (spec.dtype.is_integer and tensor.dtype.is_integer)
     if not same and (not wider or not (tensor.dtype.is_floating or tensor.dtype.is_integer)):
         how = f"Give {spec.dtype.name}: keras.Input(shape, dtype={spec.dtype.name!r})"
-        raise PlanError(asked, f"{spec.name!r} has dtype {spec.dtype.name}, but is given {tensor.dtype.name}", how)
+        raise PlanError(request, f"{spec.name!r} has dtype {spec.dtype.name}, but is given {tensor.dtype.name}", how)
     if not spec.shape.is_compatible_with(tensor.shape):
-        wrong = f"{spec.name!r} has shape {shape_text(dims_of(spec.shape))}, but is given shape "
+        problem = f"{spec.name!r} has shape {shape_text(dims_of(spec.shape))}, but is given shape "
         how = "Give a tensor of that shape; sizes that are static in the graph are static in the layer"
-        raise PlanError(asked, wrong + shape_text(dims_of(tensor.shape)), how)
+        raise PlanError(request, problem + shape_text(dims_of(tensor.shape)), how)
     tensor = tensor if same else tf.cast(tensor, spec.dtype)
     return tf.ensure_shape(tensor, spec.shape) if spec.shape.rank is not None else tensor
 
@@ -386,25 +388,25 @@ def _body(concrete: Any, layer: GraphLayer) -> dict[str, Any]:
 
 def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[str, Any]]:
     """The function of a layer that is loaded from a file, and its description."""
-    asked = f"layer {layer.name!r}"
-    with errors_as(PlanError, asked, "the description of its graph is damaged", "Save the model again"):
+    request = f"layer {layer.name!r}"
+    with errors_as(PlanError, request, "the description of its graph is damaged", "Save the model again"):
         graph_def = decoded(tf.compat.v1.GraphDef, zlib.decompress(base64.b64decode(body["graph"])))
     for nodes in (graph_def.node, *(f.node_def for f in graph_def.library.function)):
         python = next((node.name for node in nodes if node.op in _PYTHON), None)
         if python is not None:
             how = "Make the layer from a region without this op"
-            raise PlanError(asked, f"{python!r} calls a Python function of the process that made the layer", how)
+            raise PlanError(request, f"{python!r} calls a Python function of the process that made the layer", how)
     if body["gradients"]:
         warn(
-            f"{asked}: {few(map(repr, body['gradients']))} had a gradient by tf.custom_gradient, which no file keeps: "
-            "TensorFlow's own gradient is used"
+            f"{request}: {few(map(repr, body['gradients']))} had a gradient by tf.custom_gradient, which no file "
+            "keeps: TensorFlow's own gradient is used"
         )
     handles: dict[str, dict[str, Any]] = {"weight": {}, "table": {}}
     for name, kind, number in body["captures"]:
         handles[kind][name] = (layer.held() if kind == "weight" else layer.tables)[number]
-    refuse_deadly(graph_def, asked)
+    refuse_deadly(graph_def, request)
     graph = fresh()
-    with errors_as(PlanError, asked, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
+    with errors_as(PlanError, request, "TensorFlow refuses its graph", "Load it with the TensorFlow that saved it"):
         import_nodes(graph, graph_def)
         adopt(graph, graph_def.library)
     _say_handles(graph, handles["weight"])
@@ -418,7 +420,7 @@ def _program(body: Mapping[str, Any], layer: GraphLayer) -> tuple[Any, Mapping[s
             tensor.set_shape(tf.TensorShape(sizes))
         return found
 
-    return traced(base, part, handles["weight"], handles["table"], "layer", shaped, asked), body
+    return traced(base, part, handles["weight"], handles["table"], "layer", shaped, request), body
 
 
 def _text(written: Any) -> str:

@@ -68,7 +68,7 @@ def keras_model(
     values: Any,
     name: str | None,
     training: Any,
-    asked: str,
+    request: str,
 ) -> Any:
     """Returns a Keras model with the computation of a graph, and with the layers that no plan has changed.
 
@@ -83,7 +83,7 @@ def keras_model(
         name: the name of the model; default: that of the model that was opened.
         training: a tensor that is true in training; or (snapshot, renamed, origin, values) of the graph to run in
             training; or None.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         SelectionError, PlanError: as in `keras_layer`; or an input has no known rank, or no output depends on an input.
@@ -94,28 +94,28 @@ def keras_model(
     given = {now: symbol for symbol, was in known.inputs if (now := ways.now(was))}
     named = {op_name(t): t for t in given} if inputs is None else arguments(inputs)
     starts = {
-        graph.name(graph.tensor(tensor, asked)): given[tensor]
+        graph.name(graph.tensor(tensor, request)): given[tensor]
         if tensor in given and not ways.changed(op_name(tensor))
-        else _input(package, graph, key, tensor, asked)
+        else _input(package, graph, key, tensor, request)
         for key, tensor in named.items()
     }
-    ends = [ways.behind(graph.name(graph.tensor(t, asked))) for t in tensors_of(outputs)]
+    ends = [ways.behind(graph.name(graph.tensor(t, request))) for t in tensors_of(outputs)]
     with eager():
         held = values() if callable(values) else values
-        sorting = _Sorting(ways, known.calls, starts, ends, _other_values(graph, ways, known, held, asked))
+        sorting = _Sorting(ways, known.calls, starts, ends, _other_values(graph, ways, known, held, request))
     made = dict(sorting.have)
     frozen = _frozen(known, ways)
     layer = None
     if sorting.wanted:
-        _refuse_other_keras(package, asked)
-        used, takes, wanted = {one.node.layer.name for one in known.calls}, sorting.takes(asked), list(sorting.wanted)
+        _refuse_other_keras(package, request)
+        used, takes, wanted = {one.node.layer.name for one in known.calls}, sorting.takes(request), list(sorting.wanted)
         remapped = training
         if isinstance(training, tuple):
             there = _elsewhere(known, ways, *training[1:3])
             ids = {t: id(made[t]) for t in takes} | sorting.wanted
             remapped = training[0], *([there(t, ids[t]) for t in side] for side in (takes, wanted)), training[3]
         layer = keras_layer(
-            graph, takes, wanted, held, free_name("rebuilt", used.__contains__), remapped, True, asked, frozen
+            graph, takes, wanted, held, free_name("rebuilt", used.__contains__), remapped, True, request, frozen
         )
         layer.supports_masking = True  # later layers receive their masks as arguments
         made.update(zip(wanted, layer([_typed(graph, t, made[t]) for t in takes]), strict=True))
@@ -133,14 +133,14 @@ def keras_model(
     return model
 
 
-def _input(package: Any, graph: Graph, key: str, tensor: str, asked: str) -> Any:
+def _input(package: Any, graph: Graph, key: str, tensor: str, request: str) -> Any:
     """A new input of a model, for a tensor of a graph."""
-    about = graph.info(*graph.tensor(tensor, asked))
+    about = graph.info(*graph.tensor(tensor, request))
     dims = None if about is None else about.shape
     if about is None or dims is None or not dims:
-        wrong = f"the input {tensor!r} has {'no dimension' if dims is not None else 'an unknown shape'}"
+        problem = f"the input {tensor!r} has {'no dimension' if dims is not None else 'an unknown shape'}"
         how = "Keras needs a batch dimension: name another tensor in inputs=, or use ed.keras_layer"
-        raise PlanError(asked, wrong, how)
+        raise PlanError(request, problem, how)
     return package.Input(dims[1:], batch_size=dims[0], dtype=about.dtype, name=key)
 
 
@@ -150,11 +150,11 @@ def _typed(graph: Graph, tensor: str, symbol: Any) -> Any:
     return symbol if about is None or symbol.dtype == about.dtype else Keras.ops.cast(symbol, about.dtype)
 
 
-def _refuse_other_keras(package: Any, asked: str) -> None:
+def _refuse_other_keras(package: Any, request: str) -> None:
     if not issubclass(Keras.layers.Layer, package.layers.Layer):
         old = package.__name__ == "tf_keras"
         raise PlanError(
-            asked,
+            request,
             f"the model is a Keras {2 if old else 3} model, but tf.keras is Keras {3 if old else 2} here",
             f"Start Python with TF_USE_LEGACY_KERAS={int(old)}",
         )
@@ -166,11 +166,11 @@ def _frozen(known: Origin, ways: _Ways) -> frozenset[str]:
     return frozenset(ways.op(name) for name, v in known.variables.items() if id(v) not in trained)
 
 
-def _other_values(graph: Graph, ways: _Ways, known: Origin, held: Any, asked: str) -> dict[int, str]:
+def _other_values(graph: Graph, ways: _Ways, known: Origin, held: Any, request: str) -> dict[int, str]:
     """The layer calls with a variable whose value differs between graph and model, each with one such variable."""
     own = {ways.op(name): variable for one in known.calls for name, variable in one.variables.items()}
     infos = [graph.state.variables[name] for name in own if name in graph.state.variables]
-    arrays = fetch(held, infos, graph.live, asked)
+    arrays = fetch(held, infos, graph.live, request)
     other = {name for name, array in arrays.items() if own[name].numpy().tobytes() != np.asarray(array).tobytes()}
     found = {}
     for number, one in enumerate(known.calls):
@@ -422,7 +422,7 @@ class _Sorting:
         cuts = frozenset(map(graph.tensor, self.have))
         return backward(graph, graph.mask(graph.tensor(name)[0] for name in self.wanted), cuts)
 
-    def takes(self, asked: str) -> list[str]:
+    def takes(self, request: str) -> list[str]:
         """Returns the inputs of the rebuilt region.
 
         Raises:
@@ -433,7 +433,7 @@ class _Sorting:
         found = [name for name in self.have if graph.tensor(name) in read]
         if not found:
             how = "A Keras model needs an input: name other outputs"
-            raise PlanError(asked, f"{few(map(repr, self.wanted))} do not depend on any input", how)
+            raise PlanError(request, f"{few(map(repr, self.wanted))} do not depend on any input", how)
         return found
 
     def replay(self, made: dict[str, Any], wanted: dict[str, int] | None = None) -> None:

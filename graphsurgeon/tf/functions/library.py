@@ -130,8 +130,8 @@ def bring(
         PlanError: one of them is damaged.
     """
     order = list(order)
-    asked, instead = f"copying {few(map(repr, order))}", "Leave out its calls, or write the file out again"
-    with errors_as(PlanError, asked, "TensorFlow cannot make such a function", instead):
+    request, suggestion = f"copying {few(map(repr, order))}", "Leave out its calls, or write the file out again"
+    with errors_as(PlanError, request, "TensorFlow cannot make such a function", suggestion):
         made = loaded([definitions[name] for name in order])
     for name, concrete in made.items():
         prepare_gradients(concrete.graph.get_operations(), name)

@@ -50,13 +50,13 @@ class Lifted:
     moved: dict[str, str]
 
 
-def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Lifted:
+def lift(concrete: Any, request: str, named: Iterable[tuple[Any, str]] = ()) -> Lifted:
     """Returns the body of a ConcreteFunction as a new `tf.Graph`; the function is not changed.
 
     Args:
         concrete: the function. Its arguments become placeholders, its captured variables resource variables, captured
             tables tables, all other captured tensors constants.
-        asked: the request, for messages.
+        request: the request, for messages.
         named: (variable, name) pairs, for better names than those of the variables.
 
     Raises:
@@ -70,7 +70,7 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
         ({'x': 'x:0'}, {'output': 'Identity:0'}, ['w:0'])
     """
     body, graph = concrete.graph, fresh(concrete.graph)
-    taken = capture(concrete, graph, named, asked)
+    taken = capture(concrete, graph, named, request)
     source = snapshot(body, title="function")
     mask = np.ones(source.size, np.bool_)
     for name in (*taken.tensors, *taken.constants):
@@ -84,7 +84,7 @@ def lift(concrete: Any, asked: str, named: Iterable[tuple[Any, str]] = ()) -> Li
     )
     if plan.effect.faults:
         fault = plan.effect.faults[0]
-        raise OpenError(asked, fault.wrong, fault.instead)
+        raise OpenError(request, fault.problem, fault.suggestion)
     values = OpenedValues(graph, taken.values, taken.handles)
     carry_out(plan.effect, graph)
     copied = plan.effect.copies[0]
@@ -229,14 +229,14 @@ class OpenedValues:
         return {name: handle for name, handle in found.items() if handle is not None}
 
 
-def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], asked: str) -> Captured:
+def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], request: str) -> Captured:
     """Makes the replacement of each capture of a function in `graph`: a variable, a table or a constant.
 
     Args:
         concrete: a ConcreteFunction.
         graph: an empty `tf.Graph`.
         named: (variable, name) pairs in addition to those that the function has.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: it captures something else, such as an iterator, or a variable without a value.
@@ -258,10 +258,10 @@ def capture(concrete: Any, graph: TFGraph, named: Iterable[tuple[Any, str]], ask
         if id(taken) not in made:
             data = variable_data(taken) if taken.dtype == tf.resource else None
             if data is None:
-                made[id(taken)] = _table(taken, stand_in, body, graph, names, asked)
+                made[id(taken)] = _table(taken, stand_in, body, graph, names, request)
             else:
                 variable, name = known.get(id(taken), (None, "variable"))
-                name, made[id(taken)], value = _variable(taken, variable, name, data, graph, names, room, asked)
+                name, made[id(taken)], value = _variable(taken, variable, name, data, graph, names, room, request)
                 out.handles[name] = taken
                 room -= value.nbytes
                 if room < 0:
@@ -294,13 +294,13 @@ class _Names:
 
 
 def _variable(
-    handle: Any, variable: Any, wish: str, data: tuple[Any, Any], graph: TFGraph, names: _Names, room: int, asked: str
+    handle: Any, variable: Any, wish: str, data: tuple[Any, Any], graph: TFGraph, names: _Names, room: int, request: str
 ) -> tuple[str, Any, Any]:
     dtype, shape = data
     with eager():
         ready = bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
     if not ready:
-        raise OpenError(asked, f"variable {wish!r} has no value yet", "Assign a value first")
+        raise OpenError(request, f"variable {wish!r} has no value yet", "Assign a value first")
     with eager():
         value = np.array(array_of(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy()))
     name = names(wish)
@@ -326,13 +326,13 @@ def _variable(
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names, asked: str) -> Any:
+def _table(handle: Any, stand_in: Any, body: Any, graph: TFGraph, names: _Names, request: str) -> Any:
     users = _users(body, stand_in)
     kinds = {(n.attr["Tin"].type, n.attr["Tout"].type) for n in users if "Tin" in n.attr and "Tout" in n.attr}
     if handle.dtype != tf.resource or len(kinds) != 1 or not all(n.op.startswith("LookupTable") for n in users):
         used = ", ".join(sorted({n.op for n in users})) or "nothing"
         raise OpenError(
-            asked,
+            request,
             f"it captures {stand_in.name!r}, which is not a variable, constant or table (it is used by {used})",
             "Make it an argument of the function",
         )

@@ -109,7 +109,7 @@ def _choices(word: str, names: Any) -> str:
 # -- tf.function ----------------------------------------------------------------------------------
 
 
-def _of_function(function: Any, signature: Any, asked: str, held: Sequence[Held]) -> Trace:
+def _of_function(function: Any, signature: Any, request: str, held: Sequence[Held]) -> Trace:
     name = getattr(getattr(function, "python_function", None), "__name__", "function")
     title = "function" if name == "<lambda>" else name
     seen: Sequence[Seen] = ()
@@ -117,12 +117,12 @@ def _of_function(function: Any, signature: Any, asked: str, held: Sequence[Held]
         args, options = ((), {}) if signature is None else _arguments(signature)
         modules = [type(one.thing) for one in held if isinstance(one.thing, tf.Module) and not is_keras(one.thing)]
         with observed(_layer_classes(), modules) as seen:
-            concrete = _traced(function, args, options, asked)
+            concrete = _traced(function, args, options, request)
     else:
         have = traces(function)
         if len(have) != 1:
             raise OpenError(
-                asked,
+                request,
                 f"tf.function {title!r} has no input_signature and {counted(len(have), 'traces')}",
                 f"Open one trace: gs.open({title}.get_concrete_function(...)), "
                 "or give the arguments: signature=[tf.TensorSpec(...)]",
@@ -180,7 +180,7 @@ def _arguments(signature: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (signature,), {}
 
 
-def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], asked: str) -> Any:
+def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], request: str) -> Any:
     try:
         return function.get_concrete_function(*args, **options)
     except MemoryError:
@@ -189,7 +189,7 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], asked
         lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
         message = lines[-1] if lines else type(error).__name__
         raise OpenError(
-            asked,
+            request,
             f"tracing fails with {type(error).__name__}: {message[:300]}",
             "Give arguments that the function takes: signature=[tf.TensorSpec(shape, dtype)]",
         ) from error
@@ -200,18 +200,18 @@ def _traced(function: Any, args: tuple[Any, ...], options: dict[str, Any], asked
 
 def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
     kind = type(module).__name__.removeprefix("_")
-    asked = f"open({kind})" if function is None else f"open({kind}, function={function!r})"
+    request = f"open({kind})" if function is None else f"open({kind}, function={function!r})"
     known = _functions(module)
     if function is None:
         if not known:
-            raise OpenError(asked, "it has no tf.function", "Decorate one of its methods with @tf.function")
+            raise OpenError(request, "it has no tf.function", "Decorate one of its methods with @tf.function")
         if len(known) > 1:
-            raise OpenError(asked, f"it has {counted(len(known), 'functions')}", _choices("function", known))
+            raise OpenError(request, f"it has {counted(len(known), 'functions')}", _choices("function", known))
         function = next(iter(known))
     if function not in known:
         near = did_you_mean(function, known, "")
         raise OpenError(
-            asked,
+            request,
             f"it has no tf.function {function!r}",
             f"{near} {_choices('function', known)}".lstrip(),
         )
@@ -219,7 +219,7 @@ def _of_module(module: Any, signature: Any, function: str | None) -> Trace:
     if isinstance(found, _Concrete):
         done = Trace(found, function, "", held=held)
     else:
-        done = _of_function(found, signature, asked, held)
+        done = _of_function(found, signature, request, held)
     done.title, done.keep = kind, module
     done.code = f"gs.open(module, function={function!r}{_signed(signature)})"
     return done
@@ -261,16 +261,16 @@ def _layer_classes() -> dict[type, Any]:
 
 
 def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
-    asked = f"open({type(model).__name__} {model.name!r})"
+    request = f"open({type(model).__name__} {model.name!r})"
     package = keras_of(model)
     backend = package.backend.backend()
     if backend != "tensorflow":
         raise OpenError(
-            asked,
+            request,
             f"Keras runs on {backend!r} here, so the model has no TensorFlow graph",
             "Start Python with KERAS_BACKEND=tensorflow",
         )
-    specs = _keras_specs(model, asked) if signature is None else (signature,)
+    specs = _keras_specs(model, request) if signature is None else (signature,)
     if signature is not None and isinstance(signature, tuple):
         specs = signature
 
@@ -278,14 +278,14 @@ def _of_keras(model: Any, signature: Any, training: bool) -> Trace:
     held = [Held("", model.name, model)] if hasattr(model, "layers") else []
     layers = [layer for layer, of in _layer_classes().items() if of is package]
     with observed(layers, (), map(type, keras_layers(model))) as seen:
-        concrete = _traced(call, specs, {}, asked)
+        concrete = _traced(call, specs, {}, request)
     known = [(v if isinstance(v, tf.Variable) else v.value, getattr(v, "path", v.name)) for v in model.variables]
     named = [(variable, name) for variable, name in known if isinstance(variable, tf.Variable)]
     code = f"gs.open(model{_signed(signature)}{', training=True' * training})"
     return Trace(concrete, model.name, code, named, (model, call), model, held, seen)
 
 
-def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:
+def _keras_specs(model: Any, request: str) -> tuple[Any, ...]:
     inputs = keras_inputs(model)
     if inputs is None:
         inputs = getattr(model, "inputs", None)
@@ -301,7 +301,7 @@ def _keras_specs(model: Any, asked: str) -> tuple[Any, ...]:
         dtype = getattr(model, "input_dtype", None) or "float32"
         return (tf.TensorSpec([None, *kept[0][1:]], dtype, name="inputs"),)
     raise OpenError(
-        asked,
+        request,
         "its inputs are not known: it is not built, or has several",
         "Give them: signature=tf.TensorSpec([None, 8], tf.float32), or the list or dict of them that it takes",
     )

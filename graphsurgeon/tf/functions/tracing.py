@@ -80,8 +80,8 @@ def _or_error(base: Graph, mask: Mask, name: str, op: int, tensor: Any, made: Ca
     shape = tensor.shape
     for switch, taken, sides in _branches(base, mask, op, made):
         other = sides[1 - taken]
-        wrong = f"{name} has no value: {switch} takes the other branch"
-        failure = tf.raw_ops.Assert(condition=other if taken else tf.logical_not(other), data=[wrong])
+        problem = f"{name} has no value: {switch} takes the other branch"
+        failure = tf.raw_ops.Assert(condition=other if taken else tf.logical_not(other), data=[problem])
         with tf.control_dependencies([failure]):
             nothing = tf.zeros([], tensor.dtype)
         tensor = tf.raw_ops.Merge(inputs=[tensor, nothing]).output

@@ -59,14 +59,14 @@ def functions(meta: Any) -> dict[str, list[str]]:
     return found
 
 
-def called(meta: Any, name: Any, asked: str) -> tuple[Any, dict[str, str], dict[str, str]]:
+def called(meta: Any, name: Any, request: str) -> tuple[Any, dict[str, str], dict[str, str]]:
     """Returns a MetaGraph with a call of a function, and the tensors of its arguments and results by name.
 
     Args:
         meta: the MetaGraphDef; it is not changed.
         name: the function: its name in the library, or the way to it from the saved object, for example
             ``"encoder.forward"``.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: there is no such function, it has several traces, or the file does not make something it captures.
@@ -76,12 +76,12 @@ def called(meta: Any, name: Any, asked: str) -> tuple[Any, dict[str, str], dict[
     traces = [name] if name in library else [one for one in known.get(name, ()) if one in library]
     if len(traces) != 1:
         if traces:
-            raise OpenError(asked, f"function {name!r} was traced {len(traces)} times", _choose(traces))
+            raise OpenError(request, f"function {name!r} was traced {len(traces)} times", _choose(traces))
         names = list(known) or sorted(library)
         near = nearest(name, names) if isinstance(name, str) else []
         how = _choose(near or names) if names else "It has none at all: leave function= out"
-        raise OpenError(asked, f"it has no function {name!r}", how)
-    return _Call(meta, library[traces[0]], asked).made()
+        raise OpenError(request, f"it has no function {name!r}", how)
+    return _Call(meta, library[traces[0]], request).made()
 
 
 def _choose(names: list[str]) -> str:
@@ -89,8 +89,8 @@ def _choose(names: list[str]) -> str:
 
 
 class _Call:
-    def __init__(self, meta: Any, function: Any, asked: str) -> None:
-        self.made_of, self.function, self.asked = meta, function, asked
+    def __init__(self, meta: Any, function: Any, request: str) -> None:
+        self.made_of, self.function, self.request = meta, function, request
         self.meta = meta_graph_pb2.MetaGraphDef()
         self.meta.CopyFrom(meta)
         self.graph = self.meta.graph_def
@@ -146,8 +146,8 @@ class _Call:
                 text = self._argument(i, inputs)
             if not text:
                 argument, name = self.function.signature.input_arg[i].name, self.function.signature.name
-                wrong = f"its function {name!r} captures {argument!r}, which nothing in the file makes"
-                raise OpenError(self.asked, wrong, "Open a signature, or the graph as stored: raw=True")
+                problem = f"its function {name!r} captures {argument!r}, which nothing in the file makes"
+                raise OpenError(self.request, problem, "Open a signature, or the graph as stored: raw=True")
             there[number] = text
             yield text
 

@@ -37,21 +37,21 @@ _MOST_EXPANDED, _MOST_CALLS = 5_000_000, 500
 class _Fault(NamedTuple):
     """A reason not to import a GraphDef: the problem, the suggestion, and the op that has it, if it has a name."""
 
-    wrong: str
-    instead: str
+    problem: str
+    suggestion: str
     op: str = ""
 
-    def error(self, asked: str) -> OpenError:
+    def error(self, request: str) -> OpenError:
         """Returns the error to raise."""
-        return OpenError(asked, self.wrong, self.instead, names=[self.op] if self.op else [])
+        return OpenError(request, self.problem, self.suggestion, names=[self.op] if self.op else [])
 
 
-def refuse_deadly(graph_def: TFGraphDef, asked: str) -> None:
+def refuse_deadly(graph_def: TFGraphDef, request: str) -> None:
     """Refuses a GraphDef that would crash TensorFlow's importer, or keep it busy for minutes.
 
     Args:
         graph_def: the graph to import.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: functions call each other in a cycle, too deeply or too often; an op claims more inputs or outputs
@@ -59,31 +59,31 @@ def refuse_deadly(graph_def: TFGraphDef, asked: str) -> None:
             value of a constant has another dtype than the constant; or shape inference cannot follow the computation of
             the sizes of tensors.
     """
-    refusal = deadly(graph_def, asked)
+    refusal = deadly(graph_def, request)
     if refusal is not None:
         raise refusal
 
 
-def deadly(graph_def: TFGraphDef, asked: str) -> OpenError | None:
+def deadly(graph_def: TFGraphDef, request: str) -> OpenError | None:
     """Returns why the importer would not survive a GraphDef; None if no reason is known."""
     with gc_paused():
         found = next(_faults(graph_def), None)
-    return None if found is None else found.error(asked)
+    return None if found is None else found.error(request)
 
 
-def refuse_names(names: Sequence[str], asked: str) -> None:
+def refuse_names(names: Sequence[str], request: str) -> None:
     """Refuses names of ops that TensorFlow does not accept, or that do not fit in memory; raises OpenError."""
     odd = "".join(names).encode().translate(None, _LETTERS)  # all at once: ten times quicker than one by one
     odd_names = () if not odd and _FIRST.issuperset({name[:1] for name in names}) else names
     for name in odd_names:
         if not _NAME.fullmatch(name):
             raise OpenError(
-                asked,
+                request,
                 f"{name[:80]!r} is not an op name that TensorFlow accepts",
                 "Rename the op in the code that made the graph: names start with a letter, digit or dot",
             )
     for found in (one for name in names if len(name) > _MOST_LEVELS for one in _of_name(name, "")):
-        raise found.error(asked)
+        raise found.error(request)
 
 
 def _faults(graph_def: TFGraphDef) -> Iterator[_Fault]:
@@ -117,19 +117,19 @@ def _of_nodes(nodes: Sequence[TFNodeDef], place: str) -> Iterator[_Fault]:
             value, said = node.attr["value"].tensor.dtype, node.attr["dtype"].type
             if value != said and value:
                 dtypes = [DTYPES.get(number, f"number {number}") for number in (said, value)]
-                wrong = f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}"
-                yield _Fault(wrong, _DAMAGED, name)
+                problem = f"constant {name!r}{place} has dtype {dtypes[0]}, but its value has dtype {dtypes[1]}"
+                yield _Fault(problem, _DAMAGED, name)
     if not set(TURNING).isdisjoint(walks.kinds):
         yield from _of_loops(walks, place)
     for number in [i for i, kind in enumerate(walks.kinds) if fragile(kind)]:
-        wrong = fault(walks.nodes[number], walks.giver(number))
-        if wrong:
+        problem = fault(walks.nodes[number], walks.giver(number))
+        if problem:
             name, kind = walks.names[number], walks.kinds[number]
-            yield _Fault(f"op {name!r}{place} ({kind}) would end TensorFlow: {wrong}", _DAMAGED, name)
+            yield _Fault(f"op {name!r}{place} ({kind}) would end TensorFlow: {problem}", _DAMAGED, name)
     why = slow_sizes(walks)
     if why:
-        wrong = f"{why.subject}{place} {why.reason}"
-        yield _Fault(wrong, "Simplify that computation in the code that made the graph", why.op)
+        problem = f"{why.subject}{place} {why.reason}"
+        yield _Fault(problem, "Simplify that computation in the code that made the graph", why.op)
 
 
 def _of_loops(walks: Walks, place: str) -> Iterator[_Fault]:
@@ -185,8 +185,8 @@ def _of_lists(node: TFNodeDef, listed: Iterable[tuple[str, str]], place: str) ->
         count = node.attr[attribute].i if attribute in node.attr else 0
         if count > _MOST_LISTED or (what == "inputs" and count > max(len(node.input), 1_000)):
             has = f" but has {len(node.input):,}" if what == "inputs" else ""
-            wrong = f"op {node.name!r}{place} ({node.op}) claims {count:,} {what}{has}"
-            yield _Fault(wrong, _DAMAGED, node.name)
+            problem = f"op {node.name!r}{place} ({node.op}) claims {count:,} {what}{has}"
+            yield _Fault(problem, _DAMAGED, node.name)
 
 
 # -- functions ------------------------------------------------------------------------------------
@@ -206,8 +206,8 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
     library = {f.signature.name: f for f in functions}
     taken = next((name for name in library if op_definition(name) is not None), None)
     if taken is not None:
-        wrong = f"function {taken!r} has the name of an op type that TensorFlow has itself"
-        yield _Fault(wrong, "Rename the function in the code that made the graph")
+        problem = f"function {taken!r} has the name of an op type that TensorFlow has itself"
+        yield _Fault(problem, "Rename the function in the code that made the graph")
     calls = {name: [referred(node, library) for node in f.node_def] for name, f in library.items()}
     try:
         order = list(
@@ -217,9 +217,9 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         cycle = error.args[1][:0:-1]  # each is called by the next
         first = cycle.index(next(name for name in library if name in cycle))
         cycle = [*cycle[first:], *cycle[: first + 1]]
-        wrong = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
+        problem = f"function {cycle[0]!r} calls itself: {' -> '.join(cycle[:6])}{' -> ...' * (len(cycle) > 6)}"
         how = "TensorFlow cannot run such a function: write it as a loop in the code that made the graph"
-        yield _Fault(wrong, how)
+        yield _Fault(problem, how)
         return
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
@@ -227,8 +227,8 @@ def _of_calls(functions: Any) -> Iterator[_Fault]:
         size[name] = len(calls[name]) + sum(size[other] for each in calls[name] for other in each)
         depth[name] = 1 + max((depth[other] for each in calls[name] for other in each), default=0)
         if depth[name] > _MOST_CALLS:
-            wrong = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
-            yield _Fault(wrong, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible")
+            problem = f"function {name!r} calls a function that calls another, and so on, {depth[name]:,} deep"
+            yield _Fault(problem, f"TensorFlow would end the process; up to {_MOST_CALLS} levels are possible")
         if size[name] > _MOST_EXPANDED:
             yield _Fault(
                 f"function {name!r} and its calls, each expanded at every call, have {counted(size[name], 'ops')}",

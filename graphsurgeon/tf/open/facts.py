@@ -47,20 +47,20 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
         SelectionError: the op is neither, or the variable has no value.
     """
     name = op_name(name)
-    asked = f"value({name!r})"
-    number = graph.find(name, asked)
+    request = f"value({name!r})"
+    number = graph.find(name, request)
     held = graph.state.variables.get(name)
     if held is None:
         found = array_of(graph.nodes[number])
         if found is None:
             kind = graph.types[number]
-            raise SelectionError(asked, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
+            raise SelectionError(request, f"an op of type {kind} holds no value", "Ask for a constant or a variable")
         return found
     if name in uninitialized:
-        raise SelectionError(asked, "this variable has no value", "Open the graph with its checkpoint")
+        raise SelectionError(request, "this variable has no value", "Open the graph with its checkpoint")
     live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
-    with errors_as(SelectionError, asked, "its value cannot be read", how):
-        return live.run(value_of(live.graph, held, asked))
+    with errors_as(SelectionError, request, "its value cannot be read", how):
+        return live.run(value_of(live.graph, held, request))
 
 
 # -- as short texts ---------------------------------------------------------------------------------

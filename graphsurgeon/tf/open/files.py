@@ -41,7 +41,7 @@ _PIECE = 16 << 20
 _SPLIT = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 
 
-def refuse_unreachable(path: Path, asked: str) -> None:
+def refuse_unreachable(path: Path, request: str) -> None:
     """Refuses a path that cannot be looked up.
 
     Raises:
@@ -51,11 +51,11 @@ def refuse_unreachable(path: Path, asked: str) -> None:
         path.exists()
     except OSError as error:
         raise OpenError(
-            asked, f"this path cannot be read ({error.strerror})", "Check the path and its permissions"
+            request, f"this path cannot be read ({error.strerror})", "Check the path and its permissions"
         ) from error
 
 
-def read_bytes(path: Path, asked: str) -> bytes:
+def read_bytes(path: Path, request: str) -> bytes:
     """Returns the content of a file, unpacked if it is gzipped.
 
     Raises:
@@ -74,73 +74,75 @@ def read_bytes(path: Path, asked: str) -> bytes:
             hint = "Did you mean " + " or ".join(repr(str(folder / c)) for c in close) + "?"
         else:
             hint = f"Check the path: {str(folder)!r} holds {few(sorted(there), 8) or 'nothing'}"
-        raise OpenError(asked, "there is no such file", hint)
+        raise OpenError(request, "there is no such file", hint)
     try:
-        _refuse_large(path.stat().st_size, asked)
+        _refuse_large(path.stat().st_size, request)
         data = path.read_bytes()
-        return _unpacked(data, asked) if data[:2] == b"\x1f\x8b" else data
+        return _unpacked(data, request) if data[:2] == b"\x1f\x8b" else data
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise OpenError(asked, f"the gzip file is broken ({error})", "Fetch or pack it again") from error
+        raise OpenError(request, f"the gzip file is broken ({error})", "Fetch or pack it again") from error
     except OSError as error:
-        raise OpenError(asked, f"the file cannot be read ({error.strerror})", "Check its permissions") from error
+        raise OpenError(request, f"the file cannot be read ({error.strerror})", "Check its permissions") from error
 
 
-def _refuse_large(size: int, asked: str, unpacked: str = "") -> None:
+def _refuse_large(size: int, request: str, unpacked: str = "") -> None:
     if size > MOST:
-        wrong = f"it has {size_text(size)}{unpacked}, but a graph file is limited to {size_text(MOST)}"
-        raise OpenError(asked, wrong, "Write it again with its weights as variables, not as constants")
+        problem = f"it has {size_text(size)}{unpacked}, but a graph file is limited to {size_text(MOST)}"
+        raise OpenError(request, problem, "Write it again with its weights as variables, not as constants")
 
 
-def _unpacked(data: bytes, asked: str) -> bytes:
+def _unpacked(data: bytes, request: str) -> bytes:
     """Unpacks a gzip file piece by piece: one that was made to fill the memory is refused on the way."""
     pieces, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
         while piece := file.read(_PIECE):
             pieces.append(piece)
             size += len(piece)
-            _refuse_large(size, asked, " or more, unpacked")
+            _refuse_large(size, request, " or more, unpacked")
             if size > TRUSTED and size > DENSEST * len(data):
-                wrong = f"{size_text(len(data))} unpack to {size_text(size)} or more, as in a file made to fill memory"
-                raise OpenError(asked, wrong, "If you trust the file, unpack it with gunzip, and open the result")
+                problem = (
+                    f"{size_text(len(data))} unpack to {size_text(size)} or more, as in a file made to fill memory"
+                )
+                raise OpenError(request, problem, "If you trust the file, unpack it with gunzip, and open the result")
     return b"".join(pieces)
 
 
-def parse(data: bytes, path: Path, asked: str) -> Any:
+def parse(data: bytes, path: Path, request: str) -> Any:
     """Returns the GraphDef, MetaGraphDef or SavedModel that these bytes hold, in binary or text form.
 
     Raises:
         OpenError: the bytes hold something else, or are cut short or damaged; the message gives the position.
     """
     if not data:
-        raise OpenError(asked, "the file is empty", f"Give {KINDS}")
+        raise OpenError(request, "the file is empty", f"Give {KINDS}")
     for magic, what in _MAGIC.items():
         if data.startswith(magic):
-            raise OpenError(asked, f"this is {what}, not a TensorFlow graph", f"Give {KINDS}")
+            raise OpenError(request, f"this is {what}, not a TensorFlow graph", f"Give {KINDS}")
     if data.startswith(_SPLIT) or path.name.removesuffix(".gz").endswith(".cpb"):
-        wrong = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow for Python cannot read"
+        problem = "this is a SavedModel split into parts (saved_model.cpb), which TensorFlow for Python cannot read"
         how = "Write it again as saved_model.pb in the code that made it: tf.saved_model.save(model, folder), without "
         weights = "experimental_image_format. A graph over 2 GB fits with its weights as variables, not as constants"
-        raise OpenError(asked, wrong, how + weights)
+        raise OpenError(request, problem, how + weights)
     part = re.fullmatch(r"(.+)\.(?:index|data-\d+-of-\d+)", path.name)
     if part:
         how = f"Open its graph, {str(path.with_name(part[1] + '.meta'))!r}; ed.restore(...) loads the values"
-        raise OpenError(asked, "this is a part of a checkpoint, which holds values but no graph", how)
+        raise OpenError(request, "this is a part of a checkpoint, which holds values but no graph", how)
     if data[4:8] == b"TFL3":
-        raise OpenError(asked, "this is a TensorFlow Lite model", "Give the graph it was converted from")
+        raise OpenError(request, "this is a TensorFlow Lite model", "Give the graph it was converted from")
     order = _guess(path)
     if _is_text(data):
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            wrong = f"the text is broken at byte {error.start}, which is not UTF-8"
-            raise OpenError(asked, wrong, "Fix it there, or write the graph out again") from error
-        return _parse_text(text, order, asked)
+            problem = f"the text is broken at byte {error.start}, which is not UTF-8"
+            raise OpenError(request, problem, "Fix it there, or write the graph out again") from error
+        return _parse_text(text, order, request)
     for kind in order:
         with suppress(DecodeError):
             proto = decoded(kind, data)
             if _makes_sense(proto):
                 return proto
-    raise _why_broken(data, asked)
+    raise _why_broken(data, request)
 
 
 def _guess(path: Path) -> list[Any]:
@@ -161,7 +163,7 @@ def _is_text(data: bytes) -> bool:
     return bool(word) and all(c.isprintable() or c.isspace() for c in word) and (word[0].isalpha() or word[0] == "#")
 
 
-def _parse_text(text: str, order: list[Any], asked: str) -> Any:
+def _parse_text(text: str, order: list[Any], request: str) -> Any:
     problems = []
     for kind in order:
         try:
@@ -169,17 +171,17 @@ def _parse_text(text: str, order: list[Any], asked: str) -> Any:
         except text_format.ParseError as error:
             problems.append(str(error))
         except RecursionError:
-            wrong = "its messages are nested too deeply: protobuf reads up to 100 levels"
-            raise OpenError(asked, wrong, "Write the graph out again in the code that made it") from None
+            problem = "its messages are nested too deeply: protobuf reads up to 100 levels"
+            raise OpenError(request, problem, "Write the graph out again in the code that made it") from None
         else:
             if _makes_sense(proto):
                 return proto
     looks_alike = any(word in text[:20_000] for word in ("node {", "node:", "graph_def", "meta_graphs", "op:"))
     where = problems[0].replace("tensorflow.", "") if problems else "no op in it"
     if not looks_alike:
-        raise OpenError(asked, f"this is text, but not of a TensorFlow graph ({where})", f"Give {KINDS}")
+        raise OpenError(request, f"this is text, but not of a TensorFlow graph ({where})", f"Give {KINDS}")
     raise OpenError(
-        asked, f"the text is broken at line and column {where}", "Fix it there, or write the graph out again"
+        request, f"the text is broken at line and column {where}", "Fix it there, or write the graph out again"
     )
 
 
@@ -194,7 +196,7 @@ def _makes_sense(proto: Any) -> bool:
     return all(n.name and n.op and n.op.isprintable() for n in nodes[:50])
 
 
-def _why_broken(data: bytes, asked: str) -> OpenError:
+def _why_broken(data: bytes, request: str) -> OpenError:
     """Walks the outermost fields of the bytes, and returns an error with the first position that makes no sense."""
     at, count, last = 0, 0, ""
     size = len(data)
@@ -219,7 +221,7 @@ def _why_broken(data: bytes, asked: str) -> OpenError:
                 break
             after = f", after op {last!r}" if last else ""
             return OpenError(
-                asked,
+                request,
                 f"the file is cut short: part {count + 1}, which starts at byte {start}{after}, needs "
                 f"{counted(at + length - size, 'bytes')} more than the {size} there are",
                 "Fetch or write the file again",
@@ -230,7 +232,7 @@ def _why_broken(data: bytes, asked: str) -> OpenError:
                 last = node.name or last
             except (DecodeError, UnicodeDecodeError):
                 return OpenError(
-                    asked,
+                    request,
                     f"op number {count + 1}, at byte {start}, is damaged"
                     + (f" (the one before is {last!r})" if last else ""),
                     "Fetch or write the file again",
@@ -238,8 +240,8 @@ def _why_broken(data: bytes, asked: str) -> OpenError:
             count += 1
         at += length
     if count:
-        return OpenError(asked, f"byte {at} of {size} is damaged, after op {last!r}", "Fetch or write the file again")
-    return OpenError(asked, "this is not a TensorFlow graph", f"Give {KINDS}")
+        return OpenError(request, f"byte {at} of {size} is damaged, after op {last!r}", "Fetch or write the file again")
+    return OpenError(request, "this is not a TensorFlow graph", f"Give {KINDS}")
 
 
 def _varint(data: bytes, at: int) -> tuple[int | None, int]:
@@ -254,7 +256,7 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
     return None, at
 
 
-def saved_model_file(folder: Path, asked: str) -> Path:
+def saved_model_file(folder: Path, request: str) -> Path:
     """Returns the ``saved_model.pb``, ``.pbtxt`` or ``.cpb`` of a folder, or the ``.meta`` of its latest checkpoint.
 
     Raises:
@@ -269,4 +271,4 @@ def saved_model_file(folder: Path, asked: str) -> Path:
     there = sorted(os.listdir(folder))
     graphs = [n for n in there if n.removesuffix(".gz").endswith((".pb", ".pbtxt", ".meta"))]
     hint = f"Open {str(folder / graphs[0])!r} in it" if graphs else f"Give {KINDS}"
-    raise OpenError(asked, "this folder is not a SavedModel: it has no saved_model.pb", hint)
+    raise OpenError(request, "this folder is not a SavedModel: it has no saved_model.pb", hint)

@@ -32,7 +32,7 @@ def is_keras_file(path: Path) -> bool:
     return path.suffix.lower() == ".keras" and not path.is_dir()
 
 
-def keras_model(path: Path, asked: str) -> Any:
+def keras_model(path: Path, request: str) -> Any:
     """Returns the model of a `.keras` file, with its weights, not compiled.
 
     Keras 2 or Keras 3, whichever wrote the file, builds the layers from their descriptions. Code in the file, such as
@@ -40,19 +40,19 @@ def keras_model(path: Path, asked: str) -> Any:
 
     Args:
         path: the file.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: the file is damaged, is not a Keras model, holds code, or uses a class that is not known here; or
             Keras refuses it.
     """
-    config, about = _parts(read_bytes(path, asked), asked)
+    config, about = _parts(read_bytes(path, request), request)
     package = "tf_keras" if str(about.get("keras_version", "")).startswith("2.") else "keras"
-    keras = _imported(package, asked)
+    keras = _imported(package, request)
     if any(item.get("registered_name") == _GRAPH_LAYER for _, item in _entries(config)):
         from ..functions.keras_layer import GraphLayer as GraphLayer  # Keras knows it from then on
-    _refuse_code(config, str(path), package, asked)
-    _refuse_unknown(config, str(path), keras, asked)
+    _refuse_code(config, str(path), package, request)
+    _refuse_unknown(config, str(path), keras, request)
     try:
         with eager():
             return keras.saving.load_model(str(path), compile=False, safe_mode=True)
@@ -61,8 +61,8 @@ def keras_model(path: Path, asked: str) -> Any:
     except Exception as error:  # the file may come from any source: any error is possible
         # Keras wraps the reason once for each object around it, and prints each of them whole.
         reason = words_of(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
-        wrong = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
-        raise OpenError(asked, wrong, _hint(about, keras)) from error
+        problem = f"Keras {keras.__version__} cannot build the model: {reason[:300]}"
+        raise OpenError(request, problem, _hint(about, keras)) from error
 
 
 def _hint(about: dict[str, Any], keras: Any) -> str:
@@ -72,7 +72,7 @@ def _hint(about: dict[str, Any], keras: Any) -> str:
     return "Build the model in Python, call its load_weights(), and give it: gs.open(model)"
 
 
-def _parts(data: bytes, asked: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _parts(data: bytes, request: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The description of the model, and the metadata of its writer."""
     again = "Save it again: model.save('model.keras')"
     try:
@@ -81,25 +81,25 @@ def _parts(data: bytes, asked: str) -> tuple[dict[str, Any], dict[str, Any]]:
             missing = [name for name in ("config.json", "model.weights.h5") if name not in names]
             if missing:
                 held = few(sorted(names), 4) or "nothing"
-                raise OpenError(asked, f"it is not a Keras model: it contains {held}, but no {missing[0]}", again)
+                raise OpenError(request, f"it is not a Keras model: it contains {held}, but no {missing[0]}", again)
             present = [name for name in _DESCRIPTION if name in names]
             if max(archive.getinfo(name).file_size for name in present) > _LARGEST:  # no more is ever unpacked
-                wrong = f"its description alone has more than {size_text(_LARGEST)}, as in a file made to fill memory"
-                raise OpenError(asked, wrong, "Get the model from a source you trust")
+                problem = f"its description alone has more than {size_text(_LARGEST)}, as in a file made to fill memory"
+                raise OpenError(request, problem, "Get the model from a source you trust")
             config, about = (json.loads(archive.read(name)) if name in present else {} for name in _DESCRIPTION)
     except (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise OpenError(asked, f"the file is damaged ({error})", again) from error
+        raise OpenError(request, f"the file is damaged ({error})", again) from error
     if not isinstance(config, dict) or not isinstance(about, dict):
-        raise OpenError(asked, "it is not a Keras model: its config.json describes no model", again)
+        raise OpenError(request, "it is not a Keras model: its config.json describes no model", again)
     return config, about
 
 
-def _imported(package: str, asked: str) -> Any:
+def _imported(package: str, request: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        wrong = f"{'Keras 2' if package == 'tf_keras' else 'Keras'}, which wrote it, is not installed ({error})"
-        raise OpenError(asked, wrong, f"Install it: pip install {package.replace('_', '-')}") from error
+        problem = f"{'Keras 2' if package == 'tf_keras' else 'Keras'}, which wrote it, is not installed ({error})"
+        raise OpenError(request, problem, f"Install it: pip install {package.replace('_', '-')}") from error
 
 
 def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -117,17 +117,17 @@ def _entries(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             todo += [(layer, value) for value in item]
 
 
-def code_in(path: Path, asked: str) -> list[tuple[str, str]]:
+def code_in(path: Path, request: str) -> list[tuple[str, str]]:
     """Returns the layers of a `.keras` file with Python code, each with the class of the object that holds the code.
 
     Args:
         path: the file.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: the file is damaged, or not a Keras model.
     """
-    return list(_code(_parts(read_bytes(path, asked), asked)[0]))
+    return list(_code(_parts(read_bytes(path, request), request)[0]))
 
 
 def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -138,18 +138,18 @@ def _code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield layer, str(item["class_name"])
 
 
-def _refuse_code(config: dict[str, Any], path: str, package: str, asked: str) -> None:
+def _refuse_code(config: dict[str, Any], path: str, package: str, request: str) -> None:
     """Refuses a description with Python code in it."""
     for layer, _ in _code(config):
         raise OpenError(
-            asked,
+            request,
             f"its layer {layer!r} contains Python code (a lambda), which graphsurgeon never runs",
             f"If you trust the file: model = {package}.saving.load_model({path!r}, safe_mode=False), "
             "then gs.open(model)",
         )
 
 
-def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -> None:
+def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, request: str) -> None:
     """Refuses classes and functions that are neither Keras's own nor registered in this process."""
     unknown: dict[str, str] = {}
     for layer, item in _entries(config):
@@ -169,7 +169,7 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -
     if unknown:
         first = next(iter(unknown))
         raise OpenError(
-            asked,
+            request,
             f"it uses {few(unknown.values())}, not known here; graphsurgeon does not import modules named in a file",
             f"Import the module that defines {first!r} with @{keras.__name__}.saving.register_keras_serializable, or "
             f"type: with {keras.__name__}.saving.custom_object_scope({{{first!r}: {first}}}): ed = gs.open({path!r})",
@@ -179,12 +179,12 @@ def _refuse_unknown(config: dict[str, Any], path: str, keras: Any, asked: str) -
 # -- the layers that a file describes, without building them ----------------------------------------------
 
 
-def described(path: Path, asked: str) -> tuple[Graph, Layers] | None:
+def described(path: Path, request: str) -> tuple[Graph, Layers] | None:
     """Returns the layers of a `.keras` file as a graph to view: each call of a layer is an op with the layer's class.
 
     Args:
         path: the file.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Returns:
         the graph and its layers; None if the file does not contain their connections, for example for a model that is
@@ -193,7 +193,7 @@ def described(path: Path, asked: str) -> tuple[Graph, Layers] | None:
     Raises:
         OpenError: the file is damaged, or not a Keras model.
     """
-    config, _ = _parts(read_bytes(path, asked), asked)
+    config, _ = _parts(read_bytes(path, request), request)
     own = config.get("config")
     listed = own.get("layers") if isinstance(own, dict) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):

@@ -33,7 +33,7 @@ tf1 = tf.compat.v1
 
 
 def written(
-    graph_def: TFGraphDef, meta: Any = None, title: str = "graph", asked: str = "open", owner: Any = None
+    graph_def: TFGraphDef, meta: Any = None, title: str = "graph", request: str = "open", owner: Any = None
 ) -> Graph:
     """Returns the snapshot of a graph in a file, as TensorFlow would import it: order, names, attributes.
 
@@ -44,7 +44,7 @@ def written(
         graph_def: the GraphDef; its nodes are held by reference, and get the attributes that the importer gives them.
         meta: the MetaGraphDef around it, for variables and collections.
         title: the name of the graph in messages.
-        asked: the request, for messages.
+        request: the request, for messages.
         owner: the owner that the snapshot shares with others of the same graph.
 
     Raises:
@@ -54,14 +54,14 @@ def written(
     with gc_paused():
         nodes = list(graph_def.node)
         said = _normalized(nodes)
-        graph = _read(nodes, asked, about)
+        graph = _read(nodes, request, about)
         order = _import_order(graph)
         if order is not None:
             graph = in_order(graph, order)
     functions = {f.signature.name: f for f in graph_def.library.function}
     graph = replace(graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, said))
     unknown = unknown_types([graph.types, *((node.op for node in f.node_def) for f in functions.values())], functions)
-    state_of = _State(graph, graph.nodes, functions, meta, asked)
+    state_of = _State(graph, graph.nodes, functions, meta, request)
     gradients = gradients_in(graph_def.library)
     return replace(
         graph, state_of=state_of, functions_of=lambda: functions, gradients_of=lambda: gradients, unknown=unknown
@@ -99,16 +99,16 @@ def _normalized(nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
     return said
 
 
-def _read(nodes: list[TFNodeDef], asked: str, about: Mapping[str, Any]) -> Graph:
+def _read(nodes: list[TFNodeDef], request: str, about: Mapping[str, Any]) -> Graph:
     try:
         graph = Graph.read(nodes, **about)
     except SelectionError as error:
         (op,) = error.names
-        raise OpenError(asked, f"op {op!r}: {error.wrong}", error.instead) from error
+        raise OpenError(request, f"op {op!r}: {error.problem}", error.suggestion) from error
     if len(graph.index) < len(nodes):
         seen: set[str] = set()
         twice = next(name for name in graph.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise OpenError(asked, f"two ops are called {twice!r}", "Rename one of them in the code that made the graph")
+        raise OpenError(request, f"two ops are called {twice!r}", "Rename one of them in the code that made the graph")
     return graph
 
 
@@ -150,9 +150,9 @@ class _State:
     """Reads variables and collections when they are first asked for."""
 
     def __init__(
-        self, graph: Graph, nodes: Sequence[TFNodeDef], functions: Mapping[str, Any], meta: Any, asked: str
+        self, graph: Graph, nodes: Sequence[TFNodeDef], functions: Mapping[str, Any], meta: Any, request: str
     ) -> None:
-        self._graph, self._nodes, self._functions, self._asked = graph, nodes, functions, asked
+        self._graph, self._nodes, self._functions, self._asked = graph, nodes, functions, request
         self._collections = meta.collection_def if meta is not None else {}
         self._types: dict[str, frozenset[str]] = {}
 
@@ -172,7 +172,7 @@ class _State:
                 try:
                     (self._graph.tensor if ":" in text else self._graph.find)(text, self._asked)
                 except SelectionError as error:
-                    raise self._damaged(name, error.wrong) from error
+                    raise self._damaged(name, error.problem) from error
                 yield Entry("tensor" if ":" in text else "op", text)
             return
         proto = collection_reader(name)[0] if kind == "bytes_list" else None
@@ -187,8 +187,8 @@ class _State:
             yield found
 
     def _damaged(self, name: str, why: object) -> OpenError:
-        instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
-        return OpenError(self._asked, f"collection {name!r} is damaged: {why}", instead)
+        suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
+        return OpenError(self._asked, f"collection {name!r} is damaged: {why}", suggestion)
 
     def _entry(self, item: Any) -> Entry:
         if isinstance(item, Entry):

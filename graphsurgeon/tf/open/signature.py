@@ -86,7 +86,7 @@ def served(
     what: str,
     folder: str,
     checkpoint: Checkpoint | None,
-    asked: str,
+    request: str,
 ) -> Served:
     """Returns the computation of a signature as a separate graph.
 
@@ -99,7 +99,7 @@ def served(
         what: the name of the signature or function, for messages.
         folder: the folder of the SavedModel, for its assets.
         checkpoint: the values of its variables; None if there are none.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: a tensor is not in the graph, or the file is damaged.
@@ -109,14 +109,14 @@ def served(
         absent = [text for text in node.input if op_name(text) not in there]
         if absent:
             how = "Fetch or write the file again"
-            raise OpenError(asked, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
+            raise OpenError(request, f"op {node.name!r} reads {absent[0]!r}, which is not in the graph", how)
     lost = [f"{key!r} is tensor {text!r}" for key, text in {**inputs, **outputs}.items() if op_name(text) not in there]
     if lost or not outputs:
-        wrong = f"{what} has " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
-        raise OpenError(asked, wrong, "Open another signature, or the graph as stored: raw=True")
-    wrong, how = f"{what} cannot be read, because the file is damaged", "Open the graph as stored: raw=True"
-    with errors_as(OpenError, asked, wrong, how, LookupError):
-        return _Work(meta, folder, checkpoint, asked).served(inputs, outputs)
+        problem = f"{what} has " + (f"tensors that are not in the graph: {few(lost)}" if lost else "no result")
+        raise OpenError(request, problem, "Open another signature, or the graph as stored: raw=True")
+    problem, how = f"{what} cannot be read, because the file is damaged", "Open the graph as stored: raw=True"
+    with errors_as(OpenError, request, problem, how, LookupError):
+        return _Work(meta, folder, checkpoint, request).served(inputs, outputs)
 
 
 def signature_tensors(meta: Any, name: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -155,8 +155,8 @@ def _suffixed(key: str, spec: Any, count: int) -> list[str]:
 class _Work:
     """Makes a graph of a part of a SavedModel."""
 
-    def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None, asked: str) -> None:
-        self.meta, self.folder, self.checkpoint, self.asked = meta, folder, checkpoint, asked
+    def __init__(self, meta: Any, folder: str, checkpoint: Checkpoint | None, request: str) -> None:
+        self.meta, self.folder, self.checkpoint, self.request = meta, folder, checkpoint, request
         self.functions = {function.signature.name: function for function in meta.graph_def.library.function}
         self.notes: list[str] = []
         self._read_beside()
@@ -251,7 +251,7 @@ class _Work:
                 if node.op == "ReadVariableOp" and kept.get(op_name(node.input[0]))}  # fmt: skip
         found = {}
         for name, filename in {**files, **read}.items():
-            path = asset_path(self.folder, filename, self.asked)
+            path = asset_path(self.folder, filename, self.request)
             found[name] = _text(name, path.encode())
         return found
 

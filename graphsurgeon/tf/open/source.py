@@ -94,9 +94,9 @@ def opened(
     keras_file = isinstance(thing, (str, os.PathLike)) and is_keras_file(Path(thing))
     if raw and (keras_file or is_traceable(thing)):
         kind = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
-        wrong = f"raw=True opens the stored graph of a SavedModel, but this is {kind}"
+        problem = f"raw=True opens the stored graph of a SavedModel, but this is {kind}"
         name = repr(os.fspath(thing)) if keras_file else _short(thing)
-        raise OpenError(f"open({name}, raw=True)", wrong, "Leave out raw=True")
+        raise OpenError(f"open({name}, raw=True)", problem, "Leave out raw=True")
     if keras_file:
         return _kept(_from_keras(Path(thing), tags, signature, function, bool(training)), trust, Path(thing).read_bytes)
     if is_traceable(thing):
@@ -110,7 +110,7 @@ def opened(
     if isinstance(thing, tf.Graph):
         if function is None:
             return Opened(made(thing), "graph", "gs.open(graph)")
-        one = _from_proto(thing.as_graph_def(), None, wish.asked("graph"), wish)
+        one = _from_proto(thing.as_graph_def(), None, wish.request("graph"), wish)
         forget(one.graph)  # this program made it; the origins of its other parts are those of `thing`
         hand_on(one.graph, thing)
         return replace(one, code=wish.code("graph"))
@@ -125,7 +125,7 @@ def opened(
     if isinstance(thing, Message):
         kept = type(thing)()
         kept.CopyFrom(thing)  # it may be changed before the graph is needed, and reading it adds attributes
-        one = _from_proto(kept, None, wish.asked(type(thing).__name__), wish)
+        one = _from_proto(kept, None, wish.request(type(thing).__name__), wish)
         return _kept(one, trust, lambda: encoded(thing, deterministic=True))
     raise OpenError(
         f"open({_short(thing)})",
@@ -146,15 +146,15 @@ def _refuse_options(thing: Any, **options: Any) -> None:
 
 def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, training: bool) -> Opened:
     """Opens a `.keras` file like its model in Python; if Keras cannot build it, shows the layers that it describes."""
-    asked = f"open({str(path)!r})"
+    request = f"open({str(path)!r})"
     for word, given in (("tags", tags), ("function", function)):
         if given is not None:
-            wrong = "a .keras file holds one model only"
-            raise OpenError(f"{asked[:-1]}, {word}={given!r})", wrong, f"Leave out {word}=")
+            problem = "a .keras file holds one model only"
+            raise OpenError(f"{request[:-1]}, {word}={given!r})", problem, f"Leave out {word}=")
     try:
-        model = keras_model(path, asked)
+        model = keras_model(path, request)
     except OpenError as refusal:
-        shown = described(path, asked)
+        shown = described(path, request)
         if shown is None:
             raise
         graph = fresh()
@@ -163,14 +163,14 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
     found = trace(model, signature, None, training)
     code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
     file = OpenedFile.of(path, path, {"signature": signature, "training": training or None})
-    out = replace(_from_trace(found, asked), title=path.name, code=code, file=file)
+    out = replace(_from_trace(found, request), title=path.name, code=code, file=file)
     read = snapshot(out.graph)
     note(out.graph, [Origin(read)] if may_reach_out(read) else [])
     return out
 
 
-def _from_trace(found: Trace, asked: str) -> Opened:
-    lifted = lift(found.concrete, asked, found.named)
+def _from_trace(found: Trace, request: str) -> Opened:
+    lifted = lift(found.concrete, request, found.named)
     return Opened(
         lifted.graph, found.title, found.code, None, lifted.values, lifted.inputs, lifted.outputs,
         packed=lifted.packed, layers=layers_of(found, lifted),
@@ -206,7 +206,7 @@ class _Wish:
     trust: bool | None = None
     timeout: float = 60.0
 
-    def asked(self, thing: str) -> str:
+    def request(self, thing: str) -> str:
         """Returns the call with the chosen part, for messages."""
         return f"open({self._given(thing, signature=self.signature, function=self.function)})"
 
@@ -228,20 +228,20 @@ class _Wish:
 @gc_paused()
 def _from_path(path: Path, wish: _Wish) -> Opened:
     given = path
-    asked = wish.asked(repr(str(path)))
+    request = wish.request(repr(str(path)))
     if path.suffix in (".h5", ".hdf5") and path.is_file():
         how = f"Load it with Keras, and open the model: gs.open(keras.models.load_model({str(path)!r}))"
-        raise OpenError(asked, "this is a Keras model in HDF5 format, which only Keras can read", how)
+        raise OpenError(request, "this is a Keras model in HDF5 format, which only Keras can read", how)
     put_back(path.absolute().parent)
     if path.is_dir():
-        path = files.saved_model_file(path, asked)
+        path = files.saved_model_file(path, request)
     file = OpenedFile.of(given, path, wish.options)
-    with naming_memory(asked):
-        data = files.read_bytes(path, asked)
-        proto = files.parse(data, path, asked)
-        out = _from_proto(proto, path, asked, wish)
+    with naming_memory(request):
+        data = files.read_bytes(path, request)
+        proto = files.parse(data, path, request)
+        out = _from_proto(proto, path, request, wish)
     if out.serving.signatures and path.parent == given:
-        out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, asked), given, wish))
+        out = replace(out, serving=_with_others(out.serving, _pick(proto, wish.tags, request), given, wish))
     out = replace(out, title=given.name.removesuffix(".gz"), code=wish.code(repr(str(given))), file=file)
     return _kept(out, wish.trust, lambda: data)
 
@@ -270,21 +270,21 @@ def _with_others(serving: Serving, meta: Any, folder: Path, wish: _Wish) -> Serv
 
 
 @gc_paused()
-def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opened:
+def _from_proto(proto: Any, path: Path | None, request: str, wish: _Wish) -> Opened:
     if hasattr(proto, "meta_graphs"):
-        proto = _pick(proto, wish.tags, asked)
+        proto = _pick(proto, wish.tags, request)
         folder = path.parent if path is not None else None
         paths: dict[str, str] = {}
         home = folder.resolve() if folder is not None else None
         for asset in asset_files(proto) if home is not None else ():
-            paths[op_name(asset.tensor_info.name)] = asset_path(str(home), asset.filename, asked)
+            paths[op_name(asset.tensor_info.name)] = asset_path(str(home), asset.filename, request)
         point_at(proto, paths)
         assets, known = frozenset(paths.values()), signatures(proto)
-        name = _signature_of(known, wish.signature, asked) if wish.function is None else ""
+        name = _signature_of(known, wish.signature, request) if wish.function is None else ""
         if wish.function is not None or (not wish.raw and name and proto.object_graph_def.nodes):
-            found = _from_served(proto, known, name, folder, asked, wish)
+            found = _from_served(proto, known, name, folder, request, wish)
             return replace(found, assets=assets | found.assets)
-        read = _read_meta(proto, asked, wish)
+        read = _read_meta(proto, request, wish)
         values = _saved_values(proto, folder, read)
         clear = not wish.raw and (name == "serving_default" or len(known) == 1)
         inputs, outputs = signature_tensors(proto, name) if wish.signature is not None or clear else ({}, {})
@@ -298,15 +298,15 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
             assets=assets,
         )  # fmt: skip
     if wish.signature is not None:
-        wrong = "signature= chooses a signature of a SavedModel, and this is not a SavedModel"
-        raise OpenError(asked, wrong, "Leave out signature=")
+        problem = "signature= chooses a signature of a SavedModel, and this is not a SavedModel"
+        raise OpenError(request, problem, "Leave out signature=")
     if wish.function is not None and (hasattr(proto, "graph_def") or hasattr(proto, "node")):
         meta = proto if hasattr(proto, "graph_def") else meta_graph_pb2.MetaGraphDef(graph_def=proto)
         kind = "meta_graph" if hasattr(proto, "graph_def") else "graph_def"
-        return replace(_from_served(meta, (), "", None, asked, wish), code=wish.code(kind))
+        return replace(_from_served(meta, (), "", None, request, wish), code=wish.code(kind))
     if hasattr(proto, "graph_def"):
         notes = bind_inputs(proto.graph_def, proto)
-        read, ends = _read_meta(proto, asked, wish), signature_ends(proto)
+        read, ends = _read_meta(proto, request, wish), signature_ends(proto)
         values = _checkpoint_values(proto, path, read)
         lack = ""
         if path is not None and values is None:
@@ -317,46 +317,46 @@ def _from_proto(proto: Any, path: Path | None, asked: str, wish: _Wish) -> Opene
         )  # fmt: skip
     if hasattr(proto, "node"):
         notes = bind_inputs(proto)
-        read = _read(proto, asked, wish)
+        read = _read(proto, request, wish)
         return Opened(read.owner, "graph def", "gs.open(graph_def)", serving=Serving(notes=notes))
-    raise OpenError(asked, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
+    raise OpenError(request, f"a message of type {type(proto).__name__} holds no graph", _ACCEPTED)
 
 
-def _signature_of(known: Sequence[Signature], wish: Any, asked: str) -> str:
+def _signature_of(known: Sequence[Signature], wish: Any, request: str) -> str:
     """The name of the chosen signature: the one given, ``serving_default``, or the first by name."""
     names = [one.name for one in known]
     if wish is None:
         return names[0] if names else ""
     if not isinstance(wish, str):
         how = f"Type signature={(names[0] if names else 'serving_default')!r}"
-        raise OpenError(asked, "for a SavedModel, signature= is the name of a signature", how)
+        raise OpenError(request, "for a SavedModel, signature= is the name of a signature", how)
     if wish not in names:
         near = did_you_mean(wish, names) + " " if nearest(wish, names) else ""
         choose = "Choose signature=" + " or ".join(map(repr, sorted(names))) if names else "Open it without signature="
-        raise OpenError(asked, f"it has no signature {wish!r}", near + choose)
+        raise OpenError(request, f"it has no signature {wish!r}", near + choose)
     return wish
 
 
 def _from_served(
-    meta: Any, known: tuple[Signature, ...], name: str, folder: Path | None, asked: str, wish: _Wish
+    meta: Any, known: tuple[Signature, ...], name: str, folder: Path | None, request: str, wish: _Wish
 ) -> Opened:
     """Opens one signature of a SavedModel of TF2, or the chosen function."""
     prefix = str(folder / "variables" / "variables") if folder is not None else ""
     checkpoint, lack = None, "there is no variables/variables.index"
     if os.path.exists(prefix + ".index"):
         try:
-            refuse_linked_away(prefix, str(folder), asked)
-            checkpoint, lack = Checkpoint(prefix, asked), ""
+            refuse_linked_away(prefix, str(folder), request)
+            checkpoint, lack = Checkpoint(prefix, request), ""
         except OpenError as error:  # the ops can still be viewed
-            lack = error.wrong
+            lack = error.problem
     if name:
         inputs, outputs = signature_tensors(meta, name)
     else:
-        meta, inputs, outputs = called(meta, wish.function, asked)
+        meta, inputs, outputs = called(meta, wish.function, request)
     what = f"signature {name!r}" if name else f"function {wish.function!r}"
     place = str(folder.resolve()) if folder is not None else ""
-    found = served(meta, inputs, outputs, what, place, checkpoint, asked)
-    read = _read(found.meta.graph_def, asked, wish, found.meta)  # its collections were made just now: none is damaged
+    found = served(meta, inputs, outputs, what, place, checkpoint, request)
+    read = _read(found.meta.graph_def, request, wish, found.meta)  # its collections were made just now: none is damaged
     notes = tuple(found.notes)
     if found.bare:
         notes = (*notes, f"no value for {counted(found.bare, 'variables')}: {lack or 'not in the checkpoint'}")
@@ -372,26 +372,26 @@ def _from_served(
     )  # fmt: skip
 
 
-def _read(graph_def: TFGraphDef, asked: str, wish: _Wish, meta: Any = None) -> Graph:
+def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) -> Graph:
     """Reads the graph of a file; its owner is a live graph, which is filled when it is first needed."""
     graph = fresh()
 
     def judge() -> OpenError | None:
-        danger = None if wish.trust else deadly(graph_def, asked)
-        return danger and OpenError(asked, danger.wrong, f"{danger.instead}; {TRUST}")
+        danger = None if wish.trust else deadly(graph_def, request)
+        return danger and OpenError(request, danger.problem, f"{danger.suggestion}; {TRUST}")
 
     try:
-        read = written(graph_def, meta, asked=asked, owner=graph)
+        read = written(graph_def, meta, request=request, owner=graph)
     except OpenError as error:
         raise (judge() or error) from error
-    refuse_names(read.names, asked)
+    refuse_names(read.names, request)
     if may_reach_out(read):
         note(graph, [Origin(read)])
 
     def whole() -> Any:
         return with_stand_ins(with_shapes(graph_def, read), read)
 
-    trial = Trial(whole, asked, wish.timeout)
+    trial = Trial(whole, request, wish.timeout)
 
     def infer() -> tuple[Graph, OpenError | None] | None:
         verdict, stated = trial.verdict(), read.outputs_of
@@ -409,26 +409,26 @@ def _read(graph_def: TFGraphDef, asked: str, wish: _Wish, meta: Any = None) -> G
                 trial.stop()  # this process infers the shapes now
             elif (verdict := trial.verdict()) is not None:
                 raise verdict
-            _import(graph, whole(), asked)
-            _fill_collections(graph, meta, asked)
+            _import(graph, whole(), request)
+            _fill_collections(graph, meta, request)
         except OpenError:
             raise
         except BaseException:  # an interrupt, for example by Ctrl+C
             if graph.get_operations():
-                waiting.spoil(OpenError(asked, "making its live graph was stopped halfway", "Open it again"))
+                waiting.spoil(OpenError(request, "making its live graph was stopped halfway", "Open it again"))
             raise
 
     noted = meta is not None and COLLECTION in meta.collection_def
     records = tuple(meta.collection_def[COLLECTION].bytes_list.value) if noted else ()
-    refusal = _unknown(read, asked)
+    refusal = _unknown(read, request)
     waiting = Pending(read, fill, records, refusal, None if wish.trust else infer, leave, judge)
     waiting.wait_in(graph)
     return read
 
 
-def _read_meta(meta: Any, asked: str, wish: _Wish) -> Graph:
+def _read_meta(meta: Any, request: str, wish: _Wish) -> Graph:
     """Reads the graph of a MetaGraphDef of a file."""
-    read = _read(meta.graph_def, asked, wish, meta)
+    read = _read(meta.graph_def, request, wish, meta)
     read.state  # noqa: B018  a damaged collection shows here
     return read
 
@@ -449,13 +449,13 @@ def signature_ends(meta: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(fed), tuple(dict.fromkeys(name for s in called for name in names(s.outputs)))
 
 
-def _pick(saved: Any, tags: Any, asked: str) -> Any:
+def _pick(saved: Any, tags: Any, request: str) -> Any:
     have = [sorted(m.meta_info_def.tags) for m in saved.meta_graphs]
     if tags is None:
         wanted = ["serve"] if ["serve"] in have else have[0]
         if len(have) > 1 and ["serve"] not in have:
             raise OpenError(
-                asked,
+                request,
                 f"it holds {counted(len(have), 'graphs')}",
                 f"Choose one: tags={' or tags='.join(map(str, have))}",
             )
@@ -463,30 +463,30 @@ def _pick(saved: Any, tags: Any, asked: str) -> Any:
         wanted = sorted([tags] if isinstance(tags, str) else tags)
     if wanted not in have:
         raise OpenError(
-            asked, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}"
+            request, f"it has no graph with tags {wanted}", f"It has tags={' and tags='.join(map(str, have))}"
         )
     return saved.meta_graphs[have.index(wanted)]
 
 
-def _import(graph: TFGraph, graph_def: TFGraphDef, asked: str) -> None:
-    with errors_as(OpenError, asked, "TensorFlow refuses the graph", "Fix the graph in the code that made it"):
+def _import(graph: TFGraph, graph_def: TFGraphDef, request: str) -> None:
+    with errors_as(OpenError, request, "TensorFlow refuses the graph", "Fix the graph in the code that made it"):
         import_nodes(graph, graph_def)
         if graph_def.library.function:
             adopt(graph, graph_def.library)
             lend_gradients(graph, graph_def.library)
 
 
-def _fill_collections(graph: TFGraph, meta: Any, asked: str) -> None:
+def _fill_collections(graph: TFGraph, meta: Any, request: str) -> None:
     """Restores the collections of a MetaGraph, if there is one."""
     made: dict[bytes, Any] = {}
-    instead = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
+    suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
     with graph.as_default():
         for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
-            with errors_as(OpenError, asked, f"collection {name!r} is damaged", instead):
+            with errors_as(OpenError, request, f"collection {name!r} is damaged", suggestion):
                 _fill_collection(graph, name, collection, made)
 
 
-def _unknown(read: Graph, asked: str) -> OpenError | None:
+def _unknown(read: Graph, request: str) -> OpenError | None:
     """Returns the error for ops of types that this TensorFlow does not know; None without such ops."""
     if not read.refused_ops.any():
         return None
@@ -498,7 +498,7 @@ def _unknown(read: Graph, asked: str) -> OpenError | None:
     way = "If it is a custom op, load it first with tf.load_op_library(...)"
     if packages:
         way = f"The op types are probably from {few(packages)}: import it before you open the graph"
-    return OpenError(asked, f"this TensorFlow ({tf.__version__}) does not know {shown}", f"{hint}{way}; {WITHOUT}")
+    return OpenError(request, f"this TensorFlow ({tf.__version__}) does not know {shown}", f"{hint}{way}; {WITHOUT}")
 
 
 def _first(read: Graph, kind: str, count: int) -> str:

@@ -55,7 +55,7 @@ class Trial:
 
     Args:
         graph_def: returns the graph; its nodes are in the order of the importer.
-        asked: the request, for messages.
+        request: the request, for messages.
         timeout: seconds for the import once TensorFlow is imported, plus one for each thousand ops.
 
     Attributes:
@@ -63,9 +63,9 @@ class Trial:
         over: whether the trial is finished, or will never run.
     """
 
-    def __init__(self, graph_def: Callable[[], Any], asked: str, timeout: float) -> None:
+    def __init__(self, graph_def: Callable[[], Any], request: str, timeout: float) -> None:
         self.shapes: Mapping[str, Sequence[Sequence[int | None] | None]] = {}
-        self._graph_def, self._asked, self._timeout = graph_def, asked, timeout
+        self._graph_def, self._asked, self._timeout = graph_def, request, timeout
         self._verdict: OpenError | None = None
         self._running, self.over, self._left = threading.Lock(), False, False
         self._guard = threading.Lock()
@@ -97,8 +97,8 @@ class Trial:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "graph")
             if not _written(graph_def, path):
-                wrong = "it has more than 2 GB, too much to send to a separate process"
-                return OpenError(self._asked, wrong, "If you trust the file, leave out trust=False")
+                problem = "it has more than 2 GB, too much to send to a separate process"
+                return OpenError(self._asked, problem, "If you trust the file, leave out trust=False")
             first, last, how = 0, len(graph_def.node), ""
             while True:
                 code, marks = self._run(path, first, last, timeout)
@@ -167,12 +167,14 @@ def _written(graph_def: TFGraphDef, path: str) -> bool:
     return size <= _MOST
 
 
-def _refusal(graph_def: TFGraphDef, asked: str, how: str, first: int, last: int) -> OpenError:
+def _refusal(graph_def: TFGraphDef, request: str, how: str, first: int, last: int) -> OpenError:
     node, count = graph_def.node[first] if graph_def.node else None, last - first
     where = f" on op {node.name!r} ({node.op})" if node is not None and count == 1 else ""
     if node is not None and 1 < count < len(graph_def.node):
         where = f" on one of {counted(count, 'ops')}, from {node.name!r} ({node.op}) on"
-    return OpenError(asked, f"in a separate process, TensorFlow {how}{where}", f"You can still view the graph; {TRUST}")
+    return OpenError(
+        request, f"in a separate process, TensorFlow {how}{where}", f"You can still view the graph; {TRUST}"
+    )
 
 
 def _words(code: int, timeout: float) -> str:

@@ -33,7 +33,7 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
     Raises:
         PlanError: there is no server, or a task of the cluster does not answer.
     """
-    asked = f"target={target!r}"
+    request = f"target={target!r}"
     limited = tf1.ConfigProto()
     if config is not None:
         limited.CopyFrom(config)
@@ -43,13 +43,13 @@ def devices_of(target: str, config: Any = None, seconds: float = 10.0) -> list[s
             return [device.name for device in session.list_devices()]
     except LOST as error:
         raise PlanError(
-            asked,
+            request,
             f"the cluster does not answer within {seconds:g} s",
             "Start a tf.distribute.Server for every task; if only some are needed, name them in "
             "config=tf.compat.v1.ConfigProto(device_filters=['/job:worker/task:0'])",
         ) from error
     except (tf.errors.OpError, ValueError, TypeError) as error:
-        raise PlanError(asked, words_of(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
+        raise PlanError(request, words_of(error), "Give 'grpc://host:port' of a tf.distribute.Server") from error
 
 
 def new_session(graph: TFGraph, target: str, config: Any, seconds: float) -> TFSession:

@@ -65,13 +65,13 @@ def out_of_memory(error: BaseException) -> str:
 
 @contextmanager
 def errors_as(
-    kind: type[SurgeryError], asked: str, wrong: str, instead: str, *caught: type[BaseException]
+    kind: type[SurgeryError], request: str, problem: str, suggestion: str, *caught: type[BaseException]
 ) -> Iterator[None]:
     """Raises errors of TensorFlow as errors of a request, with TensorFlow's text at the end of the problem.
 
     Args:
         kind: the error that is raised.
-        asked, wrong, instead: the three parts of the error; TensorFlow's text is added to the second.
+        request, problem, suggestion: the three parts of the error; TensorFlow's text is added to the second.
         caught: the errors that TensorFlow may raise; any `Exception` by default.
 
     Raises:
@@ -82,17 +82,17 @@ def errors_as(
         ...     with errors_as(SurgeryError, "save('x')", "it was not written", "Choose another path", OSError):
         ...         raise OSError("the disk is full")
         ... except SurgeryError as error:
-        ...     error.wrong
+        ...     error.problem
         'it was not written: the disk is full'
     """
     kinds = caught or (Exception,)
     try:
-        with naming_memory(asked):
+        with naming_memory(request):
             yield
     except MemoryError:
         raise
     except kinds as error:
-        raise kind(asked, f"{wrong}: {words_of(error)}", instead) from error
+        raise kind(request, f"{problem}: {words_of(error)}", suggestion) from error
 
 
 def unfed(error: BaseException) -> str:

@@ -17,23 +17,23 @@ from ..open.snapshot import snapshot
 tf1 = tf.compat.v1
 
 
-def session_of(graph: TFGraph, target: str = "", config: Any = None, asked: str = "session()") -> Any:
+def session_of(graph: TFGraph, target: str = "", config: Any = None, request: str = "session()") -> Any:
     """Returns a new session of a graph.
 
     Args:
         graph: the graph.
         target: ``"grpc://host:port"`` of a server, or empty for this process.
         config: a ConfigProto, or None.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         TrustError: the graph came from a file, has ops that reach out of it, and was not trusted.
     """
-    refuse_untrusted(graph, asked)
+    refuse_untrusted(graph, request)
     return tf1.Session(target, graph=graph, config=config)
 
 
-def refuse_untrusted(graph: TFGraph, asked: str) -> None:
+def refuse_untrusted(graph: TFGraph, request: str) -> None:
     """Refuses to run a graph that came from a file, has ops that reach out of it, and was not trusted.
 
     Raises:
@@ -41,7 +41,7 @@ def refuse_untrusted(graph: TFGraph, asked: str) -> None:
     """
     found = distrusted(graph)
     if found:
-        raise TrustError(asked, found, INSTEAD)
+        raise TrustError(request, found, INSTEAD)
 
 
 #: The suggestion for a graph that is not trusted.

@@ -89,14 +89,14 @@ def _number(value: float, dtype: Any) -> Any:
 
 def _call(function: Callable[..., Any], args: list[TFTensor], like: TFTensor) -> TFTensor:
     name = getattr(function, "__name__", repr(function))
-    asked, kinds = f"functions=[{name}]", (TypeError, ValueError, tf.errors.OpError)
-    with errors_as(PlanError, asked, "it does not accept tensors like the inputs", "Leave it out", *kinds):
+    request, kinds = f"functions=[{name}]", (TypeError, ValueError, tf.errors.OpError)
+    with errors_as(PlanError, request, "it does not accept tensors like the inputs", "Leave it out", *kinds):
         out = function(*args)
     same = getattr(out, "dtype", None) == like.dtype and out.shape.is_compatible_with(like.shape)
     if not same:
         got = f"{getattr(out, 'dtype', type(out))!r} {getattr(out, 'shape', '')}"
         raise PlanError(
-            asked,
+            request,
             f"it returns {got}, which does not fit the dtype and shape of the inputs",
             "Leave it out, or wrap it in a function that converts its result",
         )
@@ -126,30 +126,30 @@ def refuse_mixed(specs: Mapping[str, Any]) -> dict[str, Any]:
         PlanError: there are no inputs, or a name or dtype is not valid. Also if the inputs differ in dtype or shape,
             because a random expression may then not fit.
     """
-    asked = "evolve(inputs=...)"
+    request = "evolve(inputs=...)"
     if not isinstance(specs, Mapping):
-        raise PlanError(asked, f"{specs!r} is not a mapping", "Give a mapping such as inputs={'x': tf.float32}")
+        raise PlanError(request, f"{specs!r} is not a mapping", "Give a mapping such as inputs={'x': tf.float32}")
     out = {}
     for name, spec in specs.items():
         if not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.-]*", str(name)):
             raise PlanError(
-                asked,
+                request,
                 f"{name!r} cannot be the name of a placeholder",
                 "Use letters, digits, '_', '.', '-', and begin with a letter or digit",
             )
         try:
             out[name] = spec if isinstance(spec, tf.TensorSpec) else tf.TensorSpec([None], tf.as_dtype(spec))
         except TypeError:
-            wrong = f"{spec!r}, for {name!r}, is neither a dtype nor a tf.TensorSpec"
-            raise PlanError(asked, wrong, "Give one such as tf.float32 or tf.TensorSpec([None, 3])") from None
+            problem = f"{spec!r}, for {name!r}, is neither a dtype nor a tf.TensorSpec"
+            raise PlanError(request, problem, "Give one such as tf.float32 or tf.TensorSpec([None, 3])") from None
         dtype = out[name].dtype
         if dtype in (tf.string, tf.resource, tf.variant) or dtype.is_quantized:
-            wrong = f"{name!r} is {dtype.name}: there are no random constants of this dtype"
-            raise PlanError(asked, wrong, "Give numbers or booleans, or only your own graphs: initial=[graph, ...]")
+            problem = f"{name!r} is {dtype.name}: there are no random constants of this dtype"
+            raise PlanError(request, problem, "Give numbers or booleans, or only your own graphs: initial=[graph, ...]")
     if len({(s.dtype, str(s.shape)) for s in out.values()}) != 1:
         shown = ", ".join(f"{n}: {s.dtype.name} {s.shape}" for n, s in out.items()) or "none at all"
         raise PlanError(
-            asked,
+            request,
             f"the inputs are not of one dtype and shape: {shown}",
             "Give inputs of one dtype and shape, or only your own graphs: initial=[graph, ...]",
         )

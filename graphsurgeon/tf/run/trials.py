@@ -123,8 +123,8 @@ def _score(candidate: Any, score: Callable[[Any], float], target: str, config: A
             strange = [k for k in named if isinstance(k, str) and k.partition(":")[0] not in there]
             if strange:
                 known = ", ".join(repr(name) for name in candidate.inputs)
-                wrong = f"there is no input {strange[0].removesuffix(':0')!r}"
-                raise PlanError("run({...})", wrong, f"Use the inputs {known}")
+                problem = f"there is no input {strange[0].removesuffix(':0')!r}"
+                raise PlanError("run({...})", problem, f"Use the inputs {known}")
             return session.run(candidate.output, named)
 
         run.session, run.candidate = session, candidate  # type: ignore[attr-defined]

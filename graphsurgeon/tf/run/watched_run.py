@@ -134,8 +134,8 @@ def watched_run(
         if not targets and not (elements and fetch):
             break
         about = tf1.RunMetadata()
-        asked = [elements, targets] if fetch else [[], [*targets, *(getattr(one, "op", one) for one in elements)]]
-        go = partial(session.run, asked, dict(fed), options=options, run_metadata=about)
+        fetches = [elements, targets] if fetch else [[], [*targets, *(getattr(one, "op", one) for one in elements)]]
+        go = partial(session.run, fetches, dict(fed), options=options, run_metadata=about)
         try:
             values, _ = go() if watch is None else _watched(go, session, probed, ran, watch)
         except tf.errors.DeadlineExceededError:

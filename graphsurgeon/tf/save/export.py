@@ -93,7 +93,7 @@ def exported(
     outputs: list[str],
     frozen: Any,
     device: str | Mapping[str, str],
-    asked: str,
+    request: str,
     also: Iterable[str] = (),
 ) -> Exported:
     """Returns a part of a graph as a separate graph; the old graph is not changed.
@@ -103,7 +103,7 @@ def exported(
         inputs, outputs: tensors that bound the part; no outputs: everything.
         frozen: the source of the values of variables that become constants; None: they stay variables.
         device: as in `Plan.copy`.
-        asked: the request, for messages.
+        request: the request, for messages.
         also: ops to save in addition, with all they need, such as the init op of a SavedModel.
 
     Raises:
@@ -118,8 +118,8 @@ def exported(
             block = replace(block, mask=block.mask | backward(base, base.mask(goals)))
     else:
         block = Selection(base, ~orphan_mask(base), Query("select"))
-    refuse_unknown(base, block.mask, asked)
-    refuse_part(base, block.mask, map(base.tensor, inputs), asked, map(base.tensor, outputs))
+    refuse_unknown(base, block.mask, request)
+    refuse_part(base, block.mask, map(base.tensor, inputs), request, map(base.tensor, outputs))
     plan = Plan(Graph.of([], owner=object())).copy(
         block,
         to="",
@@ -133,22 +133,22 @@ def exported(
     )
     faults = plan.effect.faults
     if faults and frozen is not None and all(fault.kind is Kind.NEEDS_VARIABLE for fault in faults):
-        kept = exported(base, inputs, outputs, None, device, asked, also)
+        kept = exported(base, inputs, outputs, None, device, request, also)
         ends = [kept.tensor(name).op.name for name in outputs]
         if not ends:  # of a whole graph, only the ops that make variables are removed
             _, gone = substituted(base, block.mask, dict.fromkeys(base.state.variables, "freeze"))
             ends = [base.names[i] for i in np.flatnonzero(block.mask & ~gone).tolist()]
         infos = [base.state.variables[op] for op in variable_infos(kept.graph)]
-        values = fetch(frozen, infos, base.live, asked)
+        values = fetch(frozen, infos, base.live, request)
         try:
             return replace(kept, graph=frozen_graph(kept.graph, values, [*ends, *also]))
         except Unfreezable as error:
             held = _held_by(base, [name for one in error.ops for name in one.names])
-            wrong = f"{error}: {few(list(map(repr, held)))}" if held else str(error)
+            problem = f"{error}: {few(list(map(repr, held)))}" if held else str(error)
             how = "Keep the variables: save a .meta file or a SavedModel"
-            raise Unconvertible(asked, wrong, how, Converted(said=str(error), errors=error.ops)) from error
+            raise Unconvertible(request, problem, how, Converted(said=str(error), errors=error.ops)) from error
     if faults:
-        raise PlanError(asked, faults[0].wrong, faults[0].instead)
+        raise PlanError(request, faults[0].problem, faults[0].suggestion)
     made = carry_out(plan.effect, fresh(base.owner))
     copied = plan.effect.copies[0]
     moved = {f"{base.names[op]}:{port}": f"{new}:{to}" for (op, port), (new, to) in copied.external.items()}
@@ -232,7 +232,7 @@ def _object(graph: TFGraph, info: VariableInfo) -> TFVariable | None:
     return rebuilt(graph, new, None)
 
 
-def small_enough(proto: Any, asked: str) -> Any:
+def small_enough(proto: Any, request: str) -> Any:
     """Returns a GraphDef or MetaGraphDef that a file can hold.
 
     Raises:
@@ -240,7 +240,7 @@ def small_enough(proto: Any, asked: str) -> Any:
     """
     if proto.ByteSize() > LIMIT:
         raise PlanError(
-            asked,
+            request,
             f"the graph has {proto.ByteSize() / 1e9:.1f} GB of nodes, but a file can hold only 2 GB",
             "Keep large constants as variables: freeze=False, format='saved_model'",
         )
@@ -273,15 +273,15 @@ def add_assets(made: Exported, base: Graph, paths: Mapping[str, str]) -> None:
         made.assets[name] = path
 
 
-def nodes_of(made: Exported, asked: str) -> Any:
+def nodes_of(made: Exported, request: str) -> Any:
     """Returns the GraphDef of an exported graph, with static shapes that TensorFlow would not infer from its nodes.
 
     Raises:
         PlanError: it is too large for a file.
     """
-    nodes = _with_shapes(made.graph, asked)
+    nodes = _with_shapes(made.graph, request)
     _keep(made, Portable(made.graph, nodes, made.assets, embed=True), embed=True)
-    return small_enough(nodes, asked)
+    return small_enough(nodes, request)
 
 
 def _keep(made: Exported, portable: Portable, embed: bool) -> None:
@@ -292,8 +292,8 @@ def _keep(made: Exported, portable: Portable, embed: bool) -> None:
     made.notes += files if embed else []
 
 
-def _with_shapes(graph: TFGraph, asked: str) -> Any:
-    made = small_enough(graph.as_graph_def(), asked)
+def _with_shapes(graph: TFGraph, request: str) -> Any:
+    made = small_enough(graph.as_graph_def(), request)
     again = fresh(graph)
     found = import_nodes(again, made)
     pairs = [(op, found[op.name]) for op in graph.get_operations()]
@@ -305,20 +305,20 @@ def _with_shapes(graph: TFGraph, asked: str) -> Any:
     return made
 
 
-def meta_graph(made: Exported, saver: Any, embed: bool, asked: str) -> Any:
+def meta_graph(made: Exported, saver: Any, embed: bool, request: str) -> Any:
     """Returns the MetaGraphDef of an exported graph.
 
     Args:
         made: the exported graph.
         saver: its SaverDef, or None.
         embed: the contents of its assets go into it, because the format has no place for files.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: it is too large for a file.
     """
     graph = made.graph
-    small_enough(graph.as_graph_def(), asked)
+    small_enough(graph.as_graph_def(), request)
     named = [item for key in ("while_context", "cond_context") for item in graph.get_collection(key)]
     contexts = filter(has_proto, named)  # a file may list anything there
     with graph.as_default(), written_alone(contexts):
@@ -332,7 +332,7 @@ def meta_graph(made: Exported, saver: Any, embed: bool, asked: str) -> Any:
                 about = variable_pb2.VariableDef.FromString(held[i])
                 about.initial_value_name = portable.initial[item.op.name]
                 held[i] = about.SerializeToString()
-    return small_enough(meta, asked)
+    return small_enough(meta, request)
 
 
 def list_fillers(graph: TFGraph) -> list[str]:

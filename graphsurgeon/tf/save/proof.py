@@ -82,8 +82,8 @@ def prove(
     loaders: Mapping[str, AbstractContextManager[Run]],
     source: Source,
     feeds: Mapping[str, Any],
-    asked: str,
-    instead: str,
+    request: str,
+    suggestion: str,
     kept: frozenset[str] | None = None,
     said: str = "opened again by TensorFlow",
 ) -> Proof:
@@ -96,8 +96,8 @@ def prove(
             source. If another does not, a note has the reason.
         source: runs the graph that was saved.
         feeds: tensor -> array; missing tensors get random numbers if dtype and shape allow it.
-        asked: the request, for messages.
-        instead: the suggestion if TensorFlow does not run the file.
+        request: the request, for messages.
+        suggestion: the suggestion if TensorFlow does not run the file.
         kept: the variables whose values are in the file; None: all that it needs.
         said: the first words of the report.
 
@@ -112,7 +112,7 @@ def prove(
     with ExitStack() as opened:
         opened.callback(source.close)
         for loader, file in loaders.items():
-            with _noting(proof, loader, bool(runs)), _refusing(asked, "open", instead):
+            with _noting(proof, loader, bool(runs)), _refusing(request, "open", suggestion):
                 runs[loader] = opened.enter_context(file)
         for key, (ins, outs) in calls.items():
             part = looked(base, [*ins.values(), *feeds], list(outs.values()))
@@ -129,8 +129,8 @@ def prove(
                 proof.notes.append(f"not run: {name} {mute}")
                 continue
             for number, (loader, run) in enumerate(list(runs.items())):
-                with _noting(proof, loader, number > 0), _refusing(asked, "run", instead):
-                    _compare(part, want, run(key, given), asked)
+                with _noting(proof, loader, number > 0), _refusing(request, "run", suggestion):
+                    _compare(part, want, run(key, given), request)
             if part.random:
                 proof.notes.append(f"run, but not compared, because it uses random numbers: {name}")
             else:
@@ -144,13 +144,13 @@ def prove(
     return proof
 
 
-def _compare(part: Part, want: Mapping[str, Any], got: Mapping[str, Any], asked: str) -> None:
+def _compare(part: Part, want: Mapping[str, Any], got: Mapping[str, Any], request: str) -> None:
     """Refuses results that differ from those of the source."""
     for tensor in part.outputs:
         far = _apart(want[tensor], got[tensor], part.random)
         if far:
             how = "Report this as a bug; verify=False writes the file without a check"
-            raise PlanError(asked, f"{tensor!r} of the written file {far}", how)
+            raise PlanError(request, f"{tensor!r} of the written file {far}", how)
 
 
 @contextmanager
@@ -164,10 +164,10 @@ def _noting(proof: Proof, loader: str, optional: bool) -> Iterator[None]:
         proof.notes.append(f"not for {loader}: {_why(error)}")
 
 
-def _refusing(asked: str, what: str, instead: str) -> AbstractContextManager[None]:
-    wrong, kinds = f"TensorFlow cannot {what} the written file", (NotImplementedError, AttributeError, OSError)
+def _refusing(request: str, what: str, suggestion: str) -> AbstractContextManager[None]:
+    problem, kinds = f"TensorFlow cannot {what} the written file", (NotImplementedError, AttributeError, OSError)
     return errors_as(
-        PlanError, asked, wrong, f"{instead}; verify=False writes the file without a check", *_ERRORS, *kinds
+        PlanError, request, problem, f"{suggestion}; verify=False writes the file without a check", *_ERRORS, *kinds
     )
 
 
@@ -295,11 +295,11 @@ class Source:
     Args:
         base: its snapshot.
         values: a session of it, a mapping of variable name to array, or None: initial values.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
 
-    def __init__(self, base: Graph, values: Any, asked: str) -> None:
-        self._base, self._asked = base, asked
+    def __init__(self, base: Graph, values: Any, request: str) -> None:
+        self._base, self._asked = base, request
         self._session: Any = values if hasattr(values, "run") else None
         self._given: Any = values if isinstance(values, Mapping) else None
         self._own: Any = None
@@ -383,7 +383,7 @@ def config(base: Graph) -> Any:
 
 
 def _why(error: BaseException | None) -> str:
-    return error.wrong if isinstance(error, PlanError) else words_of(error) if error is not None else "no size fits"
+    return error.problem if isinstance(error, PlanError) else words_of(error) if error is not None else "no size fits"
 
 
 def _random(tensor: TFTensor, size: int, plain: bool) -> Any:
@@ -507,7 +507,7 @@ def meta_graph_file(
 
 
 @contextmanager
-def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str], asked: str) -> Iterator[Run]:
+def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str], request: str) -> Iterator[Run]:
     """Loads a SavedModel as TF1 and servers do: its signatures name the tensors to feed and fetch.
 
     Raises:
@@ -527,8 +527,8 @@ def saved_model_file(folder: str, base: Graph, calls: Calls, tags: Sequence[str]
                 lacking = unfed(error)
                 if not lacking:
                     raise
-                wrong = f"signature {key!r} needs {lacking!r}, which is not an input"
-                raise PlanError(asked, wrong, f"Type inputs={[*ins.values(), lacking]!r}") from error
+                problem = f"signature {key!r} needs {lacking!r}, which is not an input"
+                raise PlanError(request, problem, f"Type inputs={[*ins.values(), lacking]!r}") from error
 
         yield run
 

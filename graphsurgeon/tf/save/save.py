@@ -88,7 +88,7 @@ class Request:
     initial: bool
 
     @property
-    def asked(self) -> str:
+    def request(self) -> str:
         """The request, for messages."""
         return f"save({os.fspath(self.path)!r}" + (f", format={self.format!r})" if self.format else ")")
 
@@ -101,7 +101,7 @@ class Request:
         """
         if self.format is not None:
             if self.format not in FORMATS:
-                raise PlanError(self.asked, f"format={self.format!r} is not known",
+                raise PlanError(self.request, f"format={self.format!r} is not known",
                                 "Choose one of " + ", ".join(map(repr, FORMATS)))  # fmt: skip
             return self.format
         name = os.path.basename(os.fspath(self.path).rstrip("/")).removesuffix(".gz")
@@ -110,7 +110,7 @@ class Request:
         suffix = os.path.splitext(name)[1]
         if suffix not in _SUFFIXES:
             raise PlanError(
-                self.asked,
+                self.request,
                 f"the suffix {suffix!r} is not that of a format",
                 "Type .pb, .pbtxt, .meta, .ckpt, .tflite or no suffix (a SavedModel folder); or format="
                 + ", ".join(map(repr, FORMATS)),
@@ -129,7 +129,7 @@ class Request:
             PlanError: an argument would have no meaning, or an empty one.
         """
         model = kind.startswith("saved_model")
-        wrong = {
+        unfit = {
             "signatures": self.signatures is not None and not model,
             "freeze": self.freeze and kind not in ("graph_def", "saved_model", "tflite"),
             "scope": bool(self.scope) and kind != "checkpoint",
@@ -140,18 +140,18 @@ class Request:
             "timeout": self.timeout is not None and kind != "tflite",
             "feeds": bool(self.feeds) and (kind == "checkpoint" or not self.verify),
         }
-        for name, hit in wrong.items():
+        for name, hit in unfit.items():
             if hit:
                 beside_ = "signatures" if self.signatures is not None and model else f"the format {kind!r}"
                 beside_ = "verify=False" if name == "feeds" and not self.verify else beside_
-                raise PlanError(self.asked, f"{name}= cannot be combined with {beside_}", f"Leave out {name}=")
+                raise PlanError(self.request, f"{name}= cannot be combined with {beside_}", f"Leave out {name}=")
         how = "Name the tensors to save" + ("" if model else "; leave out outputs= to save the whole graph")
         if self.outputs is not None and not named(self.outputs):
-            raise PlanError(self.asked, f"outputs={self.outputs!r} names no tensor", how)
+            raise PlanError(self.request, f"outputs={self.outputs!r} names no tensor", how)
         none = [key for key, (_, outs) in (self.signatures or {}).items() if not named(outs)]
         if none:
             how = f"Name its tensors: signatures={{{none[0]!r}: (inputs, outputs)}}"
-            raise PlanError(self.asked, f"signature {none[0]!r} has no outputs", how)
+            raise PlanError(self.request, f"signature {none[0]!r} has no outputs", how)
 
     @property
     def all_signatures(self) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
@@ -164,7 +164,7 @@ class Request:
 
 
 @gc_paused()
-def save(base: Graph, uninitialized: frozenset[str], values: Any, request: Request) -> Saved:
+def save(base: Graph, uninitialized: frozenset[str], values: Any, options: Request) -> Saved:
     """Writes the file of a request.
 
     Args:
@@ -172,17 +172,17 @@ def save(base: Graph, uninitialized: frozenset[str], values: Any, request: Reque
         uninitialized: variables without a value.
         values: a session, a mapping of variable name to array, or a function that returns a session; the function is
             called only if values are needed.
-        request: the request.
+        options: the arguments of `Editor.save`.
 
     Raises:
         SelectionError: a tensor does not exist.
         PlanError: see `Editor.save`.
     """
-    kind, path = request.kind, os.fspath(request.path)
-    request.refuse(kind)
-    refuse_taken(path, kind, request.overwrite, request.asked)
-    with naming_memory(request.asked):
-        saved = _written(settled(base), uninitialized, values, request, path)
+    kind, path = options.kind, os.fspath(options.path)
+    options.refuse(kind)
+    refuse_taken(path, kind, options.overwrite, options.request)
+    with naming_memory(options.request):
+        saved = _written(settled(base), uninitialized, values, options, path)
     claim_saved(path, kind)
     return saved
 
@@ -204,7 +204,7 @@ class _Job:
     Args:
         base: snapshot of the graph that is saved.
         made: the part of it that goes into the file.
-        request: the request.
+        options: the arguments of `Editor.save`.
         path: the path of the file.
         values: as in `save`; if variables become constants, the source of their values.
         calls: the calls that prove the file: its signatures, if the format has any.
@@ -214,7 +214,7 @@ class _Job:
 
     base: Graph
     made: Exported
-    request: Request
+    options: Request
     path: str
     values: Any
     calls: Any
@@ -222,9 +222,9 @@ class _Job:
     uninitialized: frozenset[str]
 
     @property
-    def asked(self) -> str:
+    def request(self) -> str:
         """The request, for messages."""
-        return self.request.asked
+        return self.options.request
 
     @cached_property
     def held(self) -> dict[str, VariableInfo]:
@@ -249,8 +249,8 @@ class _Job:
     def write_values(self, prefix: str) -> None:
         """Writes the checkpoint of the file, if it has variables."""
         if self.held:
-            values = read(self.base, self.values, self.infos, self.asked)
-            write_checkpoint(prefix, values, self.keys, _total(self.infos), self.asked)
+            values = read(self.base, self.values, self.infos, self.request)
+            write_checkpoint(prefix, values, self.keys, _total(self.infos), self.request)
 
     def first(self, known: Sequence[str]) -> list[str]:
         """Returns the init ops of the original file that are also in this one; adds a note with their names.
@@ -258,7 +258,7 @@ class _Job:
         Args:
             known: ops that are already known to run first; they are not returned.
         """
-        first = [name for name in self.made.there(self.request.init_ops[0]) if name not in known]
+        first = [name for name in self.made.there(self.options.init_ops[0]) if name not in known]
         if first:
             self.made.notes.append(f"run first: {few(first)}, as in the SavedModel that this graph is from")
         return first
@@ -266,7 +266,7 @@ class _Job:
     def source(self, needed: bool) -> Source:
         """Returns the saved graph in a form that can be run; a session is opened only if needed."""
         values = _live(self.values) if needed or not callable(self.values) else None
-        return Source(self.base, values, self.asked)
+        return Source(self.base, values, self.request)
 
     def proof(
         self, loaders: Mapping[str, Any], source: Source, kept: Iterable[str] | None = None, **about: str
@@ -279,47 +279,47 @@ class _Job:
             kept: the variables whose values are in the file; None: all that it needs.
             about: as in `prove`.
         """
-        request, held = self.request, None if kept is None else frozenset(kept)
-        if not request.verify:
+        options, held = self.options, None if kept is None else frozenset(kept)
+        if not options.verify:
             return Proof("", ["not opened again: verify=False"])
-        texts = self.asked, _INSTEAD[request.kind]
-        return prove(self.base, self.calls, loaders, source, request.feeds, *texts, held, **about)
+        texts = self.request, _INSTEAD[options.kind]
+        return prove(self.base, self.calls, loaders, source, options.feeds, *texts, held, **about)
 
     def saved(self, path: str, nodes: int, proof: Proof) -> Saved:
         """Returns the report on the file."""
         notes = [*self.made.notes, *proof.notes]
-        return Saved(path, self.request.kind, nodes, tuple(self.held), self.left, notes, proof.said)
+        return Saved(path, self.options.kind, nodes, tuple(self.held), self.left, notes, proof.said)
 
 
-def _written(base: Graph, uninitialized: frozenset[str], values: Any, request: Request, path: str) -> Saved:
-    kind, asked = request.kind, request.asked
-    signatures = request.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
-    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(request.outputs).values())
-    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(request.inputs).values())
-    for name in (*request.feeds, *starts, *ends):
-        base.tensor(name, asked)
+def _written(base: Graph, uninitialized: frozenset[str], values: Any, options: Request, path: str) -> Saved:
+    kind, request = options.kind, options.request
+    signatures = options.all_signatures if kind.startswith(("saved_model", "tflite")) else {}
+    ends = [t for _, outs in signatures.values() for t in outs.values()] or list(named(options.outputs).values())
+    starts = [t for ins, _ in signatures.values() for t in ins.values()] or list(named(options.inputs).values())
+    for name in (*options.feeds, *starts, *ends):
+        base.tensor(name, request)
     if kind == "checkpoint":
-        return _checkpoint(base, path, values, request, uninitialized | orphans_of(base.owner).keys())
+        return _checkpoint(base, path, values, options, uninitialized | orphans_of(base.owner).keys())
     if kind == "saved_model_tf2":
         called = {key: (arguments(ins), outs) for key, (ins, outs) in signatures.items()}
-        return _module(_Job(base, Exported(base.live, {}), request, path, values, called, 0, uninitialized))
+        return _module(_Job(base, Exported(base.live, {}), options, path, values, called, 0, uninitialized))
     if signatures:
         cut = (
             _cut_before(base, starts, ends) if len(signatures) == 1 else []
         )  # with several, a signature may compute the input of another
         starts, ends = cut, ends if cut else [*ends, *starts]
     if starts and not ends:
-        raise PlanError(asked, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
+        raise PlanError(request, "inputs= is given without outputs=", "Name the outputs too: outputs=...")
     if kind in ("saved_model", "tflite") and not signatures:
         what = "a SavedModel needs a signature" if kind == "saved_model" else "a TFLite model needs outputs"
-        raise PlanError(asked, what, "Name its tensors: inputs=..., outputs=...")
-    inside = _frozen_untrained(base, starts, ends, request) if request.constant else {}
-    values = _live(values) if request.constant else values
-    also = request.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
-    made = exported(base, starts, ends, values if request.constant else None, request.device, asked, also)
-    add_assets(made, base, request.init_ops[1])
-    calls = _calls(base, request, signatures)
-    job = _Job(base, made, request, path, values, calls, made.left(base), uninitialized)
+        raise PlanError(request, what, "Name its tensors: inputs=..., outputs=...")
+    inside = _frozen_untrained(base, starts, ends, options) if options.constant else {}
+    values = _live(values) if options.constant else values
+    also = options.init_ops[0] if kind == "saved_model" or _reads_tables(base, ends) else []
+    made = exported(base, starts, ends, values if options.constant else None, options.device, request, also)
+    add_assets(made, base, options.init_ops[1])
+    calls = _calls(base, options, signatures)
+    job = _Job(base, made, options, path, values, calls, made.left(base), uninitialized)
     return replace(_WRITERS[kind](job), untrained=inside)
 
 
@@ -330,26 +330,26 @@ def _reads_tables(base: Graph, ends: list[str]) -> bool:
     return any("Table" in node.op for node in (*nodes, *nodes_behind(nodes, base.functions)))
 
 
-def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], request: Request) -> dict[str, str]:
+def _frozen_untrained(base: Graph, starts: list[str], ends: list[str], options: Request) -> dict[str, str]:
     """The variables that are frozen at initial values, and why; refuses them if the user has not allowed this."""
-    if not request.untrained:
+    if not options.untrained:
         return {}
     inputs = list(dict.fromkeys(starts)) or None
     block = select(base, inputs=inputs, outputs=list(dict.fromkeys(ends))) if ends else select(base)
-    bad = {name: why for name, why in request.untrained.items() if name in block and name not in orphans_of(base.owner)}
-    if bad and not request.initial:
+    bad = {name: why for name, why in options.untrained.items() if name in block and name not in orphans_of(base.owner)}
+    if bad and not options.initial:
         how = "Train or restore them first, give values=session, or type values='initial' to freeze these as they are"
-        raise PlanError(request.asked, "; ".join(untrained_text(bad)), how)
+        raise PlanError(options.request, "; ".join(untrained_text(bad)), how)
     return bad
 
 
-def _calls(base: Graph, request: Request, signatures: Any) -> Any:
+def _calls(base: Graph, options: Request, signatures: Any) -> Any:
     """The calls that prove a file: its signatures, or the given outputs, or the last tensors that have no effects."""
     if signatures:
         return signatures
-    outputs, inputs = named(request.outputs), named(request.inputs)
+    outputs, inputs = named(options.outputs), named(options.inputs)
     if not outputs:
-        own = request.own_outputs.values()
+        own = options.own_outputs.values()
         outputs = named(list(own)) if own and all(t.partition(":")[0] in base.index for t in own) else {}
         outputs, inputs = outputs or sinks(base), {}
     return {"": (inputs, outputs)} if outputs else {}
@@ -363,33 +363,33 @@ def _total(infos: Iterable[VariableInfo]) -> int:
     return sum(map(variable_bytes, infos))
 
 
-def read(base: Graph, values: Any, infos: list[VariableInfo], asked: str) -> Iterator[Mapping[str, Any]]:
+def read(base: Graph, values: Any, infos: list[VariableInfo], request: str) -> Iterator[Mapping[str, Any]]:
     """Yields the values of variables in batches, from a session, a mapping, or a function that returns a session."""
     given = _live(values)
     if isinstance(given, Mapping):
         known = {info.op: info for info in infos}
         for names in batches({info.op: variable_bytes(info) for info in infos}):
-            yield fetch(given, [known[name] for name in names], base.live, asked)
+            yield fetch(given, [known[name] for name in names], base.live, request)
         return
     if getattr(given, "graph", None) is not base.owner:
         raise PlanError(
-            asked,
+            request,
             "values= is not a session of this graph",
             "Give a session of this graph or {name: array}, or leave out values=",
         )
-    yield from stream(given, infos, asked)
+    yield from stream(given, infos, request)
 
 
 # -- the formats ----------------------------------------------------------------------------------
 
 
-def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitialized: frozenset[str]) -> Saved:
+def _checkpoint(base: Graph, path: str, values: Any, options: Request, uninitialized: frozenset[str]) -> Saved:
     known = {op: info for op, info in base.state.variables.items() if op not in uninitialized}
-    only_named = bool(request.names) and not request.scope  # the names refer to the copy of a source
-    wanted = saved_names(base.live, known.values(), request.scope, request.names, request.asked, only_named)
+    only_named = bool(options.names) and not options.scope  # the names refer to the copy of a source
+    wanted = saved_names(base.live, known.values(), options.scope, options.names, options.request, only_named)
     if not wanted:
         raise PlanError(
-            request.asked, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"
+            options.request, "the graph has no variable to save", "Save the graph itself: a .pb or .meta file"
         )
     parts = slices(base.live)
     keys = {op: (key, parts[op].spec if op in parts else "") for op, key in wanted.items()}
@@ -398,23 +398,23 @@ def _checkpoint(base: Graph, path: str, values: Any, request: Request, uninitial
     if twice is not None:
         clash = [op for op, (key, _) in keys.items() if key == twice]
         raise PlanError(
-            request.asked, f"{few(clash)} would all be called {twice!r}", "Give them different names in names="
+            options.request, f"{few(clash)} would all be called {twice!r}", "Give them different names in names="
         )
     infos = [known[op] for op in wanted]
     prefix = path.removesuffix(".index")
-    with beside(prefix, request.asked, _total(infos)) as folder:
+    with beside(prefix, options.request, _total(infos)) as folder:
         new = os.path.join(folder, "values")
-        write_checkpoint(new, read(base, values, infos, request.asked), keys, _total(infos), request.asked)
-        if request.verify:
-            read_back(new, [key for key, _ in keys.values()], request.asked)
+        write_checkpoint(new, read(base, values, infos, options.request), keys, _total(infos), options.request)
+        if options.verify:
+            read_back(new, [key for key, _ in keys.values()], options.request)
         put_checkpoint(new, prefix)
-    notes = [] if request.verify else ["not opened again: verify=False"]
-    return Saved(prefix, "checkpoint", 0, tuple(wanted), 0, notes, "read again by TensorFlow" * request.verify)
+    notes = [] if options.verify else ["not opened again: verify=False"]
+    return Saved(prefix, "checkpoint", 0, tuple(wanted), 0, notes, "read again by TensorFlow" * options.verify)
 
 
 def _graph_def(job: _Job) -> Saved:
     made, path = job.made, job.path
-    graph_def = nodes_of(made, job.asked)
+    graph_def = nodes_of(made, job.request)
     text = path.removesuffix(".gz").endswith((".pbtxt", ".txt"))
     data = text_format.MessageToString(graph_def).encode() if text else encoded(graph_def)
     held = variable_infos(made.graph)
@@ -427,7 +427,7 @@ def _graph_def(job: _Job) -> Saved:
         made.notes.append(f"run first: {few(starts)}, to fill {few(list(fills))}")
     first = [*starts, *job.first(starts)]
     data = gzip.compress(data) if path.endswith(".gz") else data
-    with beside(path, job.asked, len(data)) as folder:
+    with beside(path, job.request, len(data)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         Path(new).write_bytes(data)
         # A GraphDef has no values: without given ones, both sides get initial values.
@@ -439,20 +439,20 @@ def _graph_def(job: _Job) -> Saved:
 
 
 def _tflite(job: _Job) -> Saved:
-    made, path, asked = job.made, job.path, job.asked
-    refuse_untrusted(job.base.owner, asked)  # the converter folds constants: it runs ops
-    (_, outputs), timeout = job.calls["serving_default"], job.request.timeout
-    part = Frozen(nodes_of(made, asked), [made.name(tensor) for tensor in outputs.values()])
+    made, path, request = job.made, job.path, job.request
+    refuse_untrusted(job.base.owner, request)  # the converter folds constants: it runs ops
+    (_, outputs), timeout = job.calls["serving_default"], job.options.timeout
+    part = Frozen(nodes_of(made, request), [made.name(tensor) for tensor in outputs.values()])
     with lite(TIMEOUT if timeout is None else timeout) as ask:
         done = converted(part, ask)
         if not done.model:
             found = blockers(job.base, done)
-            wrong = f"TensorFlow's converter refuses the graph: {few(map(str, found))}"
-            raise Unconvertible(asked, wrong, "ed.check('tflite', outputs=...) lists a fix for each", done)
-        with beside(path, asked, len(done.model)) as folder:
+            problem = f"TensorFlow's converter refuses the graph: {few(map(str, found))}"
+            raise Unconvertible(request, problem, "ed.check('tflite', outputs=...) lists a fix for each", done)
+        with beside(path, request, len(done.model)) as folder:
             new = os.path.join(folder, os.path.basename(path))
             Path(new).write_bytes(done.model)
-            file = tflite_file(new, part, job.calls, made.name, ask, asked)
+            file = tflite_file(new, part, job.calls, made.name, ask, request)
             said = "run by TFLite's interpreter"
             proof = job.proof({"tf.lite.Interpreter": file}, job.source(needed=True), said=said)
             put_file(new, path)
@@ -461,10 +461,10 @@ def _tflite(job: _Job) -> Saved:
 
 def _meta_graph(job: _Job) -> Saved:
     path, saver = job.path.removesuffix(".meta"), job.saver()
-    with beside(path, job.asked, _total(job.infos)) as folder:
+    with beside(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, os.path.basename(path))
         listed = list_fillers(job.made.graph)
-        meta = meta_graph(job.made, saver, True, job.asked)
+        meta = meta_graph(job.made, saver, True, job.request)
         job.write_values(new)
         Path(new + ".meta").write_bytes(encoded(meta))
         file = meta_graph_file(new + ".meta", job.base, job.calls, job.made.name, job.first(listed), job.made.assets)
@@ -477,18 +477,18 @@ def _meta_graph(job: _Job) -> Saved:
 
 
 def _saved_model(job: _Job) -> Saved:
-    request, path, saver = job.request, job.path, job.saver()
-    with beside(path, job.asked, _total(job.infos)) as folder:
+    options, path, saver = job.options, job.path, job.saver()
+    with beside(path, job.request, _total(job.infos)) as folder:
         new = os.path.join(folder, "model")
-        meta = write_saved_model(job.made, new, job.calls, request.tags, saver, request.init_ops[0], job.asked)
+        meta = write_saved_model(job.made, new, job.calls, options.tags, saver, options.init_ops[0], job.request)
         job.write_values(os.path.join(new, "variables", "variables"))
-        tags = [request.tags] if isinstance(request.tags, str) else list(request.tags)
+        tags = [options.tags] if isinstance(options.tags, str) else list(options.tags)
         loaders = {
-            "tf.compat.v1.saved_model.load": saved_model_file(new, job.base, job.calls, tags, job.asked),
+            "tf.compat.v1.saved_model.load": saved_model_file(new, job.base, job.calls, tags, job.request),
             "tf.saved_model.load": served_file(new, job.calls, tags),
         }
-        proof = job.proof(loaders, job.source(needed=bool(job.held)), None if request.freeze else job.held)
-        put_folder(new, path, job.asked)
+        proof = job.proof(loaders, job.source(needed=bool(job.held)), None if options.freeze else job.held)
+        put_folder(new, path, job.request)
     return job.saved(path, len(meta.graph_def.node), proof)
 
 
@@ -496,21 +496,21 @@ _WRITERS = {"graph_def": _graph_def, "tflite": _tflite, "meta_graph": _meta_grap
 
 
 def _module(job: _Job) -> Saved:
-    path, asked = job.path, job.asked
+    path, request = job.path, job.request
     if not job.calls:
-        raise PlanError(asked, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
-    module, served = function_module(job.base, job.calls, job.values, asked)
-    with beside(path, asked) as folder:
+        raise PlanError(request, "a SavedModel needs a signature", "Name its tensors: inputs=..., outputs=...")
+    module, served = function_module(job.base, job.calls, job.values, request)
+    with beside(path, request) as folder:
         new = os.path.join(folder, "model")
-        notes = _write_module(module, new, served, job.base, asked)
+        notes = _write_module(module, new, served, job.base, request)
         loaders = {"tf.saved_model.load": served_file(new, job.calls)}
         proof = job.proof(loaders, job.source(needed=bool(module.variables)))
-        put_folder(new, path, asked)
+        put_folder(new, path, request)
     names = tuple(v.name.removesuffix(":0") for v in module.variables)
     return Saved(path, "saved_model_tf2", 0, names, 0, [*notes, *proof.notes], proof.said)
 
 
-def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str) -> list[str]:
+def _write_module(module: Any, folder: str, served: Any, base: Graph, request: str) -> list[str]:
     """Writes a module; returns remarks for the user.
 
     Raises:
@@ -519,21 +519,22 @@ def _write_module(module: Any, folder: str, served: Any, base: Graph, asked: str
     overridden = sorted({own_gradient(node) for node in base.nodes} - {""})
     # TensorFlow prints the whole stack of the error that is caught here.
     try:
-        with _saying(asked), redirect_stderr(io.StringIO()) if overridden else nullcontext():
+        with _saying(request), redirect_stderr(io.StringIO()) if overridden else nullcontext():
             tf.saved_model.save(module, folder, signatures=served)
             return []
     except PlanError:
         if not overridden:
             raise
-    with _saying(asked):
-        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-        tf.saved_model.save(module, folder, signatures=served, options=options)
+    with _saying(request):
+        tf.saved_model.save(
+            module, folder, signatures=served, options=tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+        )
     return [f"the gradient registered as {few(overridden)} is not included, because TensorFlow cannot trace it: "
             "register it again in the program that loads the model, before you differentiate the model"]  # fmt: skip
 
 
-def _saying(asked: str) -> AbstractContextManager[None]:
+def _saying(request: str) -> AbstractContextManager[None]:
     kinds = (ValueError, TypeError, LookupError, AttributeError, tf.errors.OpError)
     return errors_as(
-        PlanError, asked, "TensorFlow cannot write it", "Save it in the TF1 format: format='saved_model'", *kinds
+        PlanError, request, "TensorFlow cannot write it", "Save it in the TF1 format: format='saved_model'", *kinds
     )

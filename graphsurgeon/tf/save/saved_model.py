@@ -28,7 +28,7 @@ def write_saved_model(
     tags: str | Iterable[str],
     saver: Any,
     init_ops: list[str],
-    asked: str,
+    request: str,
 ) -> Any:
     """Writes all of a SavedModel except the values of its variables; returns its MetaGraphDef.
 
@@ -39,7 +39,7 @@ def write_saved_model(
         tags: its tags.
         saver: its SaverDef, or None.
         init_ops: the init ops of the file that the graph came from.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the graph is too large for a file.
@@ -48,7 +48,7 @@ def write_saved_model(
     known = {op.name: op for op in graph.get_operations()}
     assets = _assets(made.assets, folder)
     init = _init_op(graph, known, [name for name in init_ops if name in known])
-    meta = meta_graph(made, saver, False, asked)
+    meta = meta_graph(made, saver, False, request)
     meta.asset_file_def.extend(assets)
     meta.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
     for key, (ins, outs) in signatures.items():

@@ -14,7 +14,7 @@ def converter(target: str) -> str:
     return f"tensorflowjs {tfjs_version()}" if target == "tfjs" else f"TensorFlow {tf.__version__}"
 
 
-def convert(target: str, part: Frozen, timeout: float, prove: bool, asked: str) -> Converted:
+def convert(target: str, part: Frozen, timeout: float, prove: bool, request: str) -> Converted:
     """Returns the result of a converter for a graph.
 
     Args:
@@ -22,12 +22,12 @@ def convert(target: str, part: Frozen, timeout: float, prove: bool, asked: str) 
         part: the graph.
         timeout: seconds that its process may take.
         prove: run the converter of TF.js too, if its list of ops contains all ops of the graph.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the converter is not installed.
     """
     if target == "tfjs":
-        return to_tfjs(part.graph_def, part.outputs, timeout, prove, asked)
+        return to_tfjs(part.graph_def, part.outputs, timeout, prove, request)
     with lite(timeout) as ask:
         return converted(part, ask)

@@ -25,7 +25,7 @@ _TAKEN_OUT = frozenset({"Assert", "CheckNumerics", "Print"})
 _BEGIN = f"import runpy; runpy.run_module('{_PACKAGE}.converters.converter', run_name='__main__', alter_sys=True)"
 
 
-def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, asked: str) -> Converted:
+def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove: bool, request: str) -> Converted:
     """Returns the result of the TF.js converter for a frozen graph.
 
     Args:
@@ -33,12 +33,12 @@ def to_tfjs(graph_def: TFGraphDef, outputs: Sequence[str], timeout: float, prove
         outputs: its output tensors.
         timeout: seconds that the process may take.
         prove: run the converter, if its list contains all ops.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the converter is not installed, or its list of ops is not found.
     """
-    known = _known(asked)
+    known = _known(request)
     errors = tuple(Said([name], kind, MISSING, "") for name, kind in _types(graph_def) if kind not in known)
     if errors or not prove:
         return Converted(said="some ops are not in its list" if errors else "", errors=errors)
@@ -68,7 +68,7 @@ def _types(graph_def: TFGraphDef) -> Iterator[tuple[str, str]]:
             yield from ((node.name, inner.op) for inner in functions[name].node_def)
 
 
-def _known(asked: str) -> frozenset[str]:
+def _known(request: str) -> frozenset[str]:
     """The op types that the installed converter has."""
     found = importlib.util.find_spec(_PACKAGE)
     places = [Path(place, "op_list") for place in found.submodule_search_locations or ()] if found is not None else []
@@ -76,5 +76,5 @@ def _known(asked: str) -> frozenset[str]:
     names = frozenset(one["tfOpName"] for file in files for one in json.loads(file.read_text(encoding="utf-8")))
     if not names:
         what = "is not installed" if found is None else "has no list of ops in its folder op_list"
-        raise PlanError(asked, f"the converter of TF.js, {_PACKAGE}, {what}", f"Type pip install {_PACKAGE}")
+        raise PlanError(request, f"the converter of TF.js, {_PACKAGE}, {what}", f"Type pip install {_PACKAGE}")
     return names | _TAKEN_OUT

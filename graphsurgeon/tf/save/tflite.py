@@ -117,14 +117,14 @@ def converted(part: Frozen, ask: Ask) -> Converted:
     return Converted(model, answer["said"], errors)
 
 
-def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[Any]:
+def interpreted(model: str, feeds: Sequence[Any], ask: Ask, request: str) -> list[Any]:
     """Returns the results of TFLite's interpreter, in the order of the outputs.
 
     Args:
         model: the file.
         feeds: an array for each input, in order.
         ask: from `lite`.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the model cannot be run; the message contains the interpreter's error.
@@ -135,8 +135,8 @@ def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[
         answer = ask({"folder": folder, "model": model})
         said = answer.get("how") or answer["said"]
         if said:
-            wrong = f"TFLite's interpreter cannot run the model: {said}"
-            raise PlanError(asked, wrong, "Give real values, feeds={...}; or verify=False")
+            problem = f"TFLite's interpreter cannot run the model: {said}"
+            raise PlanError(request, problem, "Give real values, feeds={...}; or verify=False")
         with np.load(Path(folder, _RESULTS), allow_pickle=False) as held:
             got = unpacked(dict(held), "result")
     return [got[str(i)] for i in range(len(got))]
@@ -144,7 +144,7 @@ def interpreted(model: str, feeds: Sequence[Any], ask: Ask, asked: str) -> list[
 
 @contextmanager
 def tflite_file(
-    path: str, part: Frozen, calls: Mapping[str, Any], moved: Callable[[str], str], ask: Ask, asked: str
+    path: str, part: Frozen, calls: Mapping[str, Any], moved: Callable[[str], str], ask: Ask, request: str
 ) -> Iterator[Run]:
     """Opens a TFLite model.
 
@@ -154,12 +154,12 @@ def tflite_file(
         calls: the calls that will be run, by the names of the source.
         moved: tensor of the source -> its name in the graph that was converted.
         ask: from `lite`.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
 
     def run(key: str, feeds: Mapping[str, Any]) -> dict[str, Any]:
         here = {moved(name): value for name, value in feeds.items()}
-        got = interpreted(path, [here[name] for name in part.inputs], ask, asked)
+        got = interpreted(path, [here[name] for name in part.inputs], ask, request)
         there = dict(zip(part.outputs, got, strict=True))
         return {tensor: there[moved(tensor)] for tensor in calls[key][1].values()}
 
@@ -224,8 +224,8 @@ def main() -> None:
     requests: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=[requests], daemon=True).start()
     while True:
-        request = json.loads(requests.get())
-        print(json.dumps((_interpret if "model" in request else _convert)(**request)), file=answers, flush=True)
+        job = json.loads(requests.get())
+        print(json.dumps((_interpret if "model" in job else _convert)(**job)), file=answers, flush=True)
 
 
 def _convert(folder: str, outputs: Sequence[str]) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from ..run.progress import Progress
 
 
 @contextmanager
-def beside(path: str, asked: str, needed: int = 0) -> Iterator[str]:
+def beside(path: str, request: str, needed: int = 0) -> Iterator[str]:
     """Gives a new folder next to a future file; the folder is always removed afterwards.
 
     Args:
         path: the path of the future file.
-        asked: the request, for messages.
+        request: the request, for messages.
         needed: how many bytes at least will be written.
 
     Raises:
@@ -43,10 +43,10 @@ def beside(path: str, asked: str, needed: int = 0) -> Iterator[str]:
             yield folder
     except OSError as error:
         if not inside:
-            wrong, how = f"nothing can be written in {parent!r}: {why(error, parent)}", "Choose another path"
-            raise PlanError(asked, wrong, how) from error
-        wrong, how = f"{path!r} cannot be written: {why(error, parent, needed)}", "The old file is unchanged"
-        raise PlanError(asked, wrong, f"{how}; make room, or choose another path") from error
+            problem, how = f"nothing can be written in {parent!r}: {why(error, parent)}", "Choose another path"
+            raise PlanError(request, problem, how) from error
+        problem, how = f"{path!r} cannot be written: {why(error, parent, needed)}", "The old file is unchanged"
+        raise PlanError(request, problem, f"{how}; make room, or choose another path") from error
 
 
 def put_file(new: str, path: str) -> None:
@@ -55,34 +55,34 @@ def put_file(new: str, path: str) -> None:
     os.replace(new, path)
 
 
-def put_folder(new: str, path: str, asked: str) -> None:
+def put_folder(new: str, path: str, request: str) -> None:
     """Moves a new folder to a path; it may only replace a SavedModel or an empty folder.
 
     Raises:
         PlanError: there is something else.
     """
-    _refuse_other(path, asked)
+    _refuse_other(path, request)
     flush(new)
     put([(new, path)], os.path.dirname(new))
 
 
-def refuse_taken(path: str, kind: str, overwrite: bool, asked: str) -> None:
+def refuse_taken(path: str, kind: str, overwrite: bool, request: str) -> None:
     """Refuses a path before anything is written, if it exists and the user has not allowed to replace it.
 
     Args:
         path: the path, as in `Editor.save`.
         kind: the format.
         overwrite: whether it may be replaced.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the path exists.
     """
     put_back(os.path.dirname(os.path.abspath(path)))
     if kind.startswith("saved_model"):
-        _refuse_other(path, asked)
+        _refuse_other(path, request)
     for file in _looked_for(path, kind):
-        refuse_there(file, overwrite, asked)
+        refuse_there(file, overwrite, request)
 
 
 def claim_saved(path: str, kind: str) -> None:
@@ -110,14 +110,14 @@ def _looked_for(path: str, kind: str) -> list[str]:
 _MODEL = "saved_model.pb"
 
 
-def _refuse_other(path: str, asked: str) -> None:
+def _refuse_other(path: str, request: str) -> None:
     there = os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path))
     if there and not glob.glob(os.path.join(glob.escape(path), f"{_MODEL}*")):
-        raise PlanError(asked, f"{path!r} exists and is not a SavedModel", "Choose a new folder")
+        raise PlanError(request, f"{path!r} exists and is not a SavedModel", "Choose a new folder")
 
 
 def write_checkpoint(
-    prefix: str, values: Iterable[Mapping[str, Any]], keys: Mapping[str, tuple[str, str]], total: int, asked: str
+    prefix: str, values: Iterable[Mapping[str, Any]], keys: Mapping[str, tuple[str, str]], total: int, request: str
 ) -> None:
     """Writes a checkpoint that `tf.train.Saver` restores: one shard for each batch, only one of them in memory.
 
@@ -126,13 +126,13 @@ def write_checkpoint(
         values: batches of variable op name -> array.
         keys: variable op name -> (its name in the checkpoint, and its slice, or nothing).
         total: bytes of all values, for the bar.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: TensorFlow cannot write it.
     """
-    saying = partial(_saying, asked, os.path.dirname(os.path.abspath(prefix)), total)
-    with beside(prefix, asked, total) as folder, Progress("saving", total) as bar:
+    saying = partial(_saying, request, os.path.dirname(os.path.abspath(prefix)), total)
+    with beside(prefix, request, total) as folder, Progress("saving", total) as bar:
         shards: list[str] = []
         new = os.path.join(folder, "whole")
         for batch in values:
@@ -150,25 +150,25 @@ def write_checkpoint(
         put_checkpoint(new, prefix)
 
 
-def read_back(prefix: str, keys: Iterable[str], asked: str) -> None:
+def read_back(prefix: str, keys: Iterable[str], request: str) -> None:
     """Reads the values of a checkpoint, one by one, with TensorFlow, which verifies their checksums.
 
     Raises:
         PlanError: a value is missing or damaged.
     """
     kinds = (tf.errors.OpError, ValueError, RuntimeError, IndexError)
-    wrong, instead = "TensorFlow cannot read the written checkpoint", "Write it again, to a disk with enough room"
-    with errors_as(PlanError, asked, wrong, instead, *kinds):
+    problem, suggestion = "TensorFlow cannot read the written checkpoint", "Write it again, to a disk with enough room"
+    with errors_as(PlanError, request, problem, suggestion, *kinds):
         reader = tf.train.load_checkpoint(prefix)
         for key in dict.fromkeys(keys):
             reader.get_tensor(key)
 
 
-def _saying(asked: str, folder: str, needed: int) -> AbstractContextManager[None]:
+def _saying(request: str, folder: str, needed: int) -> AbstractContextManager[None]:
     kinds = (tf.errors.OpError, OSError, ValueError)
     room = f"{size_text(needed)} needed, {size_text(shutil.disk_usage(folder).free)} free"
     return errors_as(
-        PlanError, asked, f"TensorFlow cannot write it ({room})", "Make room, or choose another path", *kinds
+        PlanError, request, f"TensorFlow cannot write it ({room})", "Make room, or choose another path", *kinds
     )
 
 

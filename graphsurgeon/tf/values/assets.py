@@ -29,24 +29,24 @@ def _old_assets(meta: Any) -> list[Any]:
     return list(meta.collection_def[key].any_list.value) if key in meta.collection_def else []
 
 
-def asset_path(folder: str | os.PathLike[str], name: str, asked: str) -> str:
+def asset_path(folder: str | os.PathLike[str], name: str, request: str) -> str:
     """Returns the path of an asset, which must be inside the folder of assets, also if links are followed.
 
     Args:
         folder: the folder of the SavedModel.
         name: the name of the asset in the SavedModel.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: the name, or a link in that place, leads out of the folder.
     """
-    assets, wrong = Path(folder).resolve() / "assets", ""
+    assets, problem = Path(folder).resolve() / "assets", ""
     if "\0" in name or os.path.isabs(name) or ".." in Path(name.replace("\\", "/")).parts:
-        wrong = f"its asset {name!r} is outside of its folder 'assets'"
+        problem = f"its asset {name!r} is outside of its folder 'assets'"
     elif not (assets / name).resolve().is_relative_to(assets):
-        wrong = f"its asset {name!r} is a link that leads out of its folder 'assets'"
-    if wrong:
-        raise OpenError(asked, wrong, "It was not read. Get the model from a source that you trust")
+        problem = f"its asset {name!r} is a link that leads out of its folder 'assets'"
+    if problem:
+        raise OpenError(request, problem, "It was not read. Get the model from a source that you trust")
     return os.path.join(folder, "assets", name)
 
 

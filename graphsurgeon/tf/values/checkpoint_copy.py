@@ -18,41 +18,41 @@ from .transfer import bounded
 _BATCH = 64 << 20
 
 
-def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], asked: str, overwrite: bool) -> dict[str, str]:
+def copy_checkpoint(place: Any, path: Any, names: Mapping[str, str], request: str, overwrite: bool) -> dict[str, str]:
     """Writes a checkpoint with the values of another, under other names; returns new name -> old name.
 
     Args:
         place: the checkpoint to read.
         path: the prefix to write.
         names: old name -> new one: of a variable, of a scope with all its variables, or with one ``*`` on both sides.
-        asked: the request, for messages.
+        request: the request, for messages.
         overwrite: replace an existing checkpoint.
 
     Raises:
         OpenError: the checkpoint cannot be read.
         PlanError: an old name does not exist, two values would have one name, or the checkpoint cannot be written.
     """
-    checkpoint, prefix = Checkpoint(place, asked), os.fspath(path).removesuffix(".index")
+    checkpoint, prefix = Checkpoint(place, request), os.fspath(path).removesuffix(".index")
     if os.path.abspath(prefix) == os.path.abspath(checkpoint.prefix):
-        raise PlanError(asked, f"{prefix!r} is the checkpoint that is read", "Choose another path")
-    refuse_taken(prefix, "checkpoint", overwrite, asked)
+        raise PlanError(request, f"{prefix!r} is the checkpoint that is read", "Choose another path")
+    refuse_taken(prefix, "checkpoint", overwrite, request)
     known = sorted(checkpoint.labels.values())
-    written = renamed(known, names, asked)
+    written = renamed(known, names, request)
     keys = {name: (written[name], "") for name in known}
     stored = {name: checkpoint.stored(name) for name in known}
     sizes = {name: one.nbytes for name, one in stored.items()}
     total = sum(sizes.values())
     values = ({name: stored[name].read() for name in names} for names in bounded(sizes, _BATCH))
-    with beside(prefix, asked, total) as folder:
+    with beside(prefix, request, total) as folder:
         new = os.path.join(folder, "values")
-        write_checkpoint(new, values, keys, total, asked)
-        read_back(new, written.values(), asked)
+        write_checkpoint(new, values, keys, total, request)
+        read_back(new, written.values(), request)
         put_checkpoint(new, prefix)
     claim_saved(prefix, "checkpoint")
     return {new_name: name for name, new_name in written.items()}
 
 
-def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str, str]:
+def renamed(known: list[str], names: Mapping[str, str], request: str) -> dict[str, str]:
     """Returns name -> new name, for all known names; a name without a rule stays the same.
 
     Raises:
@@ -64,10 +64,10 @@ def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str,
         >>> renamed(["a/w/ema", "a/w"], {"*/ema": "*", "a/w": "raw"}, "")
         {'a/w/ema': 'a/w', 'a/w': 'raw'}
     """
-    rules = {old: _by_rule(old, new, known, asked) for old, new in names.items()}
+    rules = {old: _by_rule(old, new, known, request) for old, new in names.items()}
     for old, found in rules.items():
         if not found:
-            raise PlanError(asked, f"the checkpoint has nothing called {old!r}", one_of(old, known))
+            raise PlanError(request, f"the checkpoint has nothing called {old!r}", one_of(old, known))
     # The exact name has priority, then patterns, then scopes: the slots of a variable are in a scope of its name.
     meant = {old: new for old, new in names.items() if old in rules[old]}
     for old in sorted(rules, key=lambda old: ("*" in old, len(old)), reverse=True):
@@ -77,24 +77,24 @@ def renamed(known: list[str], names: Mapping[str, str], asked: str) -> dict[str,
     twice = [name for name in known if counts[out[name]] > 1]
     if twice:
         clash = [name for name in twice if out[name] == out[twice[0]]]
-        wrong = f"{few(map(repr, clash))} would both be called {out[twice[0]]!r}"
-        raise PlanError(asked, wrong, "Give them different names")
+        problem = f"{few(map(repr, clash))} would both be called {out[twice[0]]!r}"
+        raise PlanError(request, problem, "Give them different names")
     return out
 
 
-def _by_rule(old: str, new: str, known: list[str], asked: str) -> dict[str, str]:
+def _by_rule(old: str, new: str, known: list[str], request: str) -> dict[str, str]:
     """The names that a rule fits (the name itself, all names in a scope, or those of a pattern) -> their new names."""
     if "*" in old or "*" in new:
-        return starred(old, new, known, asked)
+        return starred(old, new, known, request)
     lead, to = f"{old.rstrip('/')}/", new.rstrip("/")
     inside = {name: f"{to}/{name.removeprefix(lead)}".lstrip("/") for name in known if name.startswith(lead)}
     return inside | ({old: new} if old in known else {})
 
 
-def stored_names(place: Any, asked: str) -> frozenset[str]:
+def stored_names(place: Any, request: str) -> frozenset[str]:
     """Returns the names of the values that a checkpoint holds.
 
     Raises:
         OpenError: the checkpoint cannot be read.
     """
-    return frozenset(Checkpoint(place, asked).names)
+    return frozenset(Checkpoint(place, request).names)

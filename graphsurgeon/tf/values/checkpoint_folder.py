@@ -58,7 +58,7 @@ class CheckpointFolder:
 
     def __init__(self, folder: str) -> None:
         self.folder = os.fspath(folder)
-        self.asked = f"follow({self.folder!r})"
+        self.request = f"follow({self.folder!r})"
         self.taken: tuple[Any, ...] = ()  # the files that were read last
         self.skipped: dict[str, str] = {}  # checkpoint -> why it was not read
         self.unfinished: OpenError | None = None  # why no checkpoint was read, although there is a newer one
@@ -67,7 +67,7 @@ class CheckpointFolder:
     def refuse_missing(self) -> None:
         """Raises an OpenError if the folder does not exist."""
         if not os.path.isdir(self.folder):
-            raise OpenError(self.asked, "there is no such folder", "Give the folder that the training saves to")
+            raise OpenError(self.request, "there is no such folder", "Give the folder that the training saves to")
 
     def newest(self, wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
         """Returns the newest whole checkpoint, as (its name, variable -> array).
@@ -91,7 +91,7 @@ class CheckpointFolder:
             name, why = next(iter(self.skipped.items()))
             reason = f"checkpoint {name!r} is not whole: {why}"
         if reason:
-            self.unfinished = OpenError(self.asked, reason, "Nothing was taken; try again when it is whole")
+            self.unfinished = OpenError(self.request, reason, "Nothing was taken; try again when it is whole")
         return None
 
     def _newest_of(self, prefixes: Sequence[str], wanted: Sequence[Wanted]) -> tuple[str, dict[str, Any]] | None:
@@ -103,12 +103,12 @@ class CheckpointFolder:
                 break  # all others are older
             name = os.path.basename(prefix)
             if not files and glob.glob(prefix):
-                wrong = f"checkpoint {name!r} has the format used before 2016, which cannot be followed"
-                raise OpenError(self.asked, wrong, "Save with tf.compat.v1.train.Saver(), without write_version=1")
+                problem = f"checkpoint {name!r} has the format used before 2016, which cannot be followed"
+                raise OpenError(self.request, problem, "Save with tf.compat.v1.train.Saver(), without write_version=1")
             found, reason = None, linked_away(prefix, self.folder) or not_whole(prefix)
             if not reason:
                 try:
-                    found = read(prefix, wanted, self.asked)
+                    found = read(prefix, wanted, self.request)
                 except _DamagedError as error:
                     reason = str(error)
                 if _files(prefix) != files:
@@ -178,7 +178,7 @@ def _lacks(prefix: str) -> str:
     return "" if there >= least else f"its data has {counted(there, 'bytes')}, and needs {least}"
 
 
-def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
+def read(prefix: str, wanted: Sequence[Wanted], request: str) -> dict[str, Any]:
     """Returns variable op -> its value in a checkpoint; checksums are verified.
 
     Raises:
@@ -196,12 +196,12 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
         twice = next((w.key for w in missing if w.key in several), None)
         if twice is not None:
             raise OpenError(
-                asked,
+                request,
                 f"checkpoint {name!r} has several variables called {twice!r}",
                 "Give each variable its own name in the training: tf.Variable(..., name='enc/w')",
             )
         raise OpenError(
-            asked,
+            request,
             f"checkpoint {name!r} has no variable {few([repr(w.key) for w in missing], 1)}: it is of another model",
             f"Give the folder of the same training. {one_of(missing[0].key, keys)}",
         )
@@ -209,7 +209,7 @@ def read(prefix: str, wanted: Sequence[Wanted], asked: str) -> dict[str, Any]:
     with Progress(f"reading {name}", len(wanted), "variables") as bar:
         for want in wanted:
             key = keys[want.key]
-            _refuse_other(want, tuple(shapes[key]), dtypes[key], name, asked)
+            _refuse_other(want, tuple(shapes[key]), dtypes[key], name, request)
             out[want.name] = _read_one(reader, key, want)
             bar.step(1)
     return out
@@ -241,7 +241,7 @@ def _keys(reader: Any, shapes: Mapping[str, Any]) -> tuple[dict[str, str], set[s
     return keys, {name for name, times in count.items() if times > 1}
 
 
-def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, asked: str) -> None:
+def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, request: str) -> None:
     same = dtype.base_dtype == want.dtype
     if want.offset and want.shape is not None:
         fits = all(o + (n or 0) <= full for o, n, full in zip(want.offset, want.shape, shape, strict=False))
@@ -250,7 +250,7 @@ def _refuse_other(want: Wanted, shape: tuple[int, ...], dtype: Any, name: str, a
         same = same and tf.TensorShape(want.shape).is_compatible_with(shape)
     if not same:
         raise OpenError(
-            asked,
+            request,
             f"variable {want.key!r} is {dtype.name} {shape} in checkpoint {name!r}, "
             f"but {want.dtype.name} {want.shape} in the duplicate",
             "Give the folder of the same training",

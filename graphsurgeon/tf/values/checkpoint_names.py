@@ -26,7 +26,7 @@ def saved_names(
     infos: Iterable[VariableInfo],
     scope: str,
     names: Mapping[str, str],
-    asked: str,
+    request: str,
     only_named: bool = False,
 ) -> dict[str, str]:
     """Returns variable op -> its name in a checkpoint.
@@ -37,7 +37,7 @@ def saved_names(
         scope: a scope that limits the variables; the names in the checkpoint do not include it.
         names: name in the checkpoint -> variable, if it is not the variable's own. A ``*`` matches the same text on
             both sides. A partitioned variable may be given as a whole, or by its parts.
-        asked: the request, for messages.
+        request: the request, for messages.
         only_named: leave out the variables that `names` does not contain.
 
     Raises:
@@ -54,20 +54,20 @@ def saved_names(
         if not lead or op.startswith(lead + "/"):
             out[op] = whole.removeprefix(lead + "/") if lead else whole
     if lead and not out:
-        raise PlanError(asked, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known}))
+        raise PlanError(request, f"no variable is under {lead!r}", one_of(lead, {n.partition("/")[0] for n in known}))
     for old, new in names.items():
-        hits = _meant(new, old, called, asked) or _meant(under_scope(lead, new), old, called, asked)
+        hits = _meant(new, old, called, request) or _meant(under_scope(lead, new), old, called, request)
         if not hits:
-            raise PlanError(asked, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, called))
+            raise PlanError(request, f"names={{{old!r}: {new!r}}} names no variable of the graph", one_of(new, called))
         for name, saved in hits.items():
             named |= {op: saved.removesuffix(op.removeprefix(known[op])) for op in called[name]}
     return named if only_named else out | named
 
 
-def _meant(target: str, saved: str, known: Mapping[str, Any], asked: str) -> dict[str, str]:
+def _meant(target: str, saved: str, known: Mapping[str, Any], request: str) -> dict[str, str]:
     """The variables that a name or a pattern fits, each with its name in the checkpoint."""
     if "*" in target or "*" in saved:
-        return starred(target, saved, known, asked)
+        return starred(target, saved, known, request)
     return {target: saved} if target in known else {}
 
 

@@ -68,7 +68,7 @@ class Checkpoint:
 
     Args:
         place: its prefix, one of its files, the folder of a training, or a SavedModel folder.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: there is no checkpoint, a file of it is missing, or it is half written or damaged.
@@ -77,13 +77,13 @@ class Checkpoint:
         ``Checkpoint("train/model.ckpt-100").names`` maps the names of variables to keys; ``.read(key)`` reads one.
     """
 
-    def __init__(self, place: Any, asked: str) -> None:
-        self.asked = asked
+    def __init__(self, place: Any, request: str) -> None:
+        self.request = request
         path = os.path.abspath(place)
         put_back(path if os.path.isdir(path) else os.path.dirname(path))
-        self.prefix = _prefix(os.fspath(place), asked)
-        refuse_incomplete(self.prefix, asked)
-        with _sound(self.prefix, asked):
+        self.prefix = _prefix(os.fspath(place), request)
+        refuse_incomplete(self.prefix, request)
+        with _sound(self.prefix, request):
             self._reader = tf.train.load_checkpoint(self.prefix)
             shapes, dtypes = self._reader.get_variable_to_shape_map(), self._reader.get_variable_to_dtype_map()
         self._stamp = _stamp(self.prefix)
@@ -128,7 +128,7 @@ class Checkpoint:
         """
         key = self.names.get(name, name)
         if key not in self.shapes:
-            raise OpenError(self.asked, f"the checkpoint {self.prefix!r} has no {name!r}", one_of(name, self.names))
+            raise OpenError(self.request, f"the checkpoint {self.prefix!r} has no {name!r}", one_of(name, self.names))
         if part is None:
             return Stored(self, key, self.dtypes[key], self.shapes[key])
         return Stored(self, key, self.dtypes[key], tuple(part[1]), tuple(part[0]))
@@ -141,11 +141,11 @@ class Checkpoint:
         """
         if _stamp(self.prefix) != self._stamp:
             raise OpenError(
-                self.asked,
+                self.request,
                 f"the checkpoint {self.prefix!r} was overwritten after it was opened",
                 "Repeat the request: it then reads the new one",
             )
-        with _sound(self.prefix, self.asked):
+        with _sound(self.prefix, self.request):
             return np.array(array_of(self._whole(key)))
 
     def _whole(self, key: str) -> Any:
@@ -180,12 +180,12 @@ def array_of(value: Any) -> Any:
     return np.array(value, object) if array.dtype.kind == "S" else array
 
 
-def refuse_incomplete(prefix: str, asked: str) -> None:
+def refuse_incomplete(prefix: str, request: str) -> None:
     """Refuses a checkpoint with a missing file.
 
     Args:
         prefix: its path without a suffix.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: its index or a shard of its data is missing.
@@ -196,21 +196,21 @@ def refuse_incomplete(prefix: str, asked: str) -> None:
     has = {(int(m[1]), int(m[2])) for m in shards}
     if not os.path.exists(prefix + ".index"):
         if has:
-            wrong = f"{prefix}.data-* exists, but no {os.path.basename(prefix)}.index: it is half written, or cut off"
-            raise OpenError(asked, wrong, "Wait until it is written, or use the checkpoint before it")
-        raise OpenError(asked, f"there is no checkpoint {prefix!r}", _near(prefix))
+            problem = f"{prefix}.data-* exists, but no {os.path.basename(prefix)}.index: it is half written, or cut off"
+            raise OpenError(request, problem, "Wait until it is written, or use the checkpoint before it")
+        raise OpenError(request, f"there is no checkpoint {prefix!r}", _near(prefix))
     whole = [n for n in {n for _, n in has} if {(i, n) for i in range(n)} <= has]
     if whole or not has:
         if has:
             return
-        raise OpenError(asked, "the checkpoint's data file is missing", f"Put {prefix}.data-* next to its index")
+        raise OpenError(request, "the checkpoint's data file is missing", f"Put {prefix}.data-* next to its index")
     count = max(n for _, n in has)
     lost = next(i for i in range(count) if (i, count) not in has)
     name = f"{os.path.basename(prefix)}.data-{lost:05d}-of-{count:05d}"
-    raise OpenError(asked, f"the checkpoint's data file {name!r} is missing", f"Put it next to {prefix}.index")
+    raise OpenError(request, f"the checkpoint's data file {name!r} is missing", f"Put it next to {prefix}.index")
 
 
-def _prefix(place: str, asked: str) -> str:
+def _prefix(place: str, request: str) -> str:
     """The prefix of a checkpoint in any of its forms."""
     if not os.path.isdir(place):
         found = SHARD.sub("", place)
@@ -220,8 +220,8 @@ def _prefix(place: str, asked: str) -> str:
     inner = os.path.join(place, "variables", "variables")
     latest = inner if os.path.exists(inner + ".index") else newest(place)
     if latest is None:
-        raise OpenError(asked, f"the folder {place!r} names no latest checkpoint", _near(os.path.join(place, "")))
-    refuse_linked_away(latest, place, asked)
+        raise OpenError(request, f"the folder {place!r} names no latest checkpoint", _near(os.path.join(place, "")))
+    refuse_linked_away(latest, place, request)
     return latest
 
 
@@ -242,7 +242,7 @@ def _stamp(prefix: str) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
-def _sound(prefix: str, asked: str) -> AbstractContextManager[None]:
+def _sound(prefix: str, request: str) -> AbstractContextManager[None]:
     """Reports a checkpoint as damaged for any error of TensorFlow: the types of these errors differ."""
-    wrong = f"the checkpoint {prefix!r} is damaged or half written"
-    return errors_as(OpenError, asked, wrong, "Use the checkpoint before it, or write it again")
+    problem = f"the checkpoint {prefix!r} is damaged or half written"
+    return errors_as(OpenError, request, problem, "Use the checkpoint before it, or write it again")

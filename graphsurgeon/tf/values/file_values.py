@@ -74,9 +74,9 @@ class CheckpointValues(Values):
         Raises:
             OpenError: a file of the checkpoint is missing or damaged, or the checkpoint is of another model.
         """
-        asked = f"values from {self._prefix!r}"
+        request = f"values from {self._prefix!r}"
         if self._saver is not None and self._saver.restore_op_name:
-            refuse_incomplete(self._prefix, asked)
+            refuse_incomplete(self._prefix, request)
             if self._fill_apart(session):
                 self.start(session)
                 return
@@ -84,8 +84,8 @@ class CheckpointValues(Values):
             try:
                 session.run(_named(session.graph, self._saver.restore_op_name), feed)
             except (tf.errors.OpError, TypeError, ValueError) as error:  # the last two for a missing op or tensor
-                wrong, instead = remedy(error) or (words_of(error), "Give the checkpoint of the same graph")
-                raise OpenError(asked, f"the checkpoint does not restore: {wrong}", instead) from error
+                problem, suggestion = remedy(error) or (words_of(error), "Give the checkpoint of the same graph")
+                raise OpenError(request, f"the checkpoint does not restore: {problem}", suggestion) from error
         self.start(session)
 
     def _fill_apart(self, session: TFSession) -> bool:
@@ -181,10 +181,10 @@ class CheckpointValues(Values):
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
         fill_tables(session, there, as_found=True)
-        asked, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
+        request, how = f"values from {self._prefix!r}", "Look at that op: gs.open(folder, raw=True)"
         for name in self.init_ops:
             with errors_as(
-                OpenError, asked, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError, TypeError
+                OpenError, request, f"its init op {name!r} does not run", how, tf.errors.OpError, ValueError, TypeError
             ):
                 session.run(_named(session.graph, name), self.asset_feeds)
 
@@ -193,8 +193,8 @@ class CheckpointValues(Values):
         """Tensor that names an asset -> the path of its file: the feeds of the init op."""
         if self._meta is None:
             return {}
-        asked = f"values from {self._prefix!r}"
-        return {a.tensor_info.name: asset_path(self._folder, a.filename, asked) for a in asset_files(self._meta)}
+        request = f"values from {self._prefix!r}"
+        return {a.tensor_info.name: asset_path(self._folder, a.filename, request) for a in asset_files(self._meta)}
 
     @property
     def load(self) -> dict[str, str]:

@@ -61,7 +61,7 @@ class Side:
         """Sets variables; the caller must not use the arrays any more."""
         raise NotImplementedError
 
-    def refuse_unsettable(self, names: Iterable[str], asked: str) -> None:
+    def refuse_unsettable(self, names: Iterable[str], request: str) -> None:
         """Refuses variables that cannot be set; raises PlanError."""
 
 
@@ -70,8 +70,8 @@ class SessionSide(Side):
 
     writable = True
 
-    def __init__(self, session: TFSession, asked: str) -> None:
-        self.title, self._session, self._asked = "the session", session, asked
+    def __init__(self, session: TFSession, request: str) -> None:
+        self.title, self._session, self._asked = "the session", session, request
         self._infos = variable_infos(session.graph)
         self.variables = _held_by(session.graph, self._infos)
 
@@ -83,11 +83,11 @@ class SessionSide(Side):
         """Sets variables through their own initialisers."""
         assign(self._session, values, self._infos)
 
-    def refuse_unsettable(self, names: Iterable[str], asked: str) -> None:
+    def refuse_unsettable(self, names: Iterable[str], request: str) -> None:
         """Refuses variables that no op sets; raises PlanError."""
         mute = [name for name in names if not self._infos[name].initializer]
         if mute:
-            raise unsettable(mute, asked)
+            raise unsettable(mute, request)
 
 
 class EagerSide(Side):
@@ -153,12 +153,12 @@ class ArraySide(Side):
             yield {name: np.array(self._arrays[name]) for name in batch}
 
 
-def side_of(thing: Any, asked: str) -> Side:
+def side_of(thing: Any, request: str) -> Side:
     """Returns the side of a thing, which reads its values and mostly can set them.
 
     Args:
         thing: a session, Keras model or layer, `tf.Module`, path of a checkpoint, or mapping of name to array.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         OpenError: a checkpoint cannot be read.
@@ -167,9 +167,9 @@ def side_of(thing: Any, asked: str) -> Side:
     from ..functions.traces import is_keras
 
     if isinstance(thing, (tf1.Session, tf1.InteractiveSession)):
-        return SessionSide(thing, asked)
+        return SessionSide(thing, request)
     if isinstance(thing, (str, os.PathLike)):
-        known = Checkpoint(thing, asked)
+        known = Checkpoint(thing, request)
         stored = {name: known.stored(name) for name in known.names}
         held = [Held(name, one.dtype, one.shape, name.rpartition("/")[0]) for name, one in stored.items()]
         return StoredSide(known.prefix, held, stored)
@@ -180,18 +180,18 @@ def side_of(thing: Any, asked: str) -> Side:
     if isinstance(thing, tf.Module):
         return EagerSide(thing, keras=False)
     raise PlanError(
-        asked,
+        request,
         f"an object of type {type(thing).__name__} holds no values",
         "Give a session, an editor, a Keras model, a tf.Module, a checkpoint or {name: array}",
     )
 
 
-def giving_side(thing: Any, asked: str) -> Side:
+def giving_side(thing: Any, request: str) -> Side:
     """Returns the side of a thing as `side_of`, only for reading; for an editor of a file, of the values in the file.
 
     Args:
         thing: as for `side_of`, or an editor.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
     giver = giver_of(thing)
     stored = None if giver is None else giver.stored()
@@ -199,7 +199,7 @@ def giving_side(thing: Any, asked: str) -> Side:
         infos = variable_infos(giver.graph)
         if infos.keys() <= stored.keys():
             return StoredSide("the file", _held_by(giver.graph, infos), stored)
-    return side_of(values_of(thing), asked)
+    return side_of(values_of(thing), request)
 
 
 def _held_by(graph: TFGraph, infos: Mapping[str, VariableInfo]) -> list[Held]:

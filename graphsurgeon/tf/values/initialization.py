@@ -31,7 +31,7 @@ def initialise(
     session: TFSession,
     infos: Iterable[VariableInfo],
     helped: Sequence[VariableInfo] = (),
-    asked: str = "session()",
+    request: str = "session()",
 ) -> None:
     """Runs the initialisers of these variables; initialisers that need a feed are left out.
 
@@ -39,12 +39,12 @@ def initialise(
         session: the session.
         infos: the variables.
         helped: variables that may be initialised too, if one of the others needs them.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: in any order, a variable needs the value of another that has none; the message names both.
     """
-    start(session, list(infos), [], lambda infos: None, asked, helped)
+    start(session, list(infos), [], lambda infos: None, request, helped)
 
 
 def start(
@@ -52,7 +52,7 @@ def start(
     fresh: Sequence[VariableInfo],
     given: Sequence[VariableInfo],
     give: Callable[[list[VariableInfo]], None],
-    asked: str,
+    request: str,
     helped: Sequence[VariableInfo] = (),
 ) -> None:
     """Gives variables their first values, in the order that their initialisers need.
@@ -62,7 +62,7 @@ def start(
         fresh: variables that start from their initial values.
         given: variables that `give` sets, through their initialisers too.
         give: sets some of `given`.
-        asked: the request, for messages.
+        request: the request, for messages.
         helped: variables that may be initialised too, if one of the others needs them.
 
     Raises:
@@ -94,7 +94,7 @@ def start(
             if then:
                 give(then)
         except tf.errors.FailedPreconditionError as error:
-            raise _stuck(graph, [*first, *then], needs, error, asked) from error
+            raise _stuck(graph, [*first, *then], needs, error, request) from error
 
 
 def cannot_start(graph: TFGraph, info: VariableInfo) -> bool:
@@ -168,7 +168,7 @@ def _layers(needs: dict[str, set[str]]) -> list[set[str]]:
 
 
 def _stuck(
-    graph: TFGraph, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, asked: str
+    graph: TFGraph, infos: Sequence[VariableInfo], needs: dict[str, set[str]], error: Any, request: str
 ) -> PlanError:
     """The error for a variable that needs another without a value."""
     match = _EMPTY.search(str(error.message))  # TensorFlow has the variable in its text only
@@ -177,8 +177,8 @@ def _stuck(
     wanting = cycle or [i for i in infos if named in needs[i.op]] or [i for i in infos if needs[i.op]]
     if not wanting:
         names = few([repr(i.op) for i in infos])
-        instead = "Open a session of this graph, initialize the others in it, and give it: ed.session(session)"
-        return PlanError(asked, f"{names} cannot be initialised: {words_of(error)}", instead)
+        suggestion = "Open a session of this graph, initialize the others in it, and give it: ed.session(session)"
+        return PlanError(request, f"{names} cannot be initialised: {words_of(error)}", suggestion)
     info = wanting[0]
     known = needs[info.op] & layer if cycle else needs[info.op]
     initializer = graph.get_operation_by_name(info.initializer)
@@ -186,10 +186,10 @@ def _stuck(
     own = graph.get_operation_by_name(info.op)
     waiting = next((op for op in (own, initializer) if needed in reached(op.control_inputs)), None)
     if waiting is not None:
-        wrong = f"{waiting.name!r} waits for {needed!r}"
-        instead = f"Remove the control input: ed.plan().remove_control({waiting.name!r})"
+        problem = f"{waiting.name!r} waits for {needed!r}"
+        suggestion = f"Remove the control input: ed.plan().remove_control({waiting.name!r})"
     else:
-        wrong = f"{info.initializer!r} assigns a tensor that depends on {needed!r}"
-        instead = f"Make it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
+        problem = f"{info.initializer!r} assigns a tensor that depends on {needed!r}"
+        suggestion = f"Make it assign another tensor: ed.plan().connect(tensor, to={info.initializer!r}, input=1)"
     both = f", which needs {info.op!r}" if info.op in needs.get(needed, ()) else ", which has no value at that time"
-    return PlanError(asked, f"variable {info.op!r} cannot get a value: {wrong}{both}", instead)
+    return PlanError(request, f"variable {info.op!r} cannot get a value: {problem}{both}", suggestion)

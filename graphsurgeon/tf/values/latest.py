@@ -85,16 +85,16 @@ def linked_away(prefix: str, folder: str) -> str:
     return ""
 
 
-def refuse_linked_away(prefix: str, folder: str, asked: str) -> None:
+def refuse_linked_away(prefix: str, folder: str, request: str) -> None:
     """Refuses a checkpoint with files outside of its folder.
 
     Raises:
         OpenError: a file of it is a link that leads out.
     """
-    wrong = linked_away(prefix, folder)
-    if wrong:
+    problem = linked_away(prefix, folder)
+    if problem:
         how = "If you know where it leads, give the path of the checkpoint itself, or copy it: cp -RL"
-        raise OpenError(asked, f"checkpoint {os.path.basename(prefix)!r} is not safe: {wrong}", how)
+        raise OpenError(request, f"checkpoint {os.path.basename(prefix)!r} is not safe: {problem}", how)
 
 
 def _empty_state() -> Any:

@@ -43,23 +43,23 @@ def restore(
         OpenError: the checkpoint cannot be read.
         PlanError: it is of another model, does not have all variables, or a shape or dtype differs. Nothing is set.
     """
-    asked = f"restore({str(place)!r}" + (f", scope={scope!r})" if scope else ")")
-    graph, checkpoint = session.graph, Checkpoint(place, asked)
+    request = f"restore({str(place)!r}" + (f", scope={scope!r})" if scope else ")")
+    graph, checkpoint = session.graph, Checkpoint(place, request)
     gone = orphans_of(graph)
     infos = {op: info for op, info in variable_infos(graph).items() if op not in gone}
     held = {op: info for op, info in infos.items() if not any(fnmatchcase(op, rule) for rule in exclude)}
     if scope.strip("/") and not any(op.startswith(scope.strip("/") + "/") for op in held):
-        wrong, there = f"no variable is under {scope.strip('/')!r}", {op.partition("/")[0] for op in held}
+        problem, there = f"no variable is under {scope.strip('/')!r}", {op.partition("/")[0] for op in held}
         how = f"{one_of(scope, there).rstrip('.')}. " if nearest(scope, there) else ""
-        raise PlanError(asked, wrong, how + _advice(checkpoint, held, graph, asked, names))
+        raise PlanError(request, problem, how + _advice(checkpoint, held, graph, request, names))
     names = {old: new for old, new in (names or {}).items() if new in held or new not in infos}
-    wanted = saved_names(graph, held.values(), scope, names, asked)
+    wanted = saved_names(graph, held.values(), scope, names, request)
     found, missing = matched(checkpoint, wanted, graph)
     if not found:
         have = [checkpoint.labels[key] for key in checkpoint.labels][:4]
         first = next(iter(wanted.values()), "")
         raise PlanError(
-            asked,
+            request,
             f"it is the checkpoint of another model: it has {few(have)} and nothing called {first!r}"
             if wanted
             else "exclude= leaves no variable to restore"
@@ -67,21 +67,22 @@ def restore(
             else "the graph has no variable to restore",
             "Exclude fewer variables, such as exclude=['head/*']"
             if infos and not wanted
-            else _advice(checkpoint, held, graph, asked, names)
+            else _advice(checkpoint, held, graph, request, names)
             if infos
             else "Restore it into the graph that has its variables",
         )
     if missing and not partial:
         raise PlanError(
-            asked,
+            request,
             f"the checkpoint has no value for {len(missing)} of {counted(len(wanted), 'variables')}: {few(missing)}",
-            f"Type partial=True to restore the others. {_advice(checkpoint, held, graph, asked, names, len(missing))}",
+            "Type partial=True to restore the others. "
+            f"{_advice(checkpoint, held, graph, request, names, len(missing))}",
         )
     for op, stored in found.items():
-        fitting_stored(stored, infos[op], graph, asked)
+        fitting_stored(stored, infos[op], graph, request)
     mute = [op for op in found if not infos[op].initializer]
     if mute:
-        raise unsettable(mute, asked)
+        raise unsettable(mute, request)
     if not fresh:
         # Damaged values must be found before anything is set.
         checkpoint.verify({stored.key: stored for stored in found.values()}.values())
@@ -101,7 +102,7 @@ def _advice(
     checkpoint: Checkpoint,
     held: Mapping[str, VariableInfo],
     graph: TFGraph,
-    asked: str,
+    request: str,
     names: Mapping[str, str] | None,
     most: int | None = None,
 ) -> str:
@@ -110,16 +111,16 @@ def _advice(
     Args:
         checkpoint: the checkpoint.
         held: variable op -> variable, of those to restore.
-        graph, asked, names: as in `restore`.
+        graph, request, names: as in `restore`.
         most: how many variables have no value with the given arguments.
     """
 
     def left(scope: str, renames: Mapping[str, str]) -> list[str] | None:
         """The variables without a value for these arguments; None if no value is found, or one does not fit."""
         try:
-            found, missing = matched(checkpoint, saved_names(graph, held.values(), scope, renames, asked), graph)
+            found, missing = matched(checkpoint, saved_names(graph, held.values(), scope, renames, request), graph)
             for op, stored in found.items():
-                fitting_stored(stored, held[op], graph, asked)
+                fitting_stored(stored, held[op], graph, request)
         except PlanError:
             return None
         return missing if found else None

@@ -33,12 +33,12 @@ _DEVICE = r"(?:assigned to|incompatible device|device specification) '?([^\s']+)
 
 
 @contextmanager
-def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
+def placed(session: Callable[[], TFSession], request: str) -> Iterator[None]:
     """Reports in plain words the errors of ops that TensorFlow cannot run: a missing device, kernel, file, or feed.
 
     Args:
         session: returns the session, once there is one.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: something is missing, or TensorFlow refuses an op; for a device, the message lists those available.
@@ -49,14 +49,14 @@ def placed(session: Callable[[], TFSession], asked: str) -> Iterator[None]:
         text = str(error.message)
         found = remedy(error)
         if found is not None:
-            raise PlanError(asked, *found) from error
+            raise PlanError(request, *found) from error
         if "Cannot assign a device for operation" not in text:  # TensorFlow's error has no separate code
-            wrong = f"TensorFlow cannot run the ops that set the variables and tables: {words_of(error)}"
-            raise PlanError(asked, wrong, "Correct that op in its program, or remove it with a plan") from error
+            problem = f"TensorFlow cannot run the ops that set the variables and tables: {words_of(error)}"
+            raise PlanError(request, problem, "Correct that op in its program, or remove it with a plan") from error
         op, device = (re.search(rule, text) for rule in (r"for operation ([^\s:]+)", _DEVICE))
         here = ", ".join(d.name.rpartition("/device:")[2] for d in session().list_devices())
         raise PlanError(
-            asked,
+            request,
             f"{op[1] if op else 'an op'!r} requires the device {device[1] if device else '?'!r}, which is not "
             f"available; there are {here}",
             "Copy with device='clear' or device={'/old': '/new'}, or set it: ed.plan().set_device(...)",
@@ -76,7 +76,7 @@ class Due:
 
     Args:
         session: the session.
-        asked: the request, for messages.
+        request: the request, for messages.
         old: the session from which values are carried.
         pairs: (variable of `old`, variable).
         arrays: variable -> its value, an array or a stored value of a checkpoint.
@@ -84,7 +84,7 @@ class Due:
     """
 
     session: Any
-    asked: str
+    request: str
     old: Any = None
     pairs: list[tuple[VariableInfo, VariableInfo]] = field(default_factory=list)
     arrays: dict[VariableInfo, Any] = field(default_factory=dict)
@@ -110,19 +110,19 @@ def give(due: Due, helped: Sequence[VariableInfo]) -> None:
         return
     mute = [info.op for info in due.arrays if not info.initializer]
     if mute:
-        raise unsettable(mute, due.asked)
+        raise unsettable(mute, due.request)
 
     def put(infos: list[VariableInfo]) -> None:
         wanted = {info.op for info in infos}
         pairs = [pair for pair in due.pairs if pair[1].op in wanted]
         arrays = {info.op: value for info, value in due.arrays.items() if info.op in wanted}
         if pairs:
-            transfer_values(due.old, due.session, pairs, due.asked)
+            transfer_values(due.old, due.session, pairs, due.request)
         if arrays:
             assign(due.session, arrays, {info.op: info for info in infos})
 
     given = [*(new for _, new in due.pairs), *due.arrays]
-    start(due.session, due.initial, given, put, due.asked, helped)
+    start(due.session, due.initial, given, put, due.request, helped)
 
 
 class SessionValues:
@@ -251,8 +251,8 @@ def fill_tables(session: TFSession, init_ops: Iterable[Any] | None = None, as_fo
         except tf.errors.FailedPreconditionError:
             pass
         except (TypeError, ValueError) as error:  # a damaged collection
-            wrong = f"collection {TABLES!r} holds {reprlib.repr(init_op)}, which is not an op of the graph"
-            raise PlanError("session()", wrong, "Give the GraphDef alone, gs.open(meta.graph_def)") from error
+            problem = f"collection {TABLES!r} holds {reprlib.repr(init_op)}, which is not an op of the graph"
+            raise PlanError("session()", problem, "Give the GraphDef alone, gs.open(meta.graph_def)") from error
         except tf.errors.NotFoundError as error:
             op = error.op if error.op is not None else init_op
             # TensorFlow has the path in its text only.
@@ -298,7 +298,7 @@ def set_bare(
             "Undo the edit that cut the ops that restore them, or gave these ops other variables (leave these ops out: "
             "exclude=[...]); or copy with values=..., which makes initialisers"
         )
-        raise PlanError("session(old)", unsettable(lost, "").wrong, how)
+        raise PlanError("session(old)", unsettable(lost, "").problem, how)
     return done
 
 

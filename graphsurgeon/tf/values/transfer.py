@@ -71,21 +71,21 @@ def batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
     return bounded(sizes, limit)
 
 
-def stream(session: TFSession, infos: Iterable[VariableInfo], asked: str) -> Iterator[dict[str, Any]]:
+def stream(session: TFSession, infos: Iterable[VariableInfo], request: str) -> Iterator[dict[str, Any]]:
     """Yields the values of variables by op name, batch after batch; no batch is held longer.
 
     Args:
         session: the session with the values.
         infos: the variables, of the session's graph.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: a variable has no value, or no op reads it.
     """
     known = {info.op: info for info in infos}
-    tensors = {name: value_of(session.graph, info, asked) for name, info in known.items()}
+    tensors = {name: value_of(session.graph, info, request) for name, info in known.items()}
     for names in batches({name: variable_bytes(info) for name, info in known.items()}):
-        with errors_if_empty([known[name] for name in names], asked):
+        with errors_if_empty([known[name] for name in names], request):
             got = as_arrays(session.run({name: tensors[name] for name in names}))
         yield got
         got.clear()  # the caller no longer holds this batch while it requests the next
@@ -148,7 +148,7 @@ def transfer_values(
     old: TFSession,
     new: TFSession,
     pairs: Sequence[tuple[VariableInfo, VariableInfo]],
-    asked: str,
+    request: str,
 ) -> int:
     """Sets variables of one session to the values that others have in another; returns the bytes moved.
 
@@ -158,7 +158,7 @@ def transfer_values(
         old: the session that has the values.
         new: the session to set; not the same, because values are set while others are still read.
         pairs: (variable of the old graph, variable of the new one).
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: a variable has no value, or none can be set; variables that were set before have complete values.
@@ -167,13 +167,13 @@ def transfer_values(
     infos: dict[str, VariableInfo] = {}
     for a, b in pairs:
         if not b.initializer:
-            raise unsettable([b.op], asked)
+            raise unsettable([b.op], request)
         infos[a.op] = a
         target.setdefault(a.op, []).append(b)
     moved, known = 0, {b.op: b for _, b in pairs}
     with Progress("carrying values", sum(variable_bytes(a) for a, _ in pairs)) as bar:
         rooms, waiting, held = Rooms(), dict[str, Any](), 0
-        for got in stream(old, infos.values(), asked):
+        for got in stream(old, infos.values(), request):
             sizes = [np.asarray(value).nbytes for value in got.values()]
             # A large value in a separate room is already the memory of its variable: several can share a run.
             keeps = min(sizes) >= _SMALL and all(b.resource for name in got for b in target[name])
@@ -191,10 +191,10 @@ def transfer_values(
     return moved
 
 
-def unsettable(names: Sequence[str], asked: str) -> PlanError:
+def unsettable(names: Sequence[str], request: str) -> PlanError:
     """Returns the error for variables that no op of the graph assigns."""
     return PlanError(
-        asked,
+        request,
         f"no op of the graph sets {few(map(repr, names))}, and this request adds no ops",
         "Leave it out, or open the graph with its collections (a .meta file, a SavedModel)",
     )

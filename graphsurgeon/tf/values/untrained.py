@@ -28,7 +28,7 @@ from .variables import Place, errors_if_closed, place_of, stands_alone, value_of
 tf1 = tf.compat.v1
 
 
-def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> frozenset[str]:
+def holding(session: TFSession, infos: Sequence[VariableInfo], request: str) -> frozenset[str]:
     """Returns the names of the variables that hold a value in a session; also those for which that is not known.
 
     TensorFlow prunes the graph for each new set of fetches, so one run covers all variables with a check that cannot
@@ -39,7 +39,7 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
     Args:
         session: the session.
         infos: the variables, of its graph.
-        asked: the request, for messages.
+        request: the request, for messages.
 
     Raises:
         PlanError: the session is closed.
@@ -59,16 +59,16 @@ def holding(session: TFSession, infos: Sequence[VariableInfo], asked: str) -> fr
     # A session of this process traces at the lower level; one of a server only at the higher one.
     for level in (tf1.RunOptions.SOFTWARE_TRACE, tf1.RunOptions.FULL_TRACE):
         if asks or traced:
-            answers |= _answers(session, asks, traced, level, asked)
+            answers |= _answers(session, asks, traced, level, request)
         asks, traced = {}, {name: op for name, op in traced.items() if name not in answers}
     held, reads = {name for name, yes in answers.items() if yes}, {}
     for info in infos:
         if info.op not in answers:
             try:
-                reads[info.op] = value_of(session.graph, info, asked).op
+                reads[info.op] = value_of(session.graph, info, request).op
             except PlanError:
                 held.add(info.op)
-    return frozenset(held | _readable(session, reads, asked))
+    return frozenset(held | _readable(session, reads, request))
 
 
 def _questions(graph: TFGraph) -> dict[tuple[Any, ...], Any]:
@@ -128,35 +128,35 @@ def within_reach(graph: TFGraph, ops: Iterable[str], infos: Sequence[VariableInf
 
 
 def _answers(
-    session: TFSession, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, asked: str
+    session: TFSession, asks: Mapping[str, Any], traced: Mapping[str, Any], level: int, request: str
 ) -> dict[str, bool]:
     """Returns variable -> whether it holds a value, by one run; without variables that its trace does not contain."""
     metadata = tf1.RunMetadata()
     how = {"options": tf1.RunOptions(trace_level=level), "run_metadata": metadata} if traced else {}
-    with errors_if_closed(asked):
+    with errors_if_closed(request):
         said = session.run({"asks": dict(asks), "traced": list(traced.values())}, **how)["asks"]
     # A variable without a value has no output, which is only an error for its consumers.
     gave = {node.node_name: bool(node.output) for device in metadata.step_stats.dev_stats for node in device.node_stats}
     return {name: bool(yes) for name, yes in said.items()} | {name: gave[name] for name in traced if name in gave}
 
 
-def _readable(session: TFSession, reads: Mapping[str, Any], asked: str) -> set[str]:
+def _readable(session: TFSession, reads: Mapping[str, Any], request: str) -> set[str]:
     """Returns the variables that can be read in a session: each failed run names one that cannot.
 
     Args:
         session: the session.
         reads: variable -> the op that reads it.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
     todo = set(reads.values())
     while todo:
         try:
-            with errors_if_closed(asked):
+            with errors_if_closed(request):
                 session.run(list(todo))
             break
         except tf.errors.FailedPreconditionError as error:
             if len(todo) > 1 and error.op not in todo:  # an op upstream of several failed: each is run separately
-                return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, asked)}
+                return {name for name, op in reads.items() if op in todo and _readable(session, {name: op}, request)}
             todo.discard(error.op if error.op in todo else next(iter(todo)))
     return {name for name, op in reads.items() if op in todo}
 
@@ -223,21 +223,21 @@ def _checksum(value: Any) -> int:
     return zlib.crc32(whole)
 
 
-def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], asked: str) -> dict[str, str]:
+def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request: str) -> dict[str, str]:
     """Returns which variables, including local ones, have only their initial value, each with the reason.
 
     Args:
         values: the argument of a plan: an editor, a session, or a mapping of variable name to array.
         graph: the graph that is copied from.
         infos: the variables.
-        asked: the request, for messages.
+        request: the request, for messages.
     """
     names = {info.op for info in infos}
     giver = giver_of(values)
     if giver is not None and giver.graph is graph:
         found = giver.untrained(local=True, names=names)
     elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
-        found = dict.fromkeys(names - holding(values, infos, asked), UNHELD) | untrained(values)
+        found = dict.fromkeys(names - holding(values, infos, request), UNHELD) | untrained(values)
     elif isinstance(values, Mapping):
         found = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}
     else:

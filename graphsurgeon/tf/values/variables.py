@@ -173,7 +173,7 @@ def fetch(
     values: Any,
     infos: Sequence[VariableInfo],
     graph: TFGraph,
-    asked: str,
+    request: str,
     later: frozenset[str] = frozenset(),
     *,
     initial: bool = False,
@@ -184,7 +184,7 @@ def fetch(
         values: a session of `graph`, or a mapping of variable name to array.
         infos: the variables to read.
         graph: the source graph.
-        asked: the request, for messages.
+        request: the request, for messages.
         later: variables whose value may stay in its checkpoint, as a `Stored`.
         initial: whether the request can choose initial values for variables.
 
@@ -193,45 +193,45 @@ def fetch(
             reads it. Also if `values` is neither a mapping nor a session of the graph.
     """
     if isinstance(values, Mapping):
-        return {info.op: _given(values, info, graph, asked, info.op in later, initial=initial) for info in infos}
-    _of_this(values, graph, asked)
+        return {info.op: _given(values, info, graph, request, info.op in later, initial=initial) for info in infos}
+    _of_this(values, graph, request)
     if not infos:
         return {}
-    tensors = {info.op: value_of(graph, info, asked) for info in infos}
-    with errors_if_empty(infos, asked, initial):
+    tensors = {info.op: value_of(graph, info, request) for info in infos}
+    with errors_if_empty(infos, request, initial):
         return as_arrays(values.run(tensors))
 
 
 def refuse_unfit(
-    values: Any, infos: Sequence[VariableInfo], graph: TFGraph, asked: str, *, initial: bool = False
+    values: Any, infos: Sequence[VariableInfo], graph: TFGraph, request: str, *, initial: bool = False
 ) -> None:
     """Refuses the values that `fetch` would refuse; no value leaves its session or its file.
 
     Args:
-        values, infos, graph, asked, initial: as for `fetch`.
+        values, infos, graph, request, initial: as for `fetch`.
 
     Raises:
         PlanError: as in `fetch`.
     """
     if isinstance(values, Mapping):
         for info in infos:
-            _given(values, info, graph, asked, later=True, own=False, initial=initial)
+            _given(values, info, graph, request, later=True, own=False, initial=initial)
         return
-    _of_this(values, graph, asked)
+    _of_this(values, graph, request)
     if infos:
-        refuse_empty(values, infos, asked, initial)
+        refuse_empty(values, infos, request, initial)
 
 
-def _of_this(values: Any, graph: TFGraph, asked: str) -> None:
+def _of_this(values: Any, graph: TFGraph, request: str) -> None:
     """Refuses values that are neither a session nor an editor, or are of another graph."""
     if not hasattr(values, "run") and not hasattr(values, "untrained"):
         how = "Give a session, an editor, or {name: array}"
         if isinstance(values, str | os.PathLike):
             how += "; gs.open('model.meta') opens an editor with the values of the checkpoint next to that file"
-        raise PlanError(asked, f"values={values!r} cannot give values", how)
+        raise PlanError(request, f"values={values!r} cannot give values", how)
     if values.graph is not graph:
         raise PlanError(
-            asked,
+            request,
             "values is a session of another graph: of another editor, or of the graph before a plan rebuilt it",
             "Give a session of the graph that is copied from; ed.session(session) makes one with the same values",
         )
@@ -249,19 +249,19 @@ INITIALIZE = (
 
 
 @contextmanager
-def errors_if_empty(infos: Sequence[VariableInfo], asked: str, initial: bool = False) -> Iterator[None]:
+def errors_if_empty(infos: Sequence[VariableInfo], request: str, initial: bool = False) -> Iterator[None]:
     """Reports in plain words that a session has no value for a variable, or was closed.
 
     Args:
         infos: the variables that are read.
-        asked: the request, for messages.
+        request: the request, for messages.
         initial: whether the request can choose initial values for variables.
 
     Raises:
         PlanError: a variable has no value, or the session was closed.
     """
     try:
-        with errors_if_closed(asked):
+        with errors_if_closed(request):
             yield
     except tf.errors.FailedPreconditionError as error:
         # TensorFlow has the variable in its text only.
@@ -270,7 +270,7 @@ def errors_if_empty(infos: Sequence[VariableInfo], asked: str, initial: bool = F
         said = [i.op for i in infos if re.search(rf"[\s:'/]{re.escape(i.op)}[\s.,:'/]", text)]
         name = max(said, key=len, default=infos[0].op)
         raise PlanError(
-            asked,
+            request,
             f"variable {name!r} has no value in the session given",
             INITIALIZE + (", or choose variables='initial'" if initial else ""),
             kind=Kind.NO_VALUE,
@@ -279,28 +279,28 @@ def errors_if_empty(infos: Sequence[VariableInfo], asked: str, initial: bool = F
 
 
 @contextmanager
-def errors_if_closed(asked: str) -> Iterator[None]:
+def errors_if_closed(request: str) -> Iterator[None]:
     """Reports in plain words that a session was closed; raises PlanError."""
     try:
         yield
     except RuntimeError as error:
         if "closed Session" not in str(error):  # TensorFlow raises a plain RuntimeError
             raise
-        wrong = "the session that has the values is closed"
-        raise PlanError(asked, wrong, "Give an open session", kind=Kind.CLOSED_SESSION) from error
+        problem = "the session that has the values is closed"
+        raise PlanError(request, problem, "Give an open session", kind=Kind.CLOSED_SESSION) from error
 
 
-def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], asked: str, initial: bool = False) -> None:
+def refuse_empty(session: TFSession, infos: Sequence[VariableInfo], request: str, initial: bool = False) -> None:
     """Refuses variables that have no value in a session; the values themselves stay in it.
 
     Raises:
         PlanError: a variable has no value; the message names it.
     """
-    with errors_if_empty(infos, asked, initial):
-        session.run([value_of(session.graph, info, asked).op for info in infos])
+    with errors_if_empty(infos, request, initial):
+        session.run([value_of(session.graph, info, request).op for info in infos])
 
 
-def value_of(graph: TFGraph, info: VariableInfo, asked: str) -> TFTensor:
+def value_of(graph: TFGraph, info: VariableInfo, request: str) -> TFTensor:
     """Returns a tensor whose run reads the value of a variable and does nothing else.
 
     Raises:
@@ -316,7 +316,7 @@ def value_of(graph: TFGraph, info: VariableInfo, asked: str) -> TFTensor:
                 if reader.type == "ReadVariableOp" and stands_alone(reader):
                     return reader.outputs[0]
     raise PlanError(
-        asked,
+        request,
         f"no op reads variable {info.op!r} without running other ops, so its value cannot be read from a session",
         "Give values={name: array}",
     )
@@ -348,7 +348,7 @@ def _given(
     values: Mapping[str, Any],
     info: VariableInfo,
     graph: TFGraph,
-    asked: str,
+    request: str,
     later: bool,
     own: bool = True,
     initial: bool = False,
@@ -357,36 +357,36 @@ def _given(
     for key in (info.op, info.op + ":0"):
         if key in values:
             if isinstance(values[key], Stored):
-                fitting_stored(values[key], info, graph, asked)
+                fitting_stored(values[key], info, graph, request)
                 return values[key] if later else values[key].read()
             # A copy, because TensorFlow may continue to use the memory of its feeds.
-            return _fitting(values[key], info, graph, asked, np.array if own else np.asarray)
+            return _fitting(values[key], info, graph, request, np.array if own else np.asarray)
     has = few([repr(str(name)) for name in values]) or "no names"
     anew = f", or start it anew: variables={{{info.op!r}: 'initial'}}" if initial else ""
     raise PlanError(
-        asked,
+        request,
         f"values= has no value for variable {info.op!r}",
         f"It has {has}. Add an array for {info.op!r}{anew}",
     )
 
 
-def _fitting(value: Any, info: VariableInfo, graph: TFGraph, asked: str, make: Callable[..., Any]) -> Any:
+def _fitting(value: Any, info: VariableInfo, graph: TFGraph, request: str, make: Callable[..., Any]) -> Any:
     """A value as an array of its variable's dtype; refused if its shape differs."""
-    instead = f"Give an array of {info.dtype} and of shape {info.shape}"
+    suggestion = f"Give an array of {info.dtype} and of shape {info.shape}"
     try:
         array = make(value, dtype=tf.as_dtype(info.dtype).as_numpy_dtype)
     except (TypeError, ValueError) as error:
-        raise PlanError(asked, f"the value of {info.op!r} is not an array of {info.dtype}", instead) from error
+        raise PlanError(request, f"the value of {info.op!r} is not an array of {info.dtype}", suggestion) from error
     if not shape_of(graph, info).is_compatible_with(array.shape):
         raise PlanError(
-            asked,
+            request,
             f"the value of {info.op!r} has shape {shape_text(array.shape)}, but the variable has {info.shape}",
-            instead,
+            suggestion,
         )
     return array
 
 
-def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: str) -> None:
+def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, request: str) -> None:
     """Refuses a stored value whose dtype or shape differs from that of its variable.
 
     Raises:
@@ -397,7 +397,7 @@ def fitting_stored(stored: Stored, info: VariableInfo, graph: TFGraph, asked: st
         return
     has = f"{stored.dtype} {shape_text(stored.shape)}"
     raise PlanError(
-        asked,
+        request,
         f"{stored.key!r} in the checkpoint is {has}, but variable {info.op!r} is {info.dtype} {info.shape}",
         "Give the checkpoint of this model, or leave the variable as it is: exclude=[" + repr(info.op) + "]",
     )

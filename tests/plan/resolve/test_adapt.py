@@ -6,7 +6,7 @@ import pytest
 
 from graphsurgeon.errors import PlanError
 from graphsurgeon.plan.plan import Plan
-from graphsurgeon.plan.step_code import asked
+from graphsurgeon.plan.step_code import request_of
 from graphsurgeon.plan.step_names import scope_change, with_names
 from graphsurgeon.plan.step_text import step_text
 from tests.plain import plain
@@ -77,10 +77,10 @@ def test_it_is_written_as_it_was_asked_for():
     )
     (step,) = plan.steps
     text = "adapt('x:0', to='y:0', by=['pool', 'dense'], name='fit', dtype='float32', shape=[None, 4], seed=2, exclude"
-    assert asked(step) == f"{text}='use')"
+    assert request_of(step) == f"{text}='use')"
     assert step_text(step) == "adapt x:0 by pool and dense for the consumers of y:0 except use"
     (one,) = PLAN.adapt("x", to="use", by="pad", paddings=[[0, 1]]).steps
-    assert asked(one) == "adapt('x:0', to='use', by='pad', paddings=((0, 1),))"
+    assert request_of(one) == "adapt('x:0', to='use', by='pad', paddings=((0, 1),))"
     assert step_text(one) == "adapt x:0 by pad to input 0 of use"
     (free,) = PLAN.adapt("x", name="dense", by="dense", shape=[None, 4]).steps
     assert step_text(free) == "adapt x:0 by dense, as dense:0"

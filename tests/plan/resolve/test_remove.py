@@ -38,7 +38,7 @@ def test_a_stitch_of_several_takes_what_fits_where_first_inputs_lead_elsewhere()
     )  # fmt: skip
     assert after(Plan(g).remove(["shape", "mask", "kept", "out"], stitch=True)) == {"a": [], "z": ["a:0"]}
     # alone, it says what does not fit
-    assert "'mask:0' is bool" in Plan(g).remove("out", stitch=True).check()[0].wrong
+    assert "'mask:0' is bool" in Plan(g).remove("out", stitch=True).check()[0].problem
 
 
 def test_what_stays_must_stay_whole():

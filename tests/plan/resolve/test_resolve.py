@@ -71,11 +71,11 @@ def test_each_kind_of_step_is_resolved():
 
 def test_a_plan_without_a_backend_says_what_it_cannot_do():
     g = Graph.of(OPS)
-    for plan, wrong in (
+    for plan, problem in (
         (Plan(g).insert(lambda x: x, on="a:0", name="f"), "this plan was made without TensorFlow"),
         (Plan(g).collapse(["s/x"], name="call"), "this plan was made without TensorFlow"),
         (Plan(g).inline("z"), "this plan was made without TensorFlow"),
     ):
         (fault,) = plan.check()
-        assert fault.wrong == wrong
-        assert fault.instead == "Make the plan with gs.open(graph).plan()"
+        assert fault.problem == problem
+        assert fault.suggestion == "Make the plan with gs.open(graph).plan()"

@@ -224,7 +224,7 @@ def test_a_shape_only_tensorflow_can_judge():
                  "These would fit: 'x:0', 'good:0'"):  # fmt: skip
         ed.apply(plan)
     assert look(graph) == before
-    assert [f.asked for f in plan.check()] == ["copy(to='t', inputs={'x:0': 'wide:0'})"]
+    assert [f.request for f in plan.check()] == ["copy(to='t', inputs={'x:0': 'wide:0'})"]
     done = ed.apply(ed.plan().copy(s, to="t", inputs={"x:0": "good:0"}))
     assert done["mm:0"].shape.as_list() == [4, 3]
 

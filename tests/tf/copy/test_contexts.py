@@ -121,7 +121,7 @@ def test_a_boundary_at_a_tensor_of_each_round_is_refused_and_the_proposed_one_ru
     plan = dst.plan().copy(ed.select(inputs=["x:0", inside], outputs="y:0"), to="c", unmapped="placeholder")
     fault = plan.check()[0]
     reads(fault, f"'{inside}:0' is computed in each round")
-    named = [part.split(", ") for part in re.findall(r" are (.*?)(?:;|$)", fault.instead)]
+    named = [part.split(", ") for part in re.findall(r" are (.*?)(?:;|$)", fault.suggestion)]
     assert named == [["x:0", "rows:0"], ["loop/Exit_1:0"]]
     block = ed.select(inputs=named[0], outputs=named[1])
     done = dst.apply(dst.plan().copy(block, to="c", unmapped="placeholder"))

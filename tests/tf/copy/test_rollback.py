@@ -198,7 +198,7 @@ def test_a_trial_that_fails_changes_nothing():
                 raised = caught
         assert hit
         if isinstance(error, Exception):  # memory that runs out is named by who asked for it
-            assert "injected" in str(raised or found[0].wrong)
+            assert "injected" in str(raised or found[0].problem)
             assert raised is None or isinstance(raised, MemoryError)
         else:
             assert raised is error

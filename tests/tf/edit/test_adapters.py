@@ -227,7 +227,7 @@ def test_a_copy_reads_what_was_adapted_and_is_adapted_itself():
         .adapt("there/features", to="head/mm", input=0, by=["pool", "dense"], name="back")
     )
     found = plan.check()
-    assert [fault.wrong for fault in found] == [], found
+    assert [fault.problem for fault in found] == [], found
     ed.apply(plan)
     reads = {name: ed.snapshot.input_names(ed.snapshot.index[name])[0] for name in ("there/conv", "head/mm")}
     assert reads == {"there/conv": "fit:0", "head/mm": "back:0"}

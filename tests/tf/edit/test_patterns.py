@@ -198,14 +198,14 @@ def test_open_ranks_are_told_where_they_are_why_nothing_fits(function, said):
     about = "The ranks of its inputs are open, so TensorFlow makes other ops. Give them: inputs={"
     assert f"has no BatchMatMulV2. {about}{said}" in str(found.best) or f". {about}{said}" in str(found.best)
     assert str(found.best) in str(found)
-    inputs = eval(found.best.instead.partition("Give them: ")[2].removeprefix("inputs="), {"tf": tf})
+    inputs = eval(found.best.suggestion.partition("Give them: ")[2].removeprefix("inputs="), {"tf": tf})
     assert find(function, inputs=inputs)
 
 
 def test_open_ranks_are_not_blamed_for_anything_else():
-    assert find(lambda x: tf.exp(x)).best.instead == ""
+    assert find(lambda x: tf.exp(x)).best.suggestion == ""
     assert find(lambda x, w: tf.matmul(x, w), inputs={"x": MATRIX, "w": MATRIX}).best is None
-    assert find(lambda x, w: tf.exp(tf.matmul(x, w))).best.instead == ""  # no Exp there, whatever the ranks
+    assert find(lambda x, w: tf.exp(tf.matmul(x, w))).best.suggestion == ""  # no Exp there, whatever the ranks
     with tf.Graph().as_default() as graph:
         tf.matmul(tf.zeros([2, 2]), tf.zeros([2, 2]))
         tf.exp(1.0)

@@ -424,7 +424,7 @@ def test_an_op_type_that_takes_a_list():
 
 
 @pytest.mark.parametrize(
-    ("kind", "wrong", "instead"),
+    ("kind", "problem", "suggestion"),
     [
         ("Sofplus", "TensorFlow has no op type 'Sofplus'", "Give an op type such as"),
         ("MatMul", "'MatMul' takes a, b, but the replaced ops have 1 input: x:0", "as many inputs, or give a Python"),
@@ -434,10 +434,10 @@ def test_an_op_type_that_takes_a_list():
         ("LogicalNot", "TensorFlow cannot make 'LogicalNot' of x:0: ", "for these dtypes and shapes"),
     ],
 )
-def test_an_op_type_that_does_not_fit(kind, wrong, instead):
+def test_an_op_type_that_does_not_fit(kind, problem, suggestion):
     ed = gs.open(blocks(1))
     faults = ed.plan().replace(ed.select(scope="b0"), kind).check()
-    reads(faults[0], f"replace(pattern, {kind!r}): {wrong}", instead)
+    reads(faults[0], f"replace(pattern, {kind!r}): {problem}", suggestion)
 
 
 def test_insert_a_function():

@@ -138,7 +138,7 @@ def test_what_is_passed_is_carried_out(kind):
 def test_each_refusal_is_found_and_what_reads_it_is_not_blamed_again():
     plan = gs.open(net()).plan()
     plan = plan.set_attr("y", "padding", "MAYBE").set_attr("end", "Q", 1).insert("LogicalNot", on="small", name="n")
-    asked = [fault.asked for fault in plan.check()]
+    asked = [fault.request for fault in plan.check()]
     words = ["set_attr('y', 'padding', 'MAYBE')", "set_attr('end', 'Q', 1)"]
     assert sorted(asked) == sorted([*words, "insert('LogicalNot', on='small:0', name='n')"])
 
@@ -151,7 +151,7 @@ def test_what_lies_between_two_changes_has_its_new_shape():
     plan = gs.open(graph).plan().set_attr("x", "shape", [4, 6]).connect("sizes:0", to="y", input=1)
     assert plan.check() == ()
     (fault,) = plan.set_attr("x", "shape", [5, 6]).check()
-    assert "'y' (Reshape)" in fault.wrong
+    assert "'y' (Reshape)" in fault.problem
 
 
 def test_a_copy_that_reads_other_shapes_is_judged_also_where_its_own_did_not_say():
@@ -180,8 +180,8 @@ def test_loops_conds_and_functions_are_judged_with_what_is_inside(version):
         tf1.cond(tf.constant(True, name="way"), lambda: tf.matmul(x, w), lambda: x)
     ed = gs.open(graph)
     plan = ed.plan().set_attr("w", "value", [[1.0] * 3] * 2)
-    wrong = unchecked(plan)
-    assert bool(plan.check()) == bool(wrong), (version, wrong)
+    problem = unchecked(plan)
+    assert bool(plan.check()) == bool(problem), (version, problem)
     good = ed.plan().set_attr("w", "value", [[2.0] * 3] * 3).insert("Relu", on="x", name="r")
     assert good.check() == (), [str(f) for f in good.check()]
     ed.apply(good)
@@ -238,8 +238,8 @@ def test_a_constant_whose_value_has_another_dtype_is_not_valid_though_tensorflow
     ed = gs.open(graph)
     plan = ed.plan().set_attr("c", "dtype", "int32")
     (fault,) = plan.check()
-    wrong = "op 'c' (Const) is not valid: constant 'c' has dtype int32, but its value has dtype float32"
-    reads(fault, "set_attr('c', 'dtype', 'int32')", wrong, "Choose another value")
+    problem = "op 'c' (Const) is not valid: constant 'c' has dtype int32, but its value has dtype float32"
+    reads(fault, "set_attr('c', 'dtype', 'int32')", problem, "Choose another value")
     assert plan.set_attr("c", "value", [1, 2]).check() == ()
     ed.apply(unjudged(plan))
     with tf1.Session(graph=ed.graph) as session, pytest.raises(tf.errors.InvalidArgumentError, match="mismatch"):

@@ -458,7 +458,7 @@ def test_what_is_refused():
     ed = gs.open(m.session)
     with refuses(PlanError, "writes to the reference variable", "remove the order") as caught:
         ed.function("x:0", "late:0")
-    exec(caught.value.instead.partition("outside: ")[2], {"ed": ed})
+    exec(caught.value.suggestion.partition("outside: ")[2], {"ed": ed})
     assert ed.function("x:0", "late:0")([[1.0, 2.0]]).numpy().tolist() == [[1.0, 2.0]]
     with tf.Graph().as_default() as graph:
         queue = tf1.FIFOQueue(3, tf.float32, name="queue")

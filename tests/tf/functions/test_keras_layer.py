@@ -465,13 +465,13 @@ def test_a_graph_that_cannot_be_loaded_is_told(how):
     body = config["graph"]["programs"]["inference"]
     if how == "damaged":
         body["graph"] = body["graph"][:40]
-        wrong = "the description of its graph is damaged"
+        problem = "the description of its graph is damaged"
     else:
         graph_def = tf1.GraphDef.FromString(zlib.decompress(base64.b64decode(body["graph"])))
         next(node for node in graph_def.node if node.name == "y").op = "OpOfAnotherLibrary"
         body["graph"] = base64.b64encode(zlib.compress(graph_def.SerializeToString())).decode()
-        wrong = "TensorFlow refuses its graph"
-    with refuses(PlanError, f"layer 'tiny': {wrong}"):
+        problem = "TensorFlow refuses its graph"
+    with refuses(PlanError, f"layer 'tiny': {problem}"):
         gs.GraphLayer.from_config(config)
 
 

@@ -213,8 +213,10 @@ def test_what_has_no_layers_says_why():
     )
     ed = gs.open(tf.function(lambda x: x * 2.0), signature=tf.TensorSpec([2]))
     assert len(ed.layers) == 0
-    wrong = "no Keras layer or module is called in it, or none with a scope or function of its name"
-    with refuses(SelectionError, f"layer('dense'): the graph has no layers: {wrong}", "Open the keras.Model or tf.Mod"):
+    problem = "no Keras layer or module is called in it, or none with a scope or function of its name"
+    with refuses(
+        SelectionError, f"layer('dense'): the graph has no layers: {problem}", "Open the keras.Model or tf.Mod"
+    ):
         ed.layer("dense")
 
 
@@ -338,9 +340,11 @@ def test_a_module_may_forget_to_be_made_as_one():
 def test_what_goes_in_leads_to_what_comes_out(call):
     ed = gs.open(nested(keras))
     make, first = getattr(ed, call), ed.layer("encoder/dense").inputs[0]
-    asked = f"{call}(outputs='dense')"
-    wrong = f"{asked}: {ed.layer('dense').outputs[0]!r} is both what it takes and what it gives, so it computes nothing"
-    with refuses(SelectionError, wrong, f"For the layer itself type inputs={first!r}"):
+    request = f"{call}(outputs='dense')"
+    problem = (
+        f"{request}: {ed.layer('dense').outputs[0]!r} is both what it takes and what it gives, so it computes nothing"
+    )
+    with refuses(SelectionError, problem, f"For the layer itself type inputs={first!r}"):
         make("dense", "dense")
     with refuses(SelectionError, "is both what it takes and what it gives", "Name an output that is computed from it"):
         make("x:0", "x:0")

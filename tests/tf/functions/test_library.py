@@ -190,6 +190,6 @@ def test_a_damaged_function_that_has_to_be_made_anew_is_named():
     graph_def = graph.as_graph_def()
     damaged = graph_def.library.function[0]
     damaged.node_def[0].input[0] = "gone:output:0"
-    wrong = "TensorFlow cannot make such a function: 'gone:output:0'"
-    with refuses(PlanError, "copying 'f'", wrong, "Leave out its calls"):
+    problem = "TensorFlow cannot make such a function: 'gone:output:0'"
+    with refuses(PlanError, "copying 'f'", problem, "Leave out its calls"):
         bring(Library(), iter(["f"]), {"f": damaged}, {"f": damaged})

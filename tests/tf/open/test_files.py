@@ -152,7 +152,7 @@ def test_a_file_cut_short_says_where(tmp_path):
         if error is None:  # cut between two ops: what is left is a graph
             assert opened.snapshot.names == names[: opened.snapshot.size]
         else:
-            assert any(word in error.wrong for word in ("cut short", "damaged", "not a TensorFlow graph"))
+            assert any(word in error.problem for word in ("cut short", "damaged", "not a TensorFlow graph"))
     cut = tf.compat.v1.GraphDef()
     cut.node.extend(tiny().as_graph_def().node[:3])
     path = put(tmp_path, "model.pb", cut.SerializeToString()[:-10])
@@ -187,7 +187,7 @@ def test_every_byte_may_be_damaged(tmp_path):
         broken[at] ^= 1 << int(rng.randint(8))
         path = put(tmp_path, "model.pb", bytes(broken))
         _, error = answer(path)
-        assert error is None or error.instead, at
+        assert error is None or error.suggestion, at
 
 
 def test_a_broken_gzip(tmp_path):

@@ -220,8 +220,8 @@ def test_a_file_of_a_keras_that_is_not_installed(tmp_path, monkeypatch):
 def test_nothing_but_a_saved_model_is_shown_as_it_lies(tmp_path):
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.save(tmp_path / "net.keras")
-    wrong = "raw=True opens the stored graph of a SavedModel, but this is a .keras file, which holds no graph"
-    with refuses(OpenError, "net.keras', raw=True)", wrong, "Leave out raw=True"):
+    problem = "raw=True opens the stored graph of a SavedModel, but this is a .keras file, which holds no graph"
+    with refuses(OpenError, "net.keras', raw=True)", problem, "Leave out raw=True"):
         gs.open(str(tmp_path / "net.keras"), raw=True)
     with refuses(OpenError, "raw=True)", "but this is of type Sequential", "Leave out raw=True"):
         gs.open(model, raw=True)

@@ -192,7 +192,7 @@ def test_a_collection_that_is_damaged():
     meta = tf1.MetaGraphDef()
     meta.graph_def.node.add(name="x", op="NoOp")
     meta.collection_def["variables"].bytes_list.value.append(b"\xff\xff")
-    read = written(meta.graph_def, meta, asked="open('x.meta')")
+    read = written(meta.graph_def, meta, request="open('x.meta')")
     with refuses(OpenError, "open('x.meta')", "collection 'variables' is damaged", "Give the GraphDef alone"):
         read.state  # noqa: B018
 

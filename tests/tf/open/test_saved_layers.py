@@ -153,11 +153,11 @@ def test_a_saved_model_that_does_not_say(tmp_path):
     model = Late()
     model(np.ones((1, 2), "float32"))
     model.export(tmp_path / "net", verbose=False)
-    wrong = (
+    problem = (
         "this SavedModel does not state which ops belong to which layer, and no name scope that reads variables has "
         "the name of a layer; a .keras file lists them"
     )
-    with refuses(SelectionError, wrong, "Open the keras.Model or tf.Module itself"):
+    with refuses(SelectionError, problem, "Open the keras.Model or tf.Module itself"):
         gs.open(tmp_path / "net").layer("dense")
 
 

@@ -235,8 +235,8 @@ def test_several_graphs_in_one_saved_model(tmp_path):
 
 @pytest.mark.parametrize("thing", [None, 3, object(), ["a"], b"bytes"])
 def test_what_is_no_graph(thing):
-    wrong = f"an object of type {type(thing).__name__} cannot be opened as a graph"
-    with refuses(OpenError, wrong, "Give a tf.Graph, a session"):
+    problem = f"an object of type {type(thing).__name__} cannot be opened as a graph"
+    with refuses(OpenError, problem, "Give a tf.Graph, a session"):
         gs.open(thing)
 
 

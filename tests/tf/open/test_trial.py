@@ -34,7 +34,7 @@ REAL = (
 @pytest.fixture
 def unknown_danger(monkeypatch):
     """A graph that ends TensorFlow, of which nobody knows that it does."""
-    monkeypatch.setattr(source, "deadly", lambda graph_def, asked: None)
+    monkeypatch.setattr(source, "deadly", lambda graph_def, request: None)
     graph_def = empty()
     feed(graph_def, shape=[2, 2])
     constant(graph_def, "sizes", 2)
@@ -277,7 +277,7 @@ def test_no_process_is_started_before_it_is_needed_nor_where_nobody_asks_for_one
 
 def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monkeypatch):
     danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
-    monkeypatch.setattr(source, "deadly", lambda graph_def, asked: danger)
+    monkeypatch.setattr(source, "deadly", lambda graph_def, request: danger)
     ed = gs.open(tiny().as_graph_def())
     with refuses(
         OpenError, "op 'y' would end TensorFlow", "write it again; gs.open(..., trust=True) imports it anyway"
@@ -289,7 +289,7 @@ def test_what_is_known_to_be_dangerous_is_imported_only_where_it_is_trusted(monk
 def test_a_file_is_shown_before_it_is_looked_through_for_what_is_dangerous(monkeypatch):
     looked = []
     danger = OpenError("open()", "op 'y' would end TensorFlow", "The file is damaged: write it again")
-    monkeypatch.setattr(source, "deadly", lambda graph_def, asked: looked.append(1) or danger)
+    monkeypatch.setattr(source, "deadly", lambda graph_def, request: looked.append(1) or danger)
     ed = gs.open(tiny().as_graph_def())
     view = ed.view()
     assert ed._repr_mimebundle_()

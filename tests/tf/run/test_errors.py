@@ -72,19 +72,19 @@ def failing(make: Any, feeds: Any = None) -> BaseException:
 
 def test_each_kind_has_a_remedy_of_its_own(tmp_path):
     missing = failing(lambda: tf.io.read_file(str(tmp_path / "none.txt")))
-    wrong, instead = remedy(missing)
-    assert wrong == f"the file {str(tmp_path / 'none.txt')!r} is not there"
-    assert instead.startswith("Put the file there")
+    problem, suggestion = remedy(missing)
+    assert problem == f"the file {str(tmp_path / 'none.txt')!r} is not there"
+    assert suggestion.startswith("Put the file there")
     fed = failing(lambda: tf.identity(tf1.placeholder(tf.float32, name="given")))
-    wrong, instead = remedy(fed)
-    assert wrong == "the run needs a value for the placeholder 'given'"
-    assert "a value for 'given:0'" in instead
+    problem, suggestion = remedy(fed)
+    assert problem == "the run needs a value for the placeholder 'given'"
+    assert "a value for 'given:0'" in suggestion
     kernel = failing(lambda: tf.raw_ops.NcclAllReduce(
         input=tf.ones([2]), reduction="sum", num_devices=1, shared_name=""
     ))  # fmt: skip
-    wrong, instead = remedy(kernel)
-    assert wrong.startswith("this TensorFlow has no kernel for the op type 'NcclAllReduce': ")
-    assert "ed.select(op='NcclAllReduce')" in instead
+    problem, suggestion = remedy(kernel)
+    assert problem.startswith("this TensorFlow has no kernel for the op type 'NcclAllReduce': ")
+    assert "ed.select(op='NcclAllReduce')" in suggestion
     assert remedy(failing(lambda: tf.debugging.Assert(False, ["no"]))) is None
 
 

@@ -332,8 +332,8 @@ def test_an_assignment_that_prevents_freezing_is_taken_out_as_suggested(kind, tm
     ed, path = assigning(kind), tmp_path / "f.pb"
     with pytest.raises(Unconvertible) as refused:
         ed.save(path, outputs="y:0", freeze=True)
-    assert refused.value.wrong.endswith("needs a variable, and freezing makes that a constant: 'last'")
-    code, _, rest = refused.value.instead.partition(" takes out ")
+    assert refused.value.problem.endswith("needs a variable, and freezing makes that a constant: 'last'")
+    code, _, rest = refused.value.suggestion.partition(" takes out ")
     assert rest.endswith("'; or keep the variables: save a .meta file or a SavedModel")
     assert not path.exists()
     ed.apply(eval(code, {"ed": ed}))

@@ -117,8 +117,8 @@ def test_a_signature_that_lacks_an_input_is_refused_and_works_as_the_message_sug
 def test_a_file_that_tensorflow_does_not_run_is_refused(tmp_path, monkeypatch):
     real = saving.nodes_of
 
-    def broken(proto, asked):
-        found = real(proto, asked)
+    def broken(proto, request):
+        found = real(proto, request)
         next(node for node in found.node if node.name == "net/y").op = "Sqrt"
         next(node for node in found.node if node.name == "net/w").attr["value"].tensor.tensor_shape.dim[0].size = 7
         return found

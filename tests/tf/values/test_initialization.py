@@ -75,7 +75,7 @@ def test_a_variable_without_a_value_starts_where_a_carried_one_waits_for_it(kind
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("edit", "wrong", "instead"),
+    ("edit", "problem", "suggestion"),
     [
         (
             lambda p: p.connect("now_b:0", to="a/Assign", input=1).connect("now_a:0", to="b/Assign", input=1),
@@ -89,13 +89,13 @@ def test_a_variable_without_a_value_starts_where_a_carried_one_waits_for_it(kind
         ),
     ],
 )
-def test_two_that_need_each_other_are_named_and_what_is_proposed_helps(kind, edit, wrong, instead):
+def test_two_that_need_each_other_are_named_and_what_is_proposed_helps(kind, edit, problem, suggestion):
     graph = chain(kind)
     ed = gs.open(graph)
     ed.apply(edit(ed.plan()))
-    with refuses(PlanError, "session()", wrong, instead):
+    with refuses(PlanError, "session()", problem, suggestion):
         ed.session()
-    if "remove_control" in instead:
+    if "remove_control" in suggestion:
         ed.apply(ed.plan().remove_control("a/Assign"))
     else:
         ed.apply(ed.plan().connect("one:0", to="a/Assign", input=1))
@@ -125,9 +125,9 @@ def test_a_table_whose_file_is_not_there_is_named_and_may_read_another(tmp_path)
     ed = gs.open(graph)
     with tf1.Session(graph=graph) as old:
         ed.apply(ed.plan().set_attr("out", "_mark", 1))
-        wrong = f"{init_op.name!r} fills a table from a file that is not there: {tmp_path}/gone.txt"
+        problem = f"{init_op.name!r} fills a table from a file that is not there: {tmp_path}/gone.txt"
         for source in (None, old):
-            with refuses(PlanError, "session()", wrong, f".connect(name, to={init_op.name!r}, input=1)"):
+            with refuses(PlanError, "session()", problem, f".connect(name, to={init_op.name!r}, input=1)"):
                 ed.session(source)
         ed.apply(ed.plan().connect("there:0", to=init_op.name, input=1))
         assert ed.session().run("out:0") == 1
@@ -175,8 +175,8 @@ def test_an_initialiser_that_tensorflow_does_not_run_is_said_in_our_words():
     with tf.Graph().as_default() as graph:
         bad = tf.raw_ops.Reshape(tensor=[1.0, 2.0], shape=tf1.placeholder_with_default([3], [1]))
         tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, bad.op)
-    wrong = "TensorFlow cannot run the ops that set the variables and tables: Input to reshape"
-    with refuses(PlanError, "session()", wrong, "Correct that op in its program, or remove it with a plan"):
+    problem = "TensorFlow cannot run the ops that set the variables and tables: Input to reshape"
+    with refuses(PlanError, "session()", problem, "Correct that op in its program, or remove it with a plan"):
         gs.open(graph).session()
 
 
@@ -184,8 +184,8 @@ def test_a_collection_of_tables_that_names_what_is_no_op_is_named():
     with tf.Graph().as_default() as graph:
         tf.constant(1.0, name="x")
         tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, b"\xff")
-    wrong = "collection 'table_initializer' holds b'\\xff', which is not an op of the graph"
-    with refuses(PlanError, "session()", wrong, "Give the GraphDef alone, gs.open(meta.graph_def)"):
+    problem = "collection 'table_initializer' holds b'\\xff', which is not an op of the graph"
+    with refuses(PlanError, "session()", problem, "Give the GraphDef alone, gs.open(meta.graph_def)"):
         gs.open(graph).session()
 
 

@@ -13,22 +13,22 @@ export const VERSION = 1;
 // events of the notebook's widget manager for a model without a kernel
 const GONE = ["comm_live_update", "comm:close"];
 const NOBODY = {
-  wrong: "the kernel of this graph has stopped, so the picture no longer changes",
-  instead: "Rerun the cell",
+  problem: "the kernel of this graph has stopped, so the picture no longer changes",
+  suggestion: "Rerun the cell",
 };
 
 /** The message for the person. */
-export const GONE_TEXT = `${NOBODY.wrong[0]!.toUpperCase()}${NOBODY.wrong.slice(1)}. ${NOBODY.instead}.`;
+export const GONE_TEXT = `${NOBODY.problem[0]!.toUpperCase()}${NOBODY.problem.slice(1)}. ${NOBODY.suggestion}.`;
 
 /** A verb that Python refused; the message has all three parts. */
 export class Refused extends Error {
   constructor(readonly parts: ErrorParts) {
-    super(`${parts.asked}: ${sentence(parts.wrong)} ${sentence(parts.instead)}`);
+    super(`${parts.request}: ${sentence(parts.problem)} ${sentence(parts.suggestion)}`);
   }
 
   /** The problem and the suggestion. */
   get said(): string {
-    return `${sentence(this.parts.wrong)} ${sentence(this.parts.instead)}`;
+    return `${sentence(this.parts.problem)} ${sentence(this.parts.suggestion)}`;
   }
 }
 
@@ -72,7 +72,7 @@ export class Api {
   /** Asks Python for `verb`; rejects with Refused. */
   call<V extends keyof Verbs>(verb: V, args: Verbs[V]): Promise<Result<V>> {
     const id = this.#next++;
-    if (this.#gone) return Promise.reject(new Refused({ asked: verb, ...NOBODY }));
+    if (this.#gone) return Promise.reject(new Refused({ request: verb, ...NOBODY }));
     return new Promise((done, failed) => {
       this.#waiting.set(id, { done, failed, verb });
       this.model.send({ v: VERSION, id, verb, args });
@@ -100,7 +100,7 @@ export class Api {
   /** The kernel stopped or restarted: all open requests end with an error. */
   #leave = (): void => {
     this.#gone = true;
-    for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ asked: verb, ...NOBODY }));
+    for (const { failed, verb } of this.#waiting.values()) failed(new Refused({ request: verb, ...NOBODY }));
     this.#waiting.clear();
     this.changed();
     this.lost();

@@ -61,8 +61,8 @@ export class Attrs {
     const fields = [{ name: "text", label: "Attribute = value", hint: "padding=SAME", find: async (q: string) => entries(about, q) }];
     this.acts.p.popup.ask("Set an attribute", fields, "Set", async v => {
       const at = v.text!.indexOf("=");
-      const wrong = `${JSON.stringify(v.text)} has no value`;
-      if (at < 0) throw new Refused({ asked: "set_attr", wrong, instead: "Type name=value, for example padding=SAME" });
+      const problem = `${JSON.stringify(v.text)} has no value`;
+      if (at < 0) throw new Refused({ request: "set_attr", problem, suggestion: "Type name=value, for example padding=SAME" });
       await this.acts.call("set_attr", { names, name: v.text!.slice(0, at).trim(), value: v.text!.slice(at + 1).trim() });
     });
   }

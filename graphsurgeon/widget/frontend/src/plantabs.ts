@@ -301,8 +301,8 @@ export function problems(plan: Plan, ask: Ask, edit: (step: number) => void, go:
         h(
           "div",
           {},
-          h("div", {}, h("b", {}, ...text(f.asked)), ": ", ...text(f.wrong)),
-          h("div", { class: "gs-muted" }, ...text(f.instead)),
+          h("div", {}, h("b", {}, ...text(f.request)), ": ", ...text(f.problem)),
+          h("div", { class: "gs-muted" }, ...text(f.suggestion)),
         ),
         !!f.cures?.length &&
           h(

@@ -130,9 +130,9 @@ export interface Suggested extends Boundary {
 }
 
 export interface ErrorParts {
-  asked: string;
-  wrong: string;
-  instead: string;
+  request: string;
+  problem: string;
+  suggestion: string;
   /** The argument that is wrong, if it is one. */
   argument?: string;
 }

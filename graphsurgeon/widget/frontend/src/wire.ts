@@ -49,7 +49,7 @@ export class Wires {
     const answer = await api.call("takers", { tensor, pane: pane.name }).catch((error: Error) => {
       // the message without its request, which the person did not type
       status.say(error instanceof Refused ? error.said : error.message, "error");
-      this.#refused = error instanceof Refused ? error.parts.instead : error.message;
+      this.#refused = error instanceof Refused ? error.parts.suggestion : error.message;
     });
     if (store.now.armed?.tensor !== tensor || !answer) return null;
     store.set({ takers: answer });

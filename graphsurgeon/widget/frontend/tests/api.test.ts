@@ -46,7 +46,7 @@ test.each(refusals.invalid.slice(0, 3))("a refusal has three parts", async ({ er
   const refused: unknown = await asked.catch((e: unknown) => e);
   if (!(refused instanceof Refused)) throw new Error("it was not refused");
   expect(refused.parts).toEqual(error);
-  expect(refused.message).toContain(`${error.asked}: ${error.wrong}`);
+  expect(refused.message).toContain(`${error.request}: ${error.problem}`);
 });
 
 test("answers to others, of other versions, and rubbish are ignored", () => {
@@ -81,7 +81,7 @@ test("when the kernel is gone, who waits is informed, and so is who asks later",
   expect(
     await api.call("redo", {}).then(
       () => "",
-      e => e.parts.asked,
+      e => e.parts.request,
     ),
   ).toBe("redo");
   expect(api.pending()).toBe(0);

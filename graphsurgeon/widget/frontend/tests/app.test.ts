@@ -37,7 +37,7 @@ test("Python's selections win once our own are answered", async () => {
 
 test("a selection that is refused is taken back and said", async () => {
   click(item("a"));
-  model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error: { asked: "select", wrong: "no", instead: "yes" } });
+  model.emit("msg:custom", { v: 1, id: model.sent[0].id, ok: false, error: { request: "select", problem: "no", suggestion: "yes" } });
   await settled();
   expect(item("a").classList.contains("gs-selected")).toBe(false);
   expect(host.querySelector(".gs-status-text")!.textContent).toBe("select: no. yes.");
@@ -54,7 +54,7 @@ test("details of what is not there any more are no error", async () => {
   model.put({ selected: [] });
   click(item("a"));
   const asked = model.sent.filter(m => m.verb === "details");
-  const refused = { asked: "details", wrong: "nothing in graph has this name", instead: "Select another" };
+  const refused = { request: "details", problem: "nothing in graph has this name", suggestion: "Select another" };
   model.emit("msg:custom", { v: 1, id: asked.at(-2).id, ok: false, error: refused });
   await settled();
   expect(text()).toBe("");
@@ -166,7 +166,7 @@ test("after a copy by hand its steps are shown; after one that is refused nothin
   const field = host.querySelector<HTMLInputElement>(".gs-copy-to")!,
     panel = host.querySelector<HTMLElement>(".gs-panel")!;
   key(field, "Enter");
-  model.emit("msg:custom", { v: 1, id: model.sent.at(-1).id, ok: false, error: { asked: "copy", wrong: "no", instead: "yes" } });
+  model.emit("msg:custom", { v: 1, id: model.sent.at(-1).id, ok: false, error: { request: "copy", problem: "no", suggestion: "yes" } });
   await settled();
   expect(panel.hidden).toBe(true);
   key(field, "Enter");
@@ -177,7 +177,7 @@ test("after a copy by hand its steps are shown; after one that is refused nothin
 });
 
 test("apply is not sent for a plan with faults", () => {
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "x" }], faults: [{ asked: "copy", wrong: "taken", instead: "other" }] } });
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "x" }], faults: [{ request: "copy", problem: "taken", suggestion: "other" }] } });
   item("a").focus();
   key(item("a"), "Enter", { ctrlKey: true });
   expect(model.verbs).toEqual([]);
@@ -561,7 +561,7 @@ test("a button of the plan bar that goes with its row leaves the keyboard to its
   model.put({ boundary: some("c:0"), plan: { ...NO_PLAN, steps: [{ text: "copy" }] } });
   expect(at()).toBe("Add as input c:0");
   // another list came up: the keyboard is on it, not on a button nobody chose
-  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], faults: [{ asked: "copy", wrong: "no", instead: "yes" }] } });
+  model.put({ plan: { ...NO_PLAN, steps: [{ text: "copy" }], faults: [{ request: "copy", problem: "no", suggestion: "yes" }] } });
   expect(document.activeElement).toBe(host.querySelector(".gs-panel"));
   host.querySelector<HTMLElement>(".gs-summary button:last-child")!.focus();
   model.put({ boundary: NO_BOUNDARY });
@@ -574,8 +574,8 @@ test("what would make a tensor fit stands beside its fault, as buttons", () => {
     { by: ["pool", "dense"], text: "mean of each channel, then dense to 3" },
   ];
   const faults = [
-    { asked: "copy", wrong: "no", instead: "yes" },
-    { asked: "connect", wrong: "it is int32", instead: "yes", cures, step: 1 },
+    { request: "copy", problem: "no", suggestion: "yes" },
+    { request: "connect", problem: "it is int32", suggestion: "yes", cures, step: 1 },
   ];
   model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }, { text: "connect" }, { text: "connect" }], faults } });
   const buttons = [...host.querySelectorAll<HTMLElement>(".gs-problems [role=group] button")];
@@ -617,7 +617,7 @@ test("a form that is refused goes to the field of the argument that is wrong", a
   edit("a", "Insert op after it");
   key(fields()[1]!, "Enter");
   const { id } = model.sent.filter(m => m.verb === "insert").at(-1);
-  const error = { asked: "insert", wrong: "name is 'b c'", instead: "Give another", argument: "name" };
+  const error = { request: "insert", problem: "name is 'b c'", suggestion: "Give another", argument: "name" };
   model.emit("msg:custom", { v: 1, id, ok: false, error });
   await settled();
   expect(document.activeElement).toBe(fields()[1]);
@@ -648,7 +648,7 @@ test("apply asks only where something is lost", () => {
 
 test("names in faults and warnings lead to what they name, in the pane that shows it", () => {
   const links = { "x:0 is int32": [["x:0", "x", "source"], [" is int32"]], "unread: n/y": [["unread: "], ["n/y", "n/y", "destination"]] };
-  const faults = [{ asked: "connect", wrong: "x:0 is int32", instead: "yes" }];
+  const faults = [{ request: "connect", problem: "x:0 is int32", suggestion: "yes" }];
   model.put({ plan: { ...NO_PLAN, steps: [{ text: "connect" }], faults, warnings: ["unread: n/y"], links } as any });
   expect(host.querySelector(".gs-problems li > div > div")!.textContent).toBe("connect: x:0 is int32");
   const named = [...host.querySelectorAll<HTMLElement>(".gs-problems .gs-link")];

@@ -91,8 +91,8 @@ export class FakeModel extends LocalModel {
     this.emit("msg:custom", { v: 1, id: asked.id, ok: true, result });
   }
   /** Refuses the last message of a verb. */
-  refuse(verb: string, wrong: string): void {
+  refuse(verb: string, problem: string): void {
     const asked = [...this.sent].reverse().find(m => m.verb === verb);
-    this.emit("msg:custom", { v: 1, id: asked.id, ok: false, error: { asked: verb, wrong, instead: "Type another" } });
+    this.emit("msg:custom", { v: 1, id: asked.id, ok: false, error: { request: verb, problem, suggestion: "Type another" } });
   }
 }

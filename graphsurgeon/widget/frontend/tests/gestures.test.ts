@@ -211,7 +211,7 @@ test("a refusal begins with the problem, and not with the request that nobody ha
     v: 1,
     id,
     ok: false,
-    error: { asked: "takers('a:0')", wrong: "'a:0' is not there", instead: "Choose another" },
+    error: { request: "takers('a:0')", problem: "'a:0' is not there", suggestion: "Choose another" },
   });
   await settled();
   expect(status()).toBe("'a:0' is not there. Choose another.");

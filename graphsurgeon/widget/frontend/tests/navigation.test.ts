@@ -135,7 +135,7 @@ test("what is searched is marked on the boxes, with how many are inside; a wrong
     v: 1,
     id: model.sent.at(-1).id,
     ok: false,
-    error: { asked: "find('/(/')", wrong: "it is not an expression", instead: "Escape it" },
+    error: { request: "find('/(/')", problem: "it is not an expression", suggestion: "Escape it" },
   });
   vi.useRealTimers();
   await settled();

@@ -23,9 +23,9 @@ export interface PageData {
 class No extends Error {
   readonly parts: ErrorParts;
 
-  constructor(asked: string, wrong: string, instead: string) {
-    super(wrong);
-    this.parts = { asked, wrong, instead };
+  constructor(request: string, problem: string, suggestion: string) {
+    super(problem);
+    this.parts = { request, problem, suggestion };
   }
 }
 
@@ -103,7 +103,8 @@ export class PageModel extends LocalModel {
           v: 1,
           id,
           ok: false,
-          error: error instanceof No ? error.parts : { asked: verb, wrong: String(error?.message ?? error), instead: "Reload the page" },
+          error:
+            error instanceof No ? error.parts : { request: verb, problem: String(error?.message ?? error), suggestion: "Reload the page" },
         }),
     );
   }
@@ -183,9 +184,9 @@ export class PageModel extends LocalModel {
     return { ...scene, legend: { by: "family", title: "", items: there, faded: this.#faded } };
   }
 
-  #row(name: string, asked: string): number {
+  #row(name: string, request: string): number {
     const i = this.graph.byName.get(name);
-    if (i === undefined) throw new No(asked, `there is no box '${name.slice(0, 200)}' in this page`, "Search for a part of its name");
+    if (i === undefined) throw new No(request, `there is no box '${name.slice(0, 200)}' in this page`, "Search for a part of its name");
     return i;
   }
 
