@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import tensorflow as tf
@@ -27,3 +28,15 @@ def peak(session: Any, fetches: Any, feeds: Any, device: str = "") -> tuple[int,
         held += change
         most = max(most, held)
     return most, got
+
+
+def megabytes(ed: Any, fetches: Any, feeds: Any, runs: int = 5) -> int:
+    """Returns the median of the peaks of several runs of a graph, in megabytes.
+
+    Args:
+        ed: the editor of the graph.
+        fetches, feeds: as for a session.
+        runs: the number of runs.
+    """
+    session = ed.session(config=plain())
+    return round(median(peak(session, fetches, feeds)[0] for _ in range(runs)) / 1e6)

@@ -28,6 +28,9 @@ PROJECT = {
     "CODE_OF_CONDUCT.md": "conduct.md",
 }  # fmt: skip
 """File at the top of the repository -> its page."""
+PAGES_OF = {**PROJECT, "README.md#notebooks": "tutorials.md"}
+_OUTSIDE = re.compile(rf"\]\(\.\./((?:\.\./)*)({'|'.join(map(re.escape, PAGES_OF))})\)")
+"""A link from docs/ to a file at the top of the repository."""
 _GALLERY = """# Tutorials
 
 Each notebook solves one problem and runs in under a minute. They are shown with their stored outputs. `make lab` opens
@@ -71,6 +74,7 @@ def stage(source: Path) -> None:
         new = _PARAMETERS.sub(lambda found: parameters(*found.groups()), text)
         new = _SUMMARY.sub(lambda found: summary(found[1], found[2].split()), new)
         new = re.sub("<!-- help -->", lambda _: commands(), new)
+        new = _OUTSIDE.sub(lambda found: f"]({found[1]}{PAGES_OF[found[2]]})", new)
         new = _METHOD.sub(r"{py:meth}`\1 <\2>`", new)  # Sphinx makes their anchors from docstrings
         if new != text:
             page.write_text(new)

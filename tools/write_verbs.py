@@ -21,8 +21,8 @@ ALIASES = {
 _REFERENCE = "reference/screen.md#graphsurgeon.screen.screen.Screen"
 _PAGE = """# All verbs of the screen
 
-Each gesture is a method of `ed.screen`, and each method is a message of the page:
-`widget.simulate("select", names=["a"])` sends what a click on the box `a` sends.
+Each gesture is a method of `ed.screen`. The page sends one message for each method:
+`widget.simulate("select", names=["a"])` sends the message of a click on the box `a`.
 
 """
 
