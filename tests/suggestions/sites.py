@@ -60,7 +60,7 @@ def _walk(node: ast.AST, function: str, pairs: bool = False) -> Iterator[tuple[A
             inside = f"{function}.{child.name}".strip(".")
             returns = getattr(child, "returns", None)
             tells = returns is not None and "tuple[str, str]" in ast.unparse(returns)
-        made = isinstance(child, ast.Call) and _is_source(child)
+        made = isinstance(child, ast.Call) and _is_source(child) and function != "unknown_name"
         if made or (pairs and isinstance(child, ast.Return) and _has_pair(child)):
             yield child, inside
         yield from _walk(child, inside, tells)

@@ -214,7 +214,7 @@ PARTS = [
         lambda ed, said: ed.plan().inline(said.name), lambda: within("inside")),
     Way("graph/layers.py:Layers.none", "by names and scopes", lambda ed: ed.layer("net"),
         lambda ed, _: ed.select(scope="net"), net),
-    Way("graph/layers.py:Layers.none", "Open the keras.Model itself", lambda ed: ed.layer("last"),
+    Way("graph/layers.py:Layers.none", "Open the keras.Model", lambda ed: ed.layer("last"),
         lambda ed, _: stacked().layer("last"), net),
 ]  # fmt: skip
 
@@ -266,8 +266,10 @@ LAST = [
         lambda ed, said: ed.plan().inline(said.name), lambda: within("inside")),
     Way("graph/layers.py:Layers.find#4", "ed.undo()", lambda ed: ed.layer("last"),
         lambda ed, _: ed.undo() and ed.layer("last"), twins),
-    Way("graph/layers.py:ends", "what one of the calls returns", lambda ed: ed.function("x", "dense"),
+    Way("graph/layers.py:ends", "result of one of the calls", lambda ed: ed.function("x", "dense"),
         lambda ed, said: ed.function("x", said.name), stacked),
+    Way("graph/given.py:Given.consumer", "Its inputs are", lambda ed: ed.plan().connect("x", to="last", input=2),
+        lambda ed, said: ed.plan().connect("x", to="last", input=0), stacked),
     Way("graph/parts.py:refuse_part", "Type at=", lambda ed: gs.recipes.split_at(ed, "seen:0", "y:0"),
         lambda ed, said: gs.recipes.split_at(ed, said.value("at"), "y:0"), lost),
     Way("graph/selection.py:Selection._refuse_foreign", "", lambda ed: ed.select(name="z") | net().select(name="end"),
