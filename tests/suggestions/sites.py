@@ -70,11 +70,11 @@ def _is_source(call: ast.Call) -> bool:
     if getattr(call.func, "attr", "") == "refused":
         given = call.args[1:2]
     elif getattr(call.func, "id", "") in CLASSES:
-        given = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "instead")]
+        given = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "suggestion")]
     else:
-        return False
+        return getattr(call.func, "id", "") == "unknown_name"
     passed = any(isinstance(one, ast.Starred) for one in call.args)
-    return bool(given) and not passed and not (isinstance(given[0], ast.Attribute) and given[0].attr == "instead")
+    return bool(given) and not passed and not (isinstance(given[0], ast.Attribute) and given[0].attr == "suggestion")
 
 
 def _has_pair(statement: ast.Return) -> bool:
@@ -94,7 +94,7 @@ def noted() -> Iterator[Callable[[str], set[str]]]:
 
     def note(frame: Any, event: str, arg: Any) -> None:
         if event == "call" and frame.f_code in _MAKERS:
-            made, frame = frame.f_locals.get("instead", ""), frame.f_back
+            made, frame = frame.f_locals.get("suggestion", ""), frame.f_back
             while frame.f_code in _MAKERS:
                 frame = frame.f_back
         elif event == "return" and isinstance(arg, tuple) and len(arg) == 2 and isinstance(arg[1], str):

@@ -120,6 +120,8 @@ TABLE: list[tuple[Any, ...]] = [
      lambda ed, said: ed.function(said.value("inputs"), "z:0")),
     ("tf/functions/graph_function.py:_refuse_live#2", "inputs instead", lambda ed: ed.function([], "y:0"),
      lambda ed, _: ed.function("count:0", "y:0"), queued),
+    ("functions.py:_selected", "at its boundary", lambda ed: ed.function(ed.select(scope="net")),
+     lambda ed, said: ed.function(said.value("inputs"), said.value("outputs"))),
     ("functions.py:_refuse_no_outputs", "outputs=", lambda ed: ed.function("x:0"),
      lambda ed, _: ed.function("x:0", outputs="z:0")),
     ("functions.py:_refuse_unconnected#2", "computed from it", lambda ed: ed.function("x:0", "x:0"),
