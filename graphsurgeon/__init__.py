@@ -16,9 +16,10 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
     'copy/y:0'
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import examples, recipes
+from . import examples
 from .applied import Applied
 from .compare import Comparison, compare
 from .connect import connect
@@ -37,6 +38,7 @@ from .graph.selection import OpView, Selection
 from .graph.trace import Trace
 from .open import open
 from .plan.fault import Fault
+from .plan.menu import Recipe, offer
 from .plan.plan import Plan
 from .plan.preview import Preview
 from .recover import recover
@@ -46,6 +48,7 @@ from .transfer import transfer
 from .view.engines import doctor
 
 if TYPE_CHECKING:
+    from . import recipes as recipes
     from .tf.functions.keras_layer import GraphLayer as GraphLayer
 
 __version__ = "0.1.0"
@@ -114,7 +117,18 @@ __all__ = [
 ]
 
 
+def _recipes() -> tuple[Recipe, ...]:
+    from .recipes.table import TABLE
+
+    return TABLE
+
+
+offer(_recipes)
+
+
 def __getattr__(name: str) -> Any:
+    if name == "recipes":  # about twenty modules, loaded when they are first needed
+        return import_module(".recipes", __name__)
     if name == "GraphLayer":  # Keras is loaded when it is first needed
         from .tf.functions.keras_layer import GraphLayer
 

@@ -20,11 +20,6 @@ from .graph.rewired import cut_out
 from .history import layers_of
 from .open import open
 from .plan.closure import needed
-from .screen.pane import picture_html
-from .view.contrast import contrast
-from .view.layout import place
-from .view.svg import to_svg
-from .view.text import elide
 
 
 def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None = None) -> Diff:
@@ -75,6 +70,11 @@ def diff(a: Any, b: Any, *, by: str = "name", mapping: Mapping[Any, Any] | None 
 
 def picture(found: Diff) -> dict[str, str]:
     """Returns a difference drawn, as mime type -> text; nothing if it cannot be drawn."""
+    from .screen.pane import picture_html
+    from .view.contrast import contrast
+    from .view.layout import place
+    from .view.svg import to_svg
+
     try:
         svg = to_svg(place(contrast(found)).to_dict(), title=repr(found), legend=_legend(found))
     except LayoutError:
@@ -83,6 +83,8 @@ def picture(found: Diff) -> dict[str, str]:
 
 
 def _legend(found: Diff) -> list[tuple[str, str]]:
+    from .view.text import elide
+
     marks = Counter(found.marks.values())
     words = {"new": "only in {b}: {n}", "removed": "only in {a}: {n}", "changed": "in both, changed: {n}"}
     a, b = (elide(graph.title, 40) for graph in (found.a, found.b))

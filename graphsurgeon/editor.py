@@ -1262,7 +1262,7 @@ class Editor:
         from .tf.open import facts
 
         kept = Kept((self, source), (self._timeline.log, log_of(source.snapshot)))
-        screen = Screen(self, source, facts=facts, recipes=offered(), kept=kept)
+        screen = Screen(self, source, facts=facts, recipes=offered, kept=kept)
         self._journal_screen(screen)
         return screen
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from .graph import Edges, Graph, Ints, Mask
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Thing = TypeVar("Thing")
 
@@ -173,12 +174,16 @@ def joined_parts(row: Ints, col: Ints, size: int, connection: str = "weak") -> N
         size: how many things there are.
         connection: ``weak``, or ``strong``: a part is a circle.
     """
+    from scipy.sparse import csgraph
+
     labels: Ints = csgraph.connected_components(_matrix(row, col, size), directed=True, connection=connection)[1]
     return labels.astype(np.int32)
 
 
 def shortest(row: Ints, col: Ints, start: int, goals: Mask) -> list[int]:
     """Returns a shortest chain of ops from `start` to one of `goals`, along edges from `row` to `col`; or nothing."""
+    from scipy.sparse import csgraph
+
     matrix = _matrix(row, col, len(goals))
     order, before = csgraph.breadth_first_order(matrix, start, directed=True, return_predecessors=True)
     hits = order[goals[order]]
@@ -238,6 +243,8 @@ def followed(
 
 
 def _matrix(row: Ints, col: Ints, size: int) -> sparse.csr_matrix:
+    from scipy import sparse
+
     return sparse.csr_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
 
 
@@ -255,6 +262,9 @@ def _walk(edges: Edges, start: Mask) -> Mask:
 
 def _order(edges: Edges, first: Ints) -> Ints:
     """The reached ops, in order; a virtual op in front of all starts makes it one walk, and comes first."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     size, node = len(edges.ptr) - 1, np.concatenate([edges.node, first])
     ptr = np.append(edges.ptr, np.int32(len(node)))
     matrix = sparse.csr_matrix((np.ones(len(node)), node, ptr), shape=(size + 1, size + 1))

@@ -84,12 +84,16 @@ class Recipe:
         return self.function(thing, **{name: value for name, value in given.items() if name in known})
 
 
-_OFFERED: dict[str, Recipe] = {}
+_TABLES: list[Callable[[], Iterable[Recipe]]] = []
 
 
-def offer(recipes: Iterable[Recipe]) -> None:
-    """Puts recipes into the menu, each under its name, in this order."""
-    _OFFERED.update((recipe.name, recipe) for recipe in recipes)
+def offer(table: Callable[[], Iterable[Recipe]]) -> None:
+    """Puts recipes into the menu, in this order.
+
+    Args:
+        table: returns the recipes; it is called when the menu is first needed.
+    """
+    _TABLES.append(table)
 
 
 def offered() -> tuple[Recipe, ...]:
@@ -100,4 +104,4 @@ def offered() -> tuple[Recipe, ...]:
         >>> [recipe.name for recipe in offered()][:2]
         ['for_inference', 'strip_training']
     """
-    return tuple(_OFFERED.values())
+    return tuple(recipe for table in _TABLES for recipe in table())

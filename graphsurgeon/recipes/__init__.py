@@ -1,6 +1,5 @@
 """Recipes: common tasks, each one a function over the public API. A recipe returns a plan or a new editor."""
 
-from ..plan.menu import offer
 from .batch_norm import fold_batch_norm, settle_batch_norm
 from .checkpoints import rename_checkpoint, restore_averages, use_averages
 from .cut import cut_nms, cut_postprocessing, cut_preprocessing
@@ -13,7 +12,6 @@ from .rename import rename
 from .signature import add_output, set_signature
 from .split import split_at
 from .strip import for_inference, strip_checks, strip_dropout, strip_identities, strip_training
-from .table import TABLE
 
 __all__ = [
     "add_output",
@@ -40,5 +38,3 @@ __all__ = [
     "strip_training",
     "use_averages",
 ]
-
-offer(TABLE)

@@ -6,7 +6,7 @@ import functools
 import inspect
 import reprlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class Screen:
         destination: the editor that the plan changes.
         source: the editor whose graph is at the left; the destination itself by default.
         facts: facts on ops beyond the snapshot.
-        recipes: the recipes of the menu.
+        recipes: returns the recipes of the menu.
         kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
 
     Attributes:
@@ -60,7 +60,7 @@ class Screen:
         source: Subject | None = None,
         *,
         facts: Facts,
-        recipes: Sequence[Recipe] = (),
+        recipes: Callable[[], Iterable[Recipe]] = tuple,
         kept: Kept | None = None,
     ) -> None:
         self.destination = destination

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Stage:
         destination: the editor that the plan changes.
         source: the editor whose graph is on the left; the destination itself if both are one.
         facts: facts on ops beyond the snapshot.
-        recipes: the recipes of the menu.
+        recipes: returns the recipes of the menu.
         kept: converts the plan and the marks to a text that the page keeps; None: it keeps nothing.
     """
 
@@ -55,11 +56,11 @@ class Stage:
         destination: Subject,
         source: Subject,
         facts: Facts,
-        recipes: Sequence[Recipe] = (),
+        recipes: Callable[[], Iterable[Recipe]] = tuple,
         kept: Kept | None = None,
     ) -> None:
         self.destination, self.source, self.facts, self.kept = destination, source, facts, kept
-        self.recipes = {recipe.name: recipe for recipe in recipes}
+        self._offered = recipes
         self.panes = {"source": Pane(), "destination": Pane()}
         self.stop = threading.Event()
         self.progress: Callable[[str], None] = lambda text: None
@@ -71,6 +72,11 @@ class Stage:
         self._names: dict[Subject, tuple[Graph, Mapping[str, str]]] = {}
         self._apart: Any = None  # the graphs that need separate layouts
         self._region: tuple[tuple[Graph, Marks], tuple[Selection | None, str]] | None = None
+
+    @cached_property
+    def recipes(self) -> Mapping[str, Recipe]:
+        """The recipes of the menu by name."""
+        return {recipe.name: recipe for recipe in self._offered()}
 
     @property
     def same(self) -> bool:

@@ -185,7 +185,7 @@ def plain_screen(
     """Returns a screen of plain ops at the left, all folded, and of others that the plan changes."""
     source = PlainSubject(graph_of(ops, "inception.pb"))
     there = source if destination is None else PlainSubject(graph_of(destination, "destination"))
-    screen = kind(there, source, facts=PlainFacts(), recipes=recipes)
+    screen = kind(there, source, facts=PlainFacts(), recipes=lambda: recipes)
     screen.set_depth(0)
     screen.set_direction("TB")
     return screen
