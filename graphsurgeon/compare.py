@@ -19,6 +19,7 @@ from .graph.graph import Graph
 from .graph.live import TFSession
 from .graph.names import op_name, outer_name, tensor_name
 from .graph.pairs import attribute_bytes, pair
+from .graph.pending import identity
 from .graph.trace import refuse_no_tolerance
 from .plan.plan import Plan
 from .run import trace
@@ -148,7 +149,7 @@ def compare(
     if isinstance(copy, Applied) and copy.effect.mode == "materialise" and not copy.copies:
         source, copy = _changed(source, copy)
     parts: list[Applied | _Named] = [_Named(source, _editor(copy))] if not isinstance(copy, Applied) else [
-        part for part in copy.parts if part.copies[0].source.owner is source.graph
+        part for part in copy.parts if identity(part.copies[0].source.owner) is identity(source.graph)
     ] or [copy]  # fmt: skip
     several = [outputs] if isinstance(outputs, str) or hasattr(outputs, "name") else outputs
     layers = Given(source.snapshot, source.layers, "compare()")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .applied import Applied
 from .before import before
 from .check import check, explained
-from .errors import OpenError, PlanError, SelectionError, did_you_mean
-from .exports import Picture, fold_keys, page_of, svg_of
+from .errors import PlanError, SelectionError, did_you_mean
+from .exports import Picture, fold_keys, infer, page_of, svg_of
 from .files import restore, save
 from .functions import function_of, inlined, layer_of, model_of
 from .graph.collector import gc_paused
@@ -1329,6 +1328,7 @@ class Editor:
         """Returns the picture as a self-contained SVG text, which a notebook cell shows.
 
         The output needs no kernel, so it suits notebooks that others open. The widget needs the kernel that made it.
+        A picture of a file needs no TensorFlow: nothing waits for its import, or for shapes that it would infer.
 
         Args:
             unfolded: the scopes and calls to open, such as ``["net/", "net/block1/"]``. Default: as on screen, with the
@@ -1347,7 +1347,7 @@ class Editor:
         return svg_of(self.screen, unfolded)
 
     def to_dot(self, unfolded: Iterable[str] | None = None) -> Any:
-        """Returns the picture as a labeled `graphviz.Digraph`.
+        """Returns the picture as a labeled `graphviz.Digraph`, with the shapes that `to_html` has.
 
         Args:
             unfolded: the scopes and calls to open. Default: as on screen.
@@ -1357,7 +1357,7 @@ class Editor:
         """
         from .view.dot import to_dot
 
-        self._infer()
+        infer(self.snapshot)
         keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_dot")
         return to_dot(self.screen.tree_of(keys), keys)
 
@@ -1365,7 +1365,8 @@ class Editor:
         """Returns an HTML page that shows the graph and folds, unfolds and searches it, without kernel or network.
 
         The page is at most about 6 MB. In very large graphs the deepest scopes stay folded, and the page shows how
-        many. The plan on screen is not part of the page; apply it first.
+        many. The plan on screen is not part of the page; apply it first. The page has the shapes that the file states.
+        It has inferred shapes too if TensorFlow is already imported and infers them within a second.
 
         Args:
             unfolded: the scopes and calls that are open at first. Default: as on screen. Other calls stay closed.
@@ -1383,16 +1384,11 @@ class Editor:
             >>> page.splitlines()[0], "http:" in page.replace("http://www.w3.org/2000/svg", "")
             ('<!doctype html>', False)
         """
-        self._infer()
+        infer(self.snapshot)
         keys = self.screen.unfolded if unfolded is None else fold_keys(self.screen, unfolded, "to_html")
         marks = {self.snapshot.index[name]: "orphan" for name in self.orphans}
         shown = self.screen.expanded(keys)
         return page_of(shown.graph, keys, shown.spread(marks), theme, self.screen.direction)
-
-    def _infer(self) -> None:
-        """Makes the live graph of a file, so that a static picture has its shapes."""
-        with suppress(OpenError):  # they stay as the file states them
-            self.snapshot.live  # noqa: B018
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         with gc_paused():

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
+import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from .errors import SurgeryError, did_you_mean
+from .errors import OpenError, SurgeryError, did_you_mean
 from .graph.graph import Graph
+from .graph.pending import pending
 from .words import counted
 
 THEMES = ("auto", "dark", "light")
 LARGEST = 5 << 20
 """The maximum compressed size of a graph in a page, in bytes."""
 _ATTRIBUTES = 3_000_000  # letters of attributes that a page holds
+
+
+PATIENCE = 1.0
+"""How many seconds a static picture waits for shapes."""
+
+
+def infer(graph: Graph) -> None:
+    """Waits a moment for the shapes that TensorFlow infers of a file, by making the live graph.
+
+    If TensorFlow is not imported yet, no shapes are inferred. A longer import goes on in the background.
+
+    Args:
+        graph: the snapshot.
+    """
+    from .tf.importing import is_loaded
+
+    def make() -> None:
+        with suppress(OpenError):  # the shapes stay as the file states them
+            graph.live  # noqa: B018
+
+    if pending(graph.owner) is not None and is_loaded():
+        # not a daemon: a process that exits inside TensorFlow may crash
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(make,), name="graphsurgeon-shapes")
+        thread.start()
+        thread.join(PATIENCE)
 
 
 class Picture(str):

@@ -234,7 +234,7 @@ def asked_by_default(editor: Subject, request: str, suggestion: str) -> list[str
 
 def only_computes(editor: Subject, name: str) -> bool:
     """Returns whether what a tensor needs computes only: sets no variable, writes no file, also in what it calls."""
-    from .tf.private.graphs import op_definition
+    from .tf.registry import op_definition
 
     graph, kinds, called = editor.snapshot, set[str](), set[str]()
     for op in editor.select(outputs=name).numbers:

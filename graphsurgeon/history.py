@@ -19,7 +19,7 @@ from .graph.live import TFGraph, TFOp
 from .graph.names import free_name, op_name, renamed_again
 from .graph.opened import Opened, OpenedFile
 from .graph.orphans import claim, leave, orphans_of
-from .graph.pending import made, pending
+from .graph.pending import Current, current, identity, made, pending
 from .graph.provenance import Origin
 from .plan.effect import Effect
 from .plan.made import Made
@@ -147,7 +147,7 @@ class Log:
         """Returns whether opening it again gives a graph as it is in a snapshot: nothing was added or applied."""
         if self.follows is not None and self.follows[0].at(self.follows[1]):
             return False
-        return graph.owner is self.graph() and (graph.size == self.size or (self.live and not self.events))
+        return graph.owner is current(self.graph()) and (graph.size == self.size or (self.live and not self.events))
 
     def at(self, moment: int) -> list[Event]:
         """Returns what was in force at a moment, oldest first."""
@@ -357,6 +357,8 @@ class Timeline:
         changes: who hears of it.
     """
 
+    _graph = Current()
+
     def __init__(
         self,
         opened: Opened,
@@ -367,7 +369,7 @@ class Timeline:
         self._graph = opened.graph
         waiting = pending(opened.graph)
         size = len(opened.graph.get_operations()) if waiting is None else waiting.read.size
-        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(opened.graph), follows)
+        self.log = Log(opened.code, opened.title, opened.live, size, weakref.ref(identity(opened.graph)), follows)
         self.log.editor, self.log.file = weakref.ref(self), opened.file
         self._snapshot = snapshot
         self.log.first_layers = opened.layers
@@ -378,12 +380,14 @@ class Timeline:
     @property
     def graph(self) -> TFGraph:
         """The live graph; that of a file is made when it is first asked for."""
-        return made(self._graph)
+        live: TFGraph = made(self._graph)
+        return live
 
     @property
     def live(self) -> TFGraph:
         """The same, with stand-ins for ops that TensorFlow does not know: `Graph.refused_ops` says which these are."""
-        return made(self._graph, whole=False)
+        live: TFGraph = made(self._graph, whole=False)
+        return live
 
     @property
     def events(self) -> list[Event]:
@@ -393,11 +397,16 @@ class Timeline:
     @property
     def snapshot(self) -> Graph:
         """The current graph as an immutable value; as read from the file if its live graph was not needed yet."""
-        from .tf.open.snapshot import snapshot
+        waiting = pending(self._graph)
+        if waiting is None:
+            from .tf.open.snapshot import snapshot
 
-        self._snapshot = current = snapshot(self._graph, self._snapshot, self.log.title)
-        self.log.snapshots.add(current)
-        return current
+            found = snapshot(self._graph, self._snapshot, self.log.title)
+        else:
+            found = waiting.snapshot(self._snapshot, self.log.title)
+        self._snapshot = found
+        self.log.snapshots.add(found)
+        return found
 
     @property
     def layers(self) -> Layers:

@@ -16,6 +16,7 @@ from .graph.live import TFGraph, TFSession
 from .graph.names import op_name
 from .graph.opened import Opened
 from .graph.orphans import orphans_of
+from .graph.pending import current, identity
 from .graph.reports import untrained_text
 from .graph.variables import UNHELD, VARIABLE_TYPES, VariableInfo
 from .history import Event, Timeline
@@ -91,14 +92,16 @@ class Values:
     def __init__(self, opened: Opened, timeline: Timeline) -> None:
         self._session, self._source = opened.session, opened.values
         self._timeline = timeline
-        self._opened = weakref.ref(opened.graph)
+        self._first = weakref.ref(identity(opened.graph))
         self._filled = opened.values is not None or bool(opened.lack)
         self._lack = opened.lack or (
             "no session or checkpoint was given" if opened.values is None else "not in the checkpoint"
         )
         same = getattr(opened.values, "same", {})
         self._called: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
-        self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary({opened.graph: {}} | same)
+        self._ids: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary(
+            {identity(opened.graph): {}} | same
+        )
         self._numbers = itertools.count(1 + max((n for names in same.values() for n in names.values()), default=-1))
         self._left: dict[int, _Left] = {}
         self._held: weakref.WeakKeyDictionary[Any, frozenset[str]] = weakref.WeakKeyDictionary()
@@ -195,7 +198,7 @@ class Values:
             raise PlanError(f"session({session!r})", problem, "Give a tf.compat.v1.Session, or nothing")
         refuse_untrusted(self.snapshot.owner, "session()")
         own, timeline = session if session is not None else self._session, self._timeline
-        if own is not None and own.graph is not timeline.live and own.graph not in self._ids:
+        if own is not None and own.graph is not timeline.live and identity(own.graph) not in self._ids:
             raise PlanError(
                 "session(session)",
                 f"this is not a session of {timeline.log.title}, neither of its current graph nor of one before a plan",
@@ -263,7 +266,9 @@ class Values:
 
         here, known = self.graph, self.snapshot.state.variables
         both = {name: self._id(here, name) for name in variable_infos(graph) if name in known}
-        same = weakref.WeakKeyDictionary({one: dict(names) for one, names in self._ids.items()} | {graph: both})
+        same = weakref.WeakKeyDictionary(
+            {one: dict(names) for one, names in self._ids.items()} | {identity(graph): both}
+        )
         untrained = partial(self.untrained, local=True)
         copied = self._copied_init_ops
         return SessionValues(self.reader, self._source, untrained, graph, self.uninitialized, same, copied)
@@ -526,12 +531,16 @@ class Values:
             self._seen[session] = session.graph.version
         self._ever |= numbers
 
+    def _opened(self) -> Any:
+        """The graph that was opened; None if it is deleted."""
+        return current(self._first())
+
     def _gone(self, graph: TFGraph) -> frozenset[str]:
         return frozenset(orphans_of(graph))
 
     def _id(self, graph: Any, name: str) -> int:
         """The number of a variable: the same in all graphs in which it is."""
-        ids = self._ids.setdefault(graph, {})
+        ids = self._ids.setdefault(identity(graph), {})
         if name not in ids:
             ids[name] = next(self._numbers)
         return ids[name]

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import threading
 import xml.etree.ElementTree as ET
 
 import nbformat
@@ -18,6 +19,7 @@ from traitlets.config import Config
 
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
+from graphsurgeon.tf.open import filling
 from graphsurgeon.view.graphviz_wasm import LayoutTimeout
 from tests.graphs import tiny
 from tests.needs import ROOT
@@ -256,3 +258,29 @@ def test_a_picture_of_a_file_does_not_wait_for_its_shapes(monkeypatch):
     ed = gs.open(graph.as_graph_def())
     assert "y" in ed.to_svg()
     assert not ed.screen.inferred
+
+
+@pytest.mark.parametrize("call", ["to_dot", "to_html"])
+def test_a_page_has_the_shapes_of_a_file_and_waits_no_longer_than_its_patience(call, monkeypatch):
+    with tf.Graph().as_default() as graph:
+        tf.exp(tf.constant([1.0, 2.0, 3.0], name="x"), name="y")
+    monkeypatch.setattr("graphsurgeon.exports.PATIENCE", 60.0)
+    made = gs.open(graph.as_graph_def())
+    getattr(made, call)()
+    assert made.snapshot.stated_info(1, 0) == ("float32", (3,))
+    begun, go_on, slow = threading.Event(), threading.Event(), gs.open(graph.as_graph_def())
+
+    def waits(graph, graph_def, asked):
+        begun.set()
+        go_on.wait()
+        filling.import_nodes(graph, graph_def)
+
+    monkeypatch.setattr("graphsurgeon.exports.PATIENCE", 0.0)
+    monkeypatch.setattr(filling, "import_graph", waits)
+    getattr(slow, call)()
+    assert begun.wait(60)
+    assert slow.snapshot.stated_info(1, 0) == ("float32", None)
+    go_on.set()
+    (thread,) = [one for one in threading.enumerate() if one.name == "graphsurgeon-shapes"]
+    thread.join()
+    assert slow.snapshot.stated_info(1, 0) == ("float32", (3,))

@@ -206,3 +206,15 @@ def inside(nodes: Iterable[TFNodeDef], functions: Mapping[str, Any]) -> tuple[in
         own = functions[name].node_def
         count[name] = len(own) + sum(count.get(called, 0) for node in own for called in known(node))
     return len(calls), sum(count[name] for names in calls for name in names)
+
+
+def own_gradient(node: TFNodeDef) -> str:
+    """Returns the name of an op's custom gradient; empty without one."""
+    attributes = getattr(node, "attr", {})
+    return attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""
+
+
+def gradients_in(library: Any) -> dict[str, str]:
+    """Returns function, or name of a gradient by `tf.custom_gradient` -> its gradient function in a library."""
+    found = {one.function_name: one.gradient_func for one in library.gradient}
+    return found | {one.registered_op_type: one.gradient_func for one in library.registered_gradients}

@@ -23,7 +23,7 @@ from .edges import reversed_edges, side_by_side, stacked
 from .functions import called_by, gradient_of, reachable, referred
 from .live import TFGraph
 from .names import begins_with, scopes_around
-from .pending import made
+from .pending import Current, current, made
 from .scopes import Scopes
 from .variables import State, VariableInfo
 
@@ -153,7 +153,7 @@ class Graph:
         nodes: NodeDefs by reference, one for each op (never changed here).
         data: row i = producers of the data inputs of op i, in input order.
         control: row i = control inputs of op i.
-        owner: identifies the graph: the live graph, which may be pending, or any other object. Ops that two
+        owner: identifies the graph: the live graph, which may be deferred or pending, or any other object. Ops that two
             snapshots of one owner share have the same numbers. After a plan, or a cut, the owner is `Derived`.
         outputs_of: op number -> TensorInfo of each of its outputs; None if they are not known.
         title: the name of the graph in messages.
@@ -178,7 +178,7 @@ class Graph:
     data: Edges
     control: Edges
     index: dict[str, int]
-    owner: Any = None
+    owner: Current = Current()  # noqa: RUF009  a descriptor
     outputs_of: Callable[[int], Sequence[TensorInfo] | None] | None = None
     title: str = "graph"
     state_of: Callable[[], State] | None = None
@@ -294,7 +294,7 @@ class Graph:
     def origin(self) -> Any:
         """The owner of the graph that this one, with its calls folded, was made of; else its own owner."""
         owner = self.folded.owner
-        return owner.origin if isinstance(owner, Derived) else owner
+        return current(owner.origin) if isinstance(owner, Derived) else owner
 
     @property
     def derived(self) -> bool:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from .layers import NO_LAYERS, Layers
-from .live import TFGraph, TFSession
+from .live import TFSession
 from .names import renamed_end
+from .pending import Current
 from .signatures import Serving
 
 LIVE = ("gs.open(graph)", "gs.open(session)")
@@ -48,7 +49,7 @@ class Opened:
     """An opened graph, with its source.
 
     Args:
-        graph: the live graph; that of a file may be pending.
+        graph: the live graph; that of a file may be deferred or pending.
         title: its title.
         code: the Python that opens it again; empty if it will not be needed.
         session: the session given, if one was.
@@ -64,7 +65,7 @@ class Opened:
         file: the file that it came from, if any.
     """
 
-    graph: TFGraph
+    graph: Current = Current()  # noqa: RUF009  a descriptor
     title: str = "graph"
     code: str = ""
     session: TFSession | None = None

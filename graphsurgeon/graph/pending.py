@@ -1,22 +1,105 @@
-"""Pending: the live graph of a file before it is needed: empty, with the content to fill it with."""
+"""Pending: the live graph of a file before it is needed: not made yet, or empty."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from ..errors import OpenError
 
 _MARK = "graphsurgeon_pending"
-_Live = TypeVar("_Live")
+_DEFERRED = "graphsurgeon_deferred"
+
+
+class Deferred:
+    """A live graph that is made when it is first needed. Until then, it identifies the graph of a file.
+
+    The live graph gets its attributes.
+
+    Args:
+        make: returns a new, empty live graph.
+
+    Attributes:
+        live: the live graph; None until it is made.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_make", "live")
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self.live = make, None
+
+    def made(self) -> Any:
+        """Returns the live graph; makes it first if needed."""
+        if self.live is None:
+            live = self._make()
+            for name, value in self.__dict__.items():
+                setattr(live, name, value)
+            setattr(live, _DEFERRED, self)  # or weak references to this object would end before the live graph
+            self.live = live
+        return self.live
+
+
+def current(graph: Any) -> Any:
+    """Returns the live graph of a deferred graph if it was made, else the graph itself.
+
+    Args:
+        graph: a live graph, or a deferred one.
+
+    Example:
+        >>> class Live: "As a `tf.Graph`."
+        >>> graph = Deferred(Live)
+        >>> before, live = current(graph), graph.made()
+        >>> before is graph, current(graph) is live
+        (True, True)
+    """
+    return graph.live if isinstance(graph, Deferred) and graph.live is not None else graph
+
+
+def identity(graph: Any) -> Any:
+    """Returns the object that identifies a graph all the time: the deferred graph, else the live graph.
+
+    Args:
+        graph: a live graph, or a deferred one.
+
+    Example:
+        >>> class Live: "As a `tf.Graph`."
+        >>> graph = Deferred(Live)
+        >>> identity(graph) is identity(graph.made()) is graph
+        True
+    """
+    return getattr(graph, _DEFERRED, graph)
+
+
+class Current:
+    """An attribute with a live graph as its value. The live graph replaces a deferred graph as soon as it is made.
+
+    Example:
+        >>> class Live: "As a `tf.Graph`."
+        >>> class Editor:
+        ...     graph = Current()
+        >>> editor = Editor()
+        >>> editor.graph = Deferred(Live)
+        >>> editor.graph.made() is editor.graph
+        True
+    """
+
+    def __set_name__(self, kind: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Any, kind: type | None = None) -> Any:
+        return None if thing is None else current(thing.__dict__[self._name])
+
+    def __set__(self, thing: Any, graph: Any) -> None:
+        thing.__dict__[self._name] = graph
 
 
 class Pending:
     """The content of a live graph that is still empty.
 
-    The graph exists from the beginning and owns all its snapshots. Its ops are added when they are first needed.
+    The graph is deferred, and it owns all its snapshots. It is made, and its ops are added, when it is first needed.
 
     Args:
         read: the snapshot, read from the file without TensorFlow.
@@ -90,8 +173,14 @@ class Pending:
                 self.spoil(refusal)
 
     def wait_in(self, graph: Any) -> None:
-        """Attaches this to an empty live graph."""
+        """Attaches this to an empty live graph, or to a deferred one."""
         setattr(graph, _MARK, self)
+
+    def snapshot(self, previous: Any, title: str) -> Any:
+        """Returns the snapshot under a title; the previous one if nothing more is known since."""
+        if previous is not None and previous.outputs_of is self.read.outputs_of:
+            return previous
+        return replace(self.read, title=title)
 
     def fill(self, graph: Any, whole: bool = True) -> None:
         """Fills the graph, once. If `whole` is not set, stand-ins replace the ops that TensorFlow refuses.
@@ -105,6 +194,7 @@ class Pending:
             self.judge()
             if self._fill is not None and not self.filled and not (whole and self.refusal is not None):
                 try:
+                    graph = graph.made() if isinstance(graph, Deferred) else graph
                     self._fill(graph)
                     self.filled = True
                 except OpenError as error:
@@ -112,7 +202,7 @@ class Pending:
             if self.refusal is not None and (whole or not self.filled):
                 raise OpenError(self.refusal.request, self.refusal.problem, self.refusal.suggestion) from self.refusal
             if self.refusal is None:
-                delattr(graph, _MARK)
+                delattr(current(graph), _MARK)
 
     def spoil(self, refusal: OpenError) -> None:
         """Notes that nothing of the graph can be made, and why."""
@@ -121,12 +211,12 @@ class Pending:
 
 def pending(graph: Any) -> Pending | None:
     """Returns the pending content of a live graph; None if the graph is not pending."""
-    found: Pending | None = getattr(graph, _MARK, None)
+    found: Pending | None = getattr(current(graph), _MARK, None)
     return found
 
 
-def made(graph: _Live, whole: bool = True) -> _Live:
-    """Returns a live graph with its ops: one that waits is filled now.
+def made(graph: Any, whole: bool = True) -> Any:
+    """Returns a live graph with its ops: one that waits is made and filled now.
 
     Args:
         graph: the live graph.
@@ -138,7 +228,7 @@ def made(graph: _Live, whole: bool = True) -> _Live:
     waiting = pending(graph)
     if waiting is not None:
         waiting.fill(graph, whole)
-    return graph
+    return current(graph)
 
 
 def filled(graph: Any) -> bool:

@@ -103,7 +103,7 @@ class Selection:
         return self.graph.owner is other.graph.owner and self.names == other.names
 
     def __hash__(self) -> int:
-        return hash((id(self.graph.owner), len(self)))
+        return hash(len(self))  # the owner is another object once its live graph is made
 
     @cached_property
     def numbers(self) -> list[int]:

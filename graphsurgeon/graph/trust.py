@@ -15,6 +15,7 @@ from typing import Any
 from .functions import called_by
 from .graph import Graph
 from .live import TFGraph
+from .pending import Deferred, current
 from .risks import Risks, risks
 from .risky_ops import RISKY
 
@@ -82,20 +83,20 @@ def may_reach_out(graph: Graph, ops: Iterable[int] | None = None) -> bool:
     return numbers is None or any(called_by(graph.nodes[i], graph.functions) for i in numbers)
 
 
-def origins(graph: TFGraph) -> tuple[Origin, ...]:
+def origins(graph: TFGraph | Deferred) -> tuple[Origin, ...]:
     """Returns the origins of a live graph, including trusted ones."""
-    found: tuple[Origin, ...] = getattr(graph, _MARK, ())
+    found: tuple[Origin, ...] = getattr(current(graph), _MARK, ())
     return found
 
 
-def note(graph: TFGraph, found: Iterable[Origin]) -> None:
+def note(graph: TFGraph | Deferred, found: Iterable[Origin]) -> None:
     """Adds these origins to those of a live graph."""
-    setattr(graph, _MARK, tuple(dict.fromkeys([*origins(graph), *found])))
+    setattr(current(graph), _MARK, tuple(dict.fromkeys([*origins(graph), *found])))
 
 
 def forget(graph: TFGraph) -> None:
     """Removes the origins of a live graph."""
-    setattr(graph, _MARK, ())
+    setattr(current(graph), _MARK, ())
 
 
 def hand_on(graph: TFGraph, *sources: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from .names import op_name
 
 VARIABLE_TYPES = frozenset({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"})
+#: Ops that set a variable.
+ASSIGN_TYPES = frozenset({"Assign", "AssignVariableOp"})
 PLACEHOLDER_TYPES = frozenset({"Placeholder", "PlaceholderV2"})
 
 #: Ops that TensorFlow calls stateful, and that only read a variable or a table, or facts about it.

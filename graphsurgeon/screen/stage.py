@@ -18,6 +18,7 @@ from ..errors import SelectionError
 from ..graph.calls import Calls, Expanded
 from ..graph.graph import Graph, Ints
 from ..graph.layers import Layers, scopes_of
+from ..graph.pending import current
 from ..graph.selection import Selection, select
 from ..plan.closure import needed
 from ..plan.menu import Recipe
@@ -213,7 +214,7 @@ class Stage:
         return owner is base.owner or self._was_source(owner)
 
     def _was_source(self, owner: Any) -> bool:
-        return any(known() is owner for known in self._sources)
+        return any(current(known()) is owner for known in self._sources)
 
     def region(self, state: State) -> tuple[Selection | None, str]:
         """Returns the ops between the marks, or None and the problem of the marks."""

@@ -1,5 +1,1 @@
-"""The only package that imports TensorFlow. Its import fails if TensorFlow is missing or too old."""
-
-from .supported import refuse_unsupported
-
-refuse_unsupported()
+"""The only package that imports TensorFlow: when it is first needed, by `importing.tensorflow`."""

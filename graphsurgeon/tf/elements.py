@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
-
 from ..errors import PlanError
 from ..graph.devices import colocate
 from ..graph.live import TFGraph, TFNodeDef, TFOp, TFSession, TFTensor, TFVariable
@@ -15,6 +12,8 @@ from ..graph.variables import VARIABLE_TYPES, renaming, variable_renamed
 from .copy.imports import import_nodes
 from .fresh import fresh
 from .functions.library import adopt
+from .importing import tf
+from .messages import graph_pb2, node_def_pb2
 from .private.contexts import context_of as context_of
 from .private.contexts import outermost_context, outside_contexts
 from .private.functions import functions_of
@@ -22,11 +21,11 @@ from .private.graphs import MARKS_INPUTS as MARKS_INPUTS
 from .private.graphs import TENSOR, names_in_use, same_shape
 from .private.graphs import input_marks as input_marks
 from .private.graphs import number_of as number_of
-from .private.graphs import op_definition as op_definition
 from .private.graphs import originals_of as originals_of
 from .private.graphs import set_original as set_original
 from .private.graphs import waited_for as waited_for
 from .private.variables import is_variable
+from .registry import op_definition as op_definition
 from .values.transfer import assign
 from .values.variables import fetch, join_collection, rebuilt, variable_infos
 from .values.variables import variable_objects as variable_objects

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from .fresh import fresh
-from .importing import without_log_warnings
+from .importing import tf, without_log_warnings
 from .private import keras_2
 from .private.eager import eager
 from .run.gate import session_of

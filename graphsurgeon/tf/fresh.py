@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from ..graph.live import TFGraph
 from ..graph.trust import hand_on
+from .importing import tf
 
 
 def fresh(*sources: Any) -> TFGraph:

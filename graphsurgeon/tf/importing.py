@@ -7,9 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .supported import not_installed, refuse_old
+
+__all__ = ["STARTUP", "filtered", "is_loaded", "shown", "tensorflow", "tf", "without_log_warnings"]
 
 STARTUP = "|".join((
     r"^WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR$",
@@ -34,16 +38,47 @@ for line in sys.stdin.buffer:
 _PATIENCE = 5.0  # seconds for the filter to end: a process that was started meanwhile may still write to it
 
 
+_imported: ModuleType | None = None
+
+
 def tensorflow() -> ModuleType:
     """Returns TensorFlow; the first call imports it, which takes several seconds.
 
     Raises:
-        ModuleNotFoundError: it is not installed.
+        OpenError: it is not installed, or too old.
     """
-    if "tensorflow" in sys.modules:
-        return importlib.import_module("tensorflow")
-    with shown("Importing TensorFlow …"), filtered():
-        return importlib.import_module("tensorflow")
+    global _imported
+    if _imported is None:
+        loaded = is_loaded()
+        try:
+            with nullcontext() if loaded else shown("Importing TensorFlow …"), nullcontext() if loaded else filtered():
+                found = importlib.import_module("tensorflow")
+        except ModuleNotFoundError as missing:
+            if missing.name != "tensorflow":
+                raise
+            raise not_installed() from None
+        refuse_old(found.__version__)
+        _imported = found
+    return _imported
+
+
+def is_loaded() -> bool:
+    """Returns whether an import of TensorFlow has ended, in any module."""
+    spec = getattr(sys.modules.get("tensorflow"), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+class _Late:
+    """TensorFlow as an object: the first use of a name imports it."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(tensorflow(), name)
+
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+else:
+    tf = _Late()
 
 
 @contextmanager

@@ -37,7 +37,8 @@ KNOWN = [
     "find TensorRT",
 ]
 OTHERS = ["W0000 00:00:1795812798.883003    8747 gpu.cc:1] Your driver is too old", "a line of another library: ä"]
-CALL = "import sys; import graphsurgeon.tf; print('after', file=sys.stderr)"
+IMPORT = "from graphsurgeon.tf.importing import tensorflow; tensorflow()"
+CALL = f"import sys; {IMPORT}; print('after', file=sys.stderr)"
 
 
 def stand_in(folder, end=""):
@@ -71,12 +72,12 @@ def test_the_last_words_of_a_process_that_dies_in_the_import_are_written(tmp_pat
 def test_a_closed_standard_error_is_no_hindrance(tmp_path):
     env = stand_in(tmp_path)
     (tmp_path / "tensorflow.py").write_text("__version__ = '2.99.0'")
-    assert said(env, "import os; os.close(2); import graphsurgeon.tf") == (0, [])
+    assert said(env, f"import os; os.close(2); {IMPORT}") == (0, [])
 
 
 def test_a_missing_tensorflow_gives_standard_error_back(tmp_path):
     env = stand_in(tmp_path, "raise ModuleNotFoundError('none', name='tensorflow')")
-    code = "import sys\ntry: import graphsurgeon.tf\nexcept Exception as e: print(type(e).__name__, file=sys.stderr)"
+    code = f"import sys\ntry: {IMPORT}\nexcept Exception as e: print(type(e).__name__, file=sys.stderr)"
     assert said(env, code) == (0, [*OTHERS, "OpenError"])
 
 
@@ -99,9 +100,9 @@ def test_a_cell_shows_a_line_while_it_imports_and_nothing_after_it(tmp_path):
             streams.append(content["text"])
 
     try:
-        client.execute_interactive("import graphsurgeon.tf", output_hook=hear, timeout=120)
+        client.execute_interactive(IMPORT, output_hook=hear, timeout=120)
         first = list(outputs)
-        client.execute_interactive("import graphsurgeon.tf", output_hook=hear, timeout=120)
+        client.execute_interactive(IMPORT, output_hook=hear, timeout=120)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import compress
 
 import numpy as np
-import tensorflow as tf
 
 from ...graph.graph import Mask
 from ...graph.live import TFGraph, TFOp
@@ -13,6 +12,7 @@ from ...graph.traversal import met_from
 from ...plan.copied import Copied
 from ...plan.made import Made
 from ..functions import library as functions
+from ..importing import tf
 from ..private.contexts import innermost_context
 from ..private.graphs import (
     callbacks,

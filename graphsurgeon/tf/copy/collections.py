@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from google.protobuf.message import Message
 
 from ...graph.live import TFGraph, TFOp, TFVariable
@@ -17,6 +16,7 @@ from ...graph.names import op_name
 from ...graph.variables import Entry
 from ...plan.copied import Copied
 from ...plan.made import Made
+from ..importing import tf
 from ..private.graphs import PLAIN, TENSOR, collections_of, is_composite
 from ..private.variables import from_parts, is_partitioned, is_variable, unwrapped
 from ..values.variables import join_collection

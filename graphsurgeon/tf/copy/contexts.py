@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import PlanError
 from ...graph.contexts import EXITS
 from ...graph.live import TFGraph, TFOp
 from ...plan.copied import Copied
+from ..importing import tf
 from ..private.contexts import (
     contexts_of,
     copied_context,

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFOp, TFVariable
 from ...plan.copied import Copied
 from ...plan.preflight import custom_gradients
+from ..importing import tf
 from ..private.graphs import is_composite, registered_gradient
 from .contexts import Renamer
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import tensorflow as tf
-
 from ...graph.live import TFGraph, TFGraphDef, TFNodeDef, TFOp, TFTensor
 from ...words import counted
+from ..importing import tf
 from ..private.c_api import TooLarge, raw_import, raw_import_works
 from ..private.graphs import set_attribute, set_control_inputs
 from ..wire import lacks_memory

@@ -8,8 +8,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...graph.devices import moved
 from ...graph.graph import Graph, Mask
@@ -20,8 +18,11 @@ from ...plan.kept_shapes import frontier
 from ..edit.nodes import arranged, change_node
 from ..functions.body import constant
 from ..functions.library import BRANCHING, Library, rename_calls
+from ..importing import tf
+from ..messages import graph_pb2, node_def_pb2
 from ..open import nodes
-from ..private.graphs import op_definition, op_finder
+from ..private.graphs import op_finder
+from ..registry import op_definition
 from ..wire import decoded, encoded
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
-
 from ...graph.names import free_name
 from ...plan.adapters import Adapter, Cast, Dense, Pad, Part, Pool, Reshape, Resize, Transpose, kind_of
+from ..importing import tf
 
 tf1 = tf.compat.v1
 _RESIZES = {

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import PlanError
 from ...graph.graph import Graph
 from ..functions.flow import Flow
 from ..functions.library import reachable, referred
 from ..functions.tracing import copied_ops, traced_function
+from ..importing import tf
 from ..private.functions import functions_of
 
 tf1 = tf.compat.v1

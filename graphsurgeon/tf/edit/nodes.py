@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, node_def_pb2
 
 from ...errors import PlanError, nearest
 from ...graph.live import TFGraphDef, TFNodeDef
 from ...plan.effect import Change, Effect, NewNode
 from ...words import counted
-from ..private.graphs import op_definition
+from ..importing import tf
+from ..messages import attr_value_pb2, node_def_pb2
+from ..registry import op_definition
 
 _MEANT = {
     "int": "3", "float": "0.5", "bool": "True", "string": "'SAME'", "type": "'float32'", "shape": "[None, 3]",

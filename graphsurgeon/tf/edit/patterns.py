@@ -12,7 +12,6 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import SelectionError, SurgeryError, one_of
 from ...graph.graph import Graph
@@ -20,11 +19,10 @@ from ...graph.live import TFNodeDef
 from ...graph.match.pattern import Pattern
 from ...graph.selection import Selection
 from ..fresh import fresh
+from ..importing import tf
 from ..open.outputs import array_in
-from ..open.snapshot import snapshot
 from ..wire import lacks_memory
 
-tf1 = tf.compat.v1
 #: Ranks that are tried for inputs of unknown rank, the most frequent first, and the limit of combinations.
 _RANKS, _TRIES = (2, 4, 3, 1, 0, 5), 64
 
@@ -68,9 +66,11 @@ def _traced(
     specs: Mapping[str, Any],
     request: str,
 ) -> Pattern:
+    from ..open.snapshot import snapshot
+
     graph = fresh()
     with graph.as_default():
-        given = {name: tf1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()}
+        given = {name: tf.compat.v1.placeholder(spec.dtype, spec.shape, name=name) for name, spec in specs.items()}
         try:
             result = function(**given)
         except Exception as error:
@@ -162,6 +162,8 @@ def _made(
         return Pattern.like(thing, attributes=attributes, constants=constants, read=array_of)
     small = thing if isinstance(thing, Graph) else getattr(thing, "snapshot", None)
     if small is None and hasattr(thing, "get_operations"):
+        from ..open.snapshot import snapshot
+
         small = snapshot(thing)
     if isinstance(small, Graph):
         return Pattern.of(small, attributes=attributes, constants=constants, read=array_of)

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import PlanError
 from ...graph.graph import Graph as Snapshot
 from ...graph.graph import TensorInfo
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...plan.mismatch import axis_text
-from ..open.outputs import expanded, tensor_info
+from ..importing import tf
+from ..open.inferred import tensor_info
+from ..open.outputs import expanded
 from ..private.contexts import context_of, loop_around
 from ..private.graphs import number_of, rewiring_works, same_shape, set_control_inputs, set_input
 from ..private.sessions import is_closed

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
-
 from ...graph.graph import TensorInfo
 from ...graph.live import TFNodeDef, TFOp, TFTensor
 from ...plan.mismatch import bare
 from ..copy.imports import import_nodes
 from ..elements import adopt_functions
 from ..fresh import fresh
+from ..importing import tf
+from ..messages import graph_pb2
 from ..open.dangers import refuse_deadly
 from ..private.graphs import copy_handle_data
 from ..run.errors import words_of

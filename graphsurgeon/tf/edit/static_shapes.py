@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tensorflow.core.framework import node_def_pb2
-
 from ...errors import PlanError
 from ...graph.graph import TensorInfo
 from ...graph.live import TFOp, TFTensor
 from ...graph.traversal import met_from
-from ..open.outputs import tensor_info
+from ..messages import node_def_pb2
+from ..open.inferred import tensor_info
 from ..private.graphs import number_of
 from .scratch import Refused, Scratch
 

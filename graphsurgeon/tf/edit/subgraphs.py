@@ -7,9 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
-
 from ...errors import PlanError
 from ...graph.devices import colocate
 from ...graph.graph import Graph
@@ -18,11 +15,14 @@ from ...graph.names import renamed_end
 from ...plan.backend import Piece, Site
 from ...words import counted
 from ..copy.imports import import_nodes
+from ..importing import tf
+from ..messages import graph_pb2
 from ..open.outputs import UNKNOWN, known_dtype
 from ..open.snapshot import snapshot
 from ..private.contexts import innermost_context
 from ..private.functions import functions_of
-from ..private.graphs import all_collections, copy_handle_data, guarded_ops, op_definition
+from ..private.graphs import all_collections, copy_handle_data, guarded_ops
+from ..registry import op_definition
 from ..run.errors import errors_as, words_of
 from .nodes import alike
 from .patterns import parameters_of

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.boundary import entering
@@ -19,8 +18,10 @@ from ...plan.policies import writes
 from ..copy.append import copied_into
 from ..functions.calls import Calls
 from ..functions.flow import Flow
+from ..importing import tf
 from ..private.contexts import innermost_context
-from ..private.graphs import op_definition, set_control_inputs
+from ..private.graphs import set_control_inputs
+from ..registry import op_definition
 
 tf1 = tf.compat.v1
 

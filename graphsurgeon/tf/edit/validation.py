@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2
 
 from ...errors import Kind, OpenError, PlanError
 from ...graph.collector import gc_paused
@@ -30,7 +28,9 @@ from ...plan.workbench import Workbench
 from ...words import few
 from ..copy.node_defs import constant_node, turn
 from ..functions.library import named_in
-from ..open.outputs import tensor_info
+from ..importing import tf
+from ..messages import node_def_pb2
+from ..open.inferred import tensor_info
 from ..private.functions import functions_of
 from .nodes import change_node, new_node
 from .scratch import Refused, Scratch, is_size

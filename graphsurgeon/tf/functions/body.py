@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorflow.core.framework import attr_value_pb2, node_def_pb2
-
 from ...graph.devices import colocate
 from ...graph.live import TFNodeDef
 from ...graph.names import op_name, renamed_end, tensor_name
+from ..messages import attr_value_pb2, node_def_pb2
 from .calls import Calls, all_flat_outputs, flat_end
 
 

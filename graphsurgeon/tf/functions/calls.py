@@ -8,16 +8,13 @@ from typing import Any
 
 from ...errors import PlanError
 from ...graph.contexts import FLOW_TYPES
-from ...graph.functions import reachable
+from ...graph.functions import BRANCHING, CALLS, named_in, own_gradient, reachable, referred
 from ...graph.graph import Graph
 from ...graph.live import TFNodeDef
 from ...graph.traversal import met_from
 from ...graph.variables import FEED_TYPES, READING_TYPES
 from ...words import few
-from ..private.contexts import context_of
-from ..private.functions import functions_of
-from ..private.graphs import op_definition, op_finder
-from .library import BRANCHING, CALLS, named_in, own_gradient, referred
+from ..registry import op_definition
 
 #: Stateful ops that change nothing that lasts: a result need not wait for them.
 HARMLESS = READING_TYPES | {"VarHandleOp", "LookupTableExportV2", "HashTableV2", "MutableHashTableV2"}
@@ -39,6 +36,8 @@ class Calls:
     @cached_property
     def known(self) -> dict[str, Any]:
         """The functions as Python objects, by name; makes the live graph."""
+        from ..private.functions import functions_of
+
         return functions_of(self.base.live)
 
     def called(self, node: TFNodeDef) -> str:
@@ -72,9 +71,16 @@ class Calls:
         problem = next(filter(None, map(self._fixed, names)), "")
         if not problem and node.op in BRANCHING:
             problem = self._old_flow(names)
-        if not problem and node.name in self.base.index and context_of(op_finder(self.base.live)(node.name)):
+        if not problem and node.name in self.base.index and self._in_old_flow(node.name):
             problem = f"{node.name!r} is inside a while_loop or cond of TF1"
         return (problem, "Leave this call as it is") if problem else None
+
+    def _in_old_flow(self, name: str) -> bool:
+        """Whether an op is inside a while_loop or cond of TF1; makes the live graph."""
+        from ..private.contexts import context_of
+        from ..private.graphs import op_finder
+
+        return context_of(op_finder(self.base.live)(name)) is not None
 
     def refuse(self, node: TFNodeDef, request: str, flow: bool = False) -> None:
         """Refuses a node that cannot be inlined, see `obstacle`; raises PlanError."""

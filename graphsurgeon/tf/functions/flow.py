@@ -12,8 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
 
 from ...graph.boundary import entering
 from ...graph.conditions import BRANCHES, CASES, carried
@@ -26,6 +24,8 @@ from ...graph.traversal import end_of
 from ..copy.append import copied_into
 from ..copy.imports import import_nodes
 from ..fresh import fresh
+from ..importing import tf
+from ..messages import graph_pb2
 from ..open.snapshot import snapshot
 from ..private.contexts import conditional, join_context, loop
 from ..private.graphs import copy_handle_data

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError, warn
 from ...graph.boundary import Tensor, region
@@ -26,8 +25,9 @@ from ...plan.policies import writes
 from ...words import counted, few
 from ..copy.append import copied_into
 from ..fresh import fresh
+from ..importing import tf
 from ..private.eager import eager, keras_trains, note_use
-from ..private.graphs import op_definition
+from ..registry import op_definition
 from ..run.errors import errors_as
 from ..run.gate import refuse_untrusted, session_of
 from ..values.variables import dims_of, fetch

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.framework import function_pb2, resource_handle_pb2
-
 from ...graph.functions import called_by, given, reachable
 from ...graph.live import TFNodeDef
+from ..importing import tf
+from ..messages import function_pb2, resource_handle_pb2
 from ..private.functions import held_by, say_handles
 from ..wire import encoded
 

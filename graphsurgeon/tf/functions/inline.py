@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import PlanError
 from ...graph.functions import called_by
@@ -23,6 +21,8 @@ from ..copy.attachments import attach
 from ..copy.imports import import_stated
 from ..copy.node_defs import setter_node
 from ..fresh import fresh
+from ..importing import tf
+from ..messages import graph_pb2, node_def_pb2
 from ..open.snapshot import snapshot
 from ..private.functions import is_eager, restore_gradients
 from ..private.graphs import op_finder

@@ -6,18 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2, node_def_pb2, tensor_shape_pb2
-
 from ...errors import SelectionError
 from ...graph.functions import reachable, referred
 from ...graph.graph import Graph, TensorInfo
 from ...graph.live import TFNodeDef
 from ...graph.names import free_name
 from ...words import few
-from ..fresh import fresh
-from ..open.dangers import refuse_deadly
-from ..open.outputs import tensor_info
+from ..importing import is_loaded, tf
+from ..messages import graph_pb2, node_def_pb2, tensor_shape_pb2
+from ..open.outputs import dtypes, shape_proto
+from ..registry import op_definition
 from ..wire import encoded, lacks_memory
 from .body import copied
 from .calls import all_flat_outputs, flat_end
@@ -134,7 +132,7 @@ def given(graph: Graph, call: int, count: int, outer: Mapping[str, Given]) -> li
         elif info is None or info.shape is None or kind in _CARRIED:  # a loop may change the shape of its variables
             out.append(Given())
         else:
-            out.append(Given(tf.TensorShape(info.shape).as_proto()))
+            out.append(Given(shape_proto(info.shape)))
     return out
 
 
@@ -155,8 +153,23 @@ class BodyOutputs:
     def __call__(self, number: int) -> Sequence[TensorInfo] | None:
         if self._nodes[number].op == "_Retval":
             return []
+        from ..open.inferred import tensor_info
+
         found = self.made(number)
         return None if found is None else [tensor_info(tensor) for tensor in found.outputs]
+
+    def stated(self, number: int) -> Sequence[TensorInfo] | None:
+        """Returns the same; only dtypes before TensorFlow is imported, because no picture waits for the import."""
+        node = self._nodes[number]
+        if is_loaded() or node.op == "_Retval":
+            return self(number)
+        signature = self._signatures.get(node.op) or op_definition(node.op)
+        given = None if signature is None else dtypes(signature.output_arg, node, signature)
+        return None if given is None else [TensorInfo(dtype, None) for dtype in given]
+
+    @cached_property
+    def _signatures(self) -> dict[str, Any]:
+        return {function.signature.name: function.signature for function in self._functions()}
 
     def made(self, number: int) -> Any:
         """Returns the live op for an op of the body, for its shapes; None if TensorFlow made none."""
@@ -164,6 +177,9 @@ class BodyOutputs:
 
     @cached_property
     def _ops(self) -> dict[str, Any]:
+        from ..fresh import fresh
+        from ..open.dangers import refuse_deadly
+
         graph_def = graph_pb2.GraphDef()
         graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         graph_def.library.function.extend(self._functions())

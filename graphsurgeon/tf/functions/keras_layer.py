@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import tensor_pb2
 
 from ...errors import PlanError, warn
 from ...graph.graph import Graph, shape_text
@@ -22,6 +20,8 @@ from ...graph.updates import ASSIGNING, updates
 from ...words import counted, few
 from ..copy.imports import import_nodes
 from ..fresh import fresh
+from ..importing import tf
+from ..messages import tensor_pb2
 from ..open.dangers import refuse_deadly
 from ..open.outputs import array_in
 from ..open.snapshot import snapshot

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.diff import diff
@@ -17,6 +16,7 @@ from ...graph.names import free_name, op_name, renamed_end
 from ...graph.traversal import backward, forward
 from ...graph.variables import FEED_TYPES, VARIABLE_TYPES
 from ...words import counted, few
+from ..importing import tf
 from ..private.eager import eager, keras_inputs, keras_layers
 from ..values.variables import fetch
 from .graph_function import arguments, as_asked, read_by, tensors_of

@@ -12,12 +12,11 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-import tensorflow as tf
-
 from ...graph.calls import Calls
 from ...graph.layers import Call, Layer, Layers, Owner, by_variables, fitted, in_order, named_owners
 from ...graph.live import TFGraph
 from ...graph.names import op_name, under
+from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.eager import KerasNode, as_traced, keras_inputs, keras_inside, keras_layers, keras_nodes
 from ..private.functions import bodies

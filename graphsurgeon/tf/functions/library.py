@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorflow.core.framework import function_pb2
-
 from ...errors import PlanError
 from ...graph.functions import BRANCHING as BRANCHING
 from ...graph.functions import CALLS as CALLS
-from ...graph.functions import called_by
+from ...graph.functions import called_by, gradients_in
 from ...graph.functions import named_in as named_in
 from ...graph.functions import reachable as led_to
 from ...graph.functions import referred as referred
@@ -25,6 +23,7 @@ from ...plan.copied import Copied
 from ...words import counted, few
 from ..copy.contexts import prepare_gradients
 from ..fresh import fresh
+from ..messages import function_pb2
 from ..private.functions import (
     add_function,
     from_library,
@@ -358,18 +357,6 @@ class Definitions(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._functions)
-
-
-def own_gradient(node: TFNodeDef) -> str:
-    """Returns the name of an op's custom gradient; empty without one."""
-    attributes = getattr(node, "attr", {})
-    return attributes["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in attributes else ""
-
-
-def gradients_in(library: Any) -> dict[str, str]:
-    """Returns function, or name of a gradient by `tf.custom_gradient` -> its gradient function in a library."""
-    found = {one.function_name: one.gradient_func for one in library.gradient}
-    return found | {one.registered_op_type: one.gradient_func for one in library.registered_gradients}
 
 
 def gradients_of(graph: TFGraph) -> dict[str, str]:

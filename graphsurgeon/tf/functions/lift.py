@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import OpenError
 from ...graph.conditions import BRANCHES, CASES
@@ -19,6 +18,7 @@ from ...graph.selection import Query, Selection
 from ...plan.plan import Plan
 from ..copy.append import carry_out
 from ..fresh import fresh
+from ..importing import tf
 from ..open.snapshot import snapshot
 from ..private.eager import eager, variable_data
 from ..private.functions import functions_of

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import OpenError, did_you_mean
 from ...graph.names import under
 from ...plan.source_code import written
 from ...words import counted
+from ..importing import tf
 from ..private.eager import (
     eager,
     is_trackable,

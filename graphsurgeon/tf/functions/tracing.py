@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...graph.contexts import branch_around
 from ...graph.frames import in_the_open
@@ -16,6 +15,7 @@ from ...graph.selection import Query, Selection
 from ...graph.traversal import backward
 from ..copy.append import copied_into
 from ..copy.contexts import prepare_gradients
+from ..importing import tf
 from ..private.functions import run_along
 from .calls import Calls
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tensorflow.core.framework import tensor_shape_pb2
-from tensorflow.core.protobuf import meta_graph_pb2
-
 from ...errors import OpenError, nearest
 from ...graph.names import free_name, op_name
 from ...words import few
+from ..messages import meta_graph_pb2, tensor_shape_pb2
 from ..values.assets import asset_files
 
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from ...errors import OpenError
 from ...graph.collector import gc_paused
+from ...graph.functions import referred
 from ...graph.graph import DTYPES
 from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.rewired import MERGING, TURNING
 from ...words import counted
-from ..functions.library import referred
-from ..private.graphs import op_definition
+from ..registry import op_definition
 from .size_folding import Walks, shape, slow_sizes
 
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")

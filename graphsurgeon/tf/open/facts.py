@@ -19,7 +19,6 @@ from ..edit.nodes import check_attribute, check_inserted
 from ..edit.patterns import array_of, as_pattern
 from ..functions.insides import body
 from ..run.errors import errors_as
-from ..values.variables import value_of
 from .files import TRUSTED
 from .flops import flops
 from .op_types import attributes, documentation, op_types
@@ -59,6 +58,8 @@ def value(graph: Graph, name: str, uninitialized: frozenset[str], session: Calla
     if name in uninitialized:
         raise SelectionError(request, "this variable has no value", "Open the graph with its checkpoint")
     live, how = session(), "Run its initialiser in ed.session(), or open the graph with its checkpoint"
+    from ..values.variables import value_of
+
     with errors_as(SelectionError, request, "its value cannot be read", how):
         return live.run(value_of(live.graph, held, request))
 

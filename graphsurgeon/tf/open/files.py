@@ -11,15 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...errors import OpenError, nearest
 from ...graph.opened import KINDS
 from ...graph.sizes import size_text
 from ...words import counted, few
+from ..messages import graph_pb2, meta_graph_pb2, node_def_pb2, saved_model_pb2
 from ..values.latest import newest
 from ..wire import decoded
 
@@ -147,7 +146,7 @@ def parse(data: bytes, path: Path, request: str) -> Any:
 
 def _guess(path: Path) -> list[Any]:
     name = path.name.removesuffix(".gz")
-    graph, meta, saved = tf.compat.v1.GraphDef, meta_graph_pb2.MetaGraphDef, saved_model_pb2.SavedModel
+    graph, meta, saved = graph_pb2.GraphDef, meta_graph_pb2.MetaGraphDef, saved_model_pb2.SavedModel
     if name.startswith("saved_model.pb"):
         return [saved, graph, meta]
     if name.endswith((".meta", ".meta.txt", ".metatxt")):
@@ -228,7 +227,7 @@ def _why_broken(data: bytes, request: str) -> OpenError:
             )
         if tag >> 3 == 1:
             try:
-                node = decoded(tf.compat.v1.NodeDef, data[at : at + length])
+                node = decoded(node_def_pb2.NodeDef, data[at : at + length])
                 last = node.name or last
             except (DecodeError, UnicodeDecodeError):
                 return OpenError(

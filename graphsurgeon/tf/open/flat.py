@@ -6,13 +6,13 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
+from ...graph.functions import BRANCHING
 from ...graph.graph import Graph
 from ...graph.live import TFNodeDef
 from ...graph.names import free_name, op_name
 from ...graph.traversal import end_of, met_from
 from ..functions.body import Places, in_place
 from ..functions.calls import Calls
-from ..functions.library import BRANCHING
 
 #: Of a function's name: the text that TensorFlow adds before and after the user's name, and the letters that an op's
 #: name cannot have.

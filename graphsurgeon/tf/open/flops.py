@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import tensorflow as tf
-
 from ...graph.graph import Graph
 from ...graph.pending import pending
 from ..fresh import fresh
 from ..functions.insides import BodyOutputs
-from ..private.graphs import counts_flops, op_finder
-from ..private.graphs import flops as flops_of
+from ..importing import tf
 
 
 def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
@@ -34,6 +31,8 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
     live = graph.origin  # after a plan, that of the graph as it is
     if pending(live) is not None or not hasattr(live, "get_operation_by_name"):
         return 0, False
+    from ..private.graphs import op_finder
+
     find, found = op_finder(live), []
     for i in ops:
         with suppress(KeyError):  # an op that a plan will make is not there yet
@@ -42,6 +41,9 @@ def flops(graph: Graph, ops: Sequence[int]) -> tuple[int, bool]:
 
 
 def _counted(found: Sequence[Any]) -> tuple[int, bool]:
+    from ..private.graphs import counts_flops
+    from ..private.graphs import flops as flops_of
+
     counts = [flops_of(op) for op in found]
     open_ = [op for op, count in zip(found, counts, strict=True) if count is None and counts_flops(op.type)]
     for_one = _for_one(open_)
@@ -69,5 +71,7 @@ def _for_one(found: Sequence[Any]) -> int:
     graph = fresh()
     with graph.as_default(), suppress(ValueError, tf.errors.OpError):
         tf.import_graph_def(proto, name="")
+        from ..private.graphs import flops as flops_of
+
         return sum(flops_of(graph.get_operation_by_name(name)) or 0 for name in names)
     return 0

@@ -15,7 +15,6 @@ from ...graph.graph import Graph
 from ...graph.layers import Call, Layer, Layers
 from ...graph.sizes import size_text
 from ...words import few
-from ..private.eager import eager
 from ..run.errors import words_of
 from .files import read_bytes
 
@@ -54,6 +53,8 @@ def keras_model(path: Path, request: str) -> Any:
     _refuse_code(config, str(path), package, request)
     _refuse_unknown(config, str(path), keras, request)
     try:
+        from ..private.eager import eager
+
         with eager():
             return keras.saving.load_model(str(path), compile=False, safe_mode=True)
     except MemoryError:

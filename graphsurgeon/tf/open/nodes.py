@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
-from tensorflow.core.framework import graph_pb2, node_def_pb2
 
 from ...errors import StalePlanError
 from ...graph.live import TFGraphDef, TFNodeDef, TFOp
 from ...plan.copied import Copied
 from ...plan.step_text import step_text
 from ...words import counted
+from ..messages import graph_pb2, node_def_pb2
 from ..private.graphs import node_bytes
 
 #: The number of ops read at once: large enough to be quick, and small enough that few bytes are held twice.

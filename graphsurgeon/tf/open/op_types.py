@@ -7,21 +7,15 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...graph.live import TFNodeDef
-from ..private.graphs import op_definition
+from ..importing import tf
+from ..registry import documentation as documentation
+from ..registry import op_definition
 from .outputs import dtype_name
 
 _KINDS = frozenset(("bool", "float", "int", "list(float)", "list(int)", "shape", "string", "type"))
 """Kinds of attributes whose values can be typed."""
-
-
-def documentation(kind: str) -> str:
-    """Returns the first paragraph of TensorFlow's documentation of an op type; empty if it has none."""
-    known = hasattr(tf.raw_ops, kind)  # since Python 3.13, None has a docstring
-    text = ((getattr(tf.raw_ops, kind).__doc__ if known else "") or "").strip()
-    return text.split("\n\n")[0].replace("\n", " ")
 
 
 def op_types(query: str = "", like: str = "", inputs: int | None = None, most: int = 40) -> list[tuple[str, str]]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import OpenError
-from ...graph.graph import Graph, TensorInfo
-from ...graph.live import TFGraph, TFGraphDef, TFNodeDef, TFTensor
-from ...graph.pending import filled, made
+from ...graph.graph import DTYPES, Graph, TensorInfo
+from ...graph.live import TFGraphDef, TFNodeDef
+from ...graph.pending import Current, Deferred, filled, made
 from ...graph.variables import VARIABLE_TYPES
-from ..private.graphs import op_definition, static_shape
+from ..importing import tf
+from ..messages import attr_value_pb2, tensor_shape_pb2, types_pb2
+from ..registry import op_definition
 from .files import DENSEST, TRUSTED
 
-tf1 = tf.compat.v1
 #: Op types for which a file states the shape of output 0 in an attribute; a handle is a scalar.
 _SURE = VARIABLE_TYPES | {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "ImmutableConst", "Const"}
 #: Before this version of graphs, a placeholder wrote an unknown shape as that of a scalar.
@@ -26,29 +27,13 @@ _SCALARS = 24
 #: The largest number of outputs that are listed.
 _MOST = 1_000_000
 
+#: The number of a reference dtype is that of the dtype plus this number.
+_REFERENCE = 100
 #: The dtype of an output of an unknown op type, if no consumer of a known type requires a dtype.
 UNKNOWN = "unknown"
 
 Shape = tuple[int | None, ...] | None
 _Infos = Sequence[TensorInfo]
-
-
-class Inferred:
-    """Returns dtype and shape of the outputs of an op of a live graph, given its number."""
-
-    def __init__(self, graph: TFGraph) -> None:
-        self._graph = graph
-        self._ops: Sequence[Any] = ()
-
-    def __call__(self, number: int) -> _Infos:
-        if number >= len(self._ops):
-            self._ops = self._graph.get_operations()
-        return [tensor_info(t) for t in self._ops[number].outputs]
-
-
-def tensor_info(tensor: TFTensor) -> TensorInfo:
-    """Returns dtype and static shape of a `tf.Tensor`."""
-    return TensorInfo(tensor.dtype.name, static_shape(tensor))
 
 
 class Stated:
@@ -71,6 +56,8 @@ class Stated:
         settled: the snapshot of the live graph with these ops, once it exists.
     """
 
+    _live = Current()
+
     def __init__(
         self,
         owner: Any,
@@ -81,11 +68,11 @@ class Stated:
         inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]] | None = None,
     ) -> None:
         self.settled: Graph | None = None
-        self._live: TFGraph | None = owner if hasattr(owner, "get_operations") else None
+        self._live = owner if isinstance(owner, Deferred) or hasattr(owner, "get_operations") else None
         self._graph, self._nodes = graph, graph.nodes
         self._functions, self._producer, self.said, self._inferred_shapes = functions, producer, said, inferred_shapes
         self._signatures: dict[str, Any] = {}
-        self._inferred: Inferred | None = None
+        self._inferred: Callable[[int], _Infos] | None = None
         self._asked_of: dict[int, _Infos | None] = {}
 
     def inferred(self, inferred_shapes: Mapping[str, Sequence[Sequence[int | None] | None]]) -> Stated:
@@ -105,6 +92,8 @@ class Stated:
     def stated(self, number: int) -> _Infos | None:
         """Returns dtypes, and shapes as far as they are known without TensorFlow."""
         if self._inferred is None and self._live is not None and filled(self._live):
+            from .inferred import Inferred
+
             self._inferred = Inferred(self._live)
         if self._inferred is None or self._signature(self._nodes[number]) is None:
             return self._read(number)
@@ -123,11 +112,11 @@ class Stated:
             node = self._nodes[reader]
             signature = self._signature(node)
             args = signature.input_arg if signature is not None else ()
-            dtypes = _dtypes(args, node, signature)
+            given = dtypes(args, node, signature)
             for at, (op, port) in enumerate(self._graph.data.ends(reader)):
                 if op == number:
                     wanted.setdefault(port, UNKNOWN)
-                    wanted[port] = dtypes[at] if at < len(dtypes) and wanted[port] == UNKNOWN else wanted[port]
+                    wanted[port] = given[at] if at < len(given) and wanted[port] == UNKNOWN else wanted[port]
         return [TensorInfo(wanted.get(port, UNKNOWN), None) for port in range(max(wanted) + 1)] if wanted else None
 
     def _read(self, number: int) -> _Infos | None:
@@ -139,9 +128,8 @@ class Stated:
             return self._asked_of[number]
         if any(_count(arg, node, signature) > _MOST for arg in signature.output_arg):
             return None  # no op has this many: the file is damaged
-        dtypes = _dtypes(signature.output_arg, node, signature)
-        shapes = self._shapes(node, dtypes)
-        return [TensorInfo(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
+        given = dtypes(signature.output_arg, node, signature)
+        return [TensorInfo(*info) for info in zip(given, self._shapes(node, given), strict=True)]
 
     def _shapes(self, node: TFNodeDef, dtypes: list[str]) -> list[Shape]:
         inferred_shapes = (self._inferred_shapes or {}).get(node.name, ())
@@ -176,8 +164,7 @@ def with_shapes(graph_def: TFGraphDef, read: Graph) -> TFGraphDef:
     whole.CopyFrom(graph_def)
     for node in whole.node:
         if node.name in said:
-            shapes = [tf.TensorShape(shape).as_proto() for shape in said[node.name]]
-            node.attr["_output_shapes"].list.shape.extend(shapes)
+            node.attr["_output_shapes"].list.shape.extend(map(shape_proto, said[node.name]))
     return whole
 
 
@@ -199,8 +186,8 @@ def expanded(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> Itera
             yield arg, at, number
 
 
-def _dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[str]:
-    """Returns the dtypes of the tensors that a node takes or gives."""
+def dtypes(arguments: Iterable[Any], node: TFNodeDef, signature: Any) -> list[str]:
+    """Returns the dtypes of the tensors that a node takes or gives; arguments as of `expanded`."""
     return [dtype_name(number) + "_ref" * arg.is_ref for arg, _, number in expanded(arguments, node, signature)]
 
 
@@ -212,11 +199,17 @@ def _count(arg: Any, node: TFNodeDef, signature: Any) -> int:
 def _attribute(node: TFNodeDef, signature: Any, name: str) -> Any:
     if name in node.attr:
         return node.attr[name]
-    return next((attr.default_value for attr in signature.attr if attr.name == name), tf1.AttrValue())
+    return next((attr.default_value for attr in signature.attr if attr.name == name), attr_value_pb2.AttrValue())
 
 
+@cache
 def dtype_name(number: int) -> str:
     """Returns the name of a dtype given by its number, which a file may have made up."""
+    base = number - _REFERENCE if number > _REFERENCE else number
+    if base in DTYPES:
+        return DTYPES[base] + "_ref" * (base < number)
+    if number not in types_pb2.DataType.values():
+        return f"dtype {number}"
     try:
         return str(tf.as_dtype(number).name)
     except TypeError:
@@ -240,18 +233,54 @@ def array_in(proto: Any, most: float = math.inf) -> Any:
     """
     dims = [d.size for d in proto.tensor_shape.dim]
     try:
-        dtype = tf.as_dtype(proto.dtype)
-        size = (dtype.size or 8) * math.prod(dims)  # a text takes at least 8 bytes
+        kind, values = _NUMPY.get(proto.dtype) or (tf.as_dtype(proto.dtype).as_numpy_dtype, "")
+        size = _size(proto.dtype, kind) * math.prod(dims)
         if size > most or min(dims, default=0) < 0:
             return None
         content = proto.tensor_content  # a copy
         if size > TRUSTED and size > DENSEST * (len(content) or _held(proto)):
             return None
         if content:
-            return np.frombuffer(content, dtype.as_numpy_dtype).reshape(dims).copy()
-        return tf.make_ndarray(proto)
+            return np.frombuffer(content, kind).reshape(dims).copy()
+        return _listed(proto, dims, np.dtype(kind), values) if values else tf.make_ndarray(proto)
     except (KeyError, OverflowError, TypeError, ValueError):
         return None
+
+
+_NUMPY: dict[int, tuple[Any, str]] = {
+    types_pb2.DT_FLOAT: (np.float32, "float_val"), types_pb2.DT_DOUBLE: (np.float64, "double_val"),
+    types_pb2.DT_INT8: (np.int8, "int_val"), types_pb2.DT_INT16: (np.int16, "int_val"),
+    types_pb2.DT_INT32: (np.int32, "int_val"), types_pb2.DT_INT64: (np.int64, "int64_val"),
+    types_pb2.DT_UINT8: (np.uint8, "int_val"), types_pb2.DT_UINT16: (np.uint16, "int_val"),
+    types_pb2.DT_UINT32: (np.uint32, "uint32_val"), types_pb2.DT_UINT64: (np.uint64, "uint64_val"),
+    types_pb2.DT_HALF: (np.float16, "half_val"), types_pb2.DT_BOOL: (np.bool_, "bool_val"),
+    types_pb2.DT_STRING: (np.object_, "string_val"),
+}  # fmt: skip
+"""Dtype -> the dtype of NumPy, and the field of a TensorProto with the values. TensorFlow reads any other dtype."""
+
+
+def _listed(proto: Any, dims: Sequence[int], dtype: np.dtype[Any], field: str) -> Any:
+    """The values that a TensorProto lists, as an array. The last one is also the value of all elements after it.
+
+    Raises:
+        ValueError: there are more values than elements.
+        OverflowError: a value does not fit the dtype.
+    """
+    values = getattr(proto, field)
+    if not values and dtype.kind != "O":
+        return np.zeros(dims, dtype)
+    found = np.empty(math.prod(dims), dtype)
+    if len(values) > len(found):
+        raise ValueError(f"{len(values)} values for {len(found)} elements")
+    bits = np.dtype(np.uint16) if field == "half_val" else dtype
+    found[: len(values)] = np.fromiter(values, bits, len(values)).view(dtype) if values else ()
+    found[len(values) :] = found[len(values) - 1] if values else ""
+    return found.reshape(dims)
+
+
+def _size(number: int, kind: Any) -> int:
+    """The least number of bytes of one element."""
+    return 1 if number in (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT) else np.dtype(kind).itemsize
 
 
 def _held(proto: Any) -> int:
@@ -263,3 +292,13 @@ def stated_dims(shape: Any) -> Shape:
     """Returns the sizes that a TensorShapeProto states; None for an unknown rank, or more than a tensor can have."""
     dims = [None if d.size < 0 else d.size for d in shape.dim]
     return None if shape.unknown_rank or math.prod(d for d in dims if d is not None) >= 1 << 63 else tuple(dims)
+
+
+def shape_proto(shape: Shape) -> Any:
+    """Returns a shape as a TensorShapeProto."""
+    if shape is None:
+        return tensor_shape_pb2.TensorShapeProto(unknown_rank=True)
+    made = tensor_shape_pb2.TensorShapeProto()
+    for size in shape:
+        made.dim.add(size=-1 if size is None else size)
+    return made

@@ -8,28 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from google.protobuf.message import DecodeError
-from tensorflow.core.framework import variable_pb2
-from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2, saver_pb2
 
 from ...errors import OpenError, SelectionError
 from ...graph.collector import gc_paused
-from ...graph.functions import CALLS, reachable
+from ...graph.functions import CALLS, gradients_in, reachable
 from ...graph.graph import Graph, shape_text
 from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.names import op_name
 from ...graph.provenance import COLLECTION
 from ...graph.rewired import MERGING, TURNING, in_order
-from ...graph.variables import VARIABLE_TYPES, Entry, State, VariableInfo, defined_by, variable_read_by
-from ..copy.resources import HOLDERS, fills, holds
-from ..functions.library import gradients_in
-from ..private.graphs import collection_reader, known_op, op_definition
-from ..values.variables import ASSIGNING
+from ...graph.tables import HOLDERS, fills, holds
+from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, Entry, State, VariableInfo, defined_by, variable_read_by
+from ..messages import control_flow_pb2, queue_runner_pb2, saver_pb2, types_pb2, variable_pb2
+from ..registry import collection_message, known_op, op_definition
 from ..wire import decoded, encoded
 from .outputs import Stated, dtype_name, stated_dims
-
-tf1 = tf.compat.v1
 
 
 def written(
@@ -53,12 +47,12 @@ def written(
     about = {"title": title, "owner": object() if owner is None else owner}
     with gc_paused():
         nodes = list(graph_def.node)
-        said = _normalized(nodes)
+        functions = {f.signature.name: f for f in graph_def.library.function}
+        said = _normalized(nodes, functions)
         graph = _read(nodes, request, about)
         order = _import_order(graph)
         if order is not None:
             graph = in_order(graph, order)
-    functions = {f.signature.name: f for f in graph_def.library.function}
     graph = replace(graph, outputs_of=Stated(about["owner"], graph, functions, graph_def.versions.producer, said))
     unknown = unknown_types([graph.types, *((node.op for node in f.node_def) for f in functions.values())], functions)
     state_of = _State(graph, graph.nodes, functions, meta, request)
@@ -74,7 +68,7 @@ def unknown_types(types: Iterable[Iterable[str]], functions: Container[str]) -> 
     return frozenset(kind for kind in kinds if kind not in functions and not known_op(kind))
 
 
-def _normalized(nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
+def _normalized(nodes: Iterable[TFNodeDef], functions: Container[str]) -> dict[str, Any]:
     """Gives nodes the attributes that the importer gives them; returns the shapes that it drops, by op name."""
     said: dict[str, Any] = {}
     alike: dict[bytes, Any] = {}  # many ops state the same shapes
@@ -90,7 +84,7 @@ def _normalized(nodes: Iterable[TFNodeDef]) -> dict[str, Any]:
             del attributes["_output_shapes"]
         kind = node.op
         if kind not in defaults:
-            definition = op_definition(kind)
+            definition = op_definition(kind) if kind not in functions else None
             found = definition.attr if definition is not None else ()
             defaults[kind] = [(attr.name, attr.default_value) for attr in found if attr.HasField("default_value")]
         for name, value in defaults[kind]:
@@ -175,7 +169,7 @@ class _State:
                     raise self._damaged(name, error.problem) from error
                 yield Entry("tensor" if ":" in text else "op", text)
             return
-        proto = collection_reader(name)[0] if kind == "bytes_list" else None
+        proto = collection_message(name) if kind == "bytes_list" else None
         for value in values:
             if proto is None:
                 yield value
@@ -227,7 +221,7 @@ class _State:
         """A variable by the ops that read it."""
         graph, node = self._graph, self._nodes[number]
         users = [
-            (user, graph.types[user] in ASSIGNING and int(graph.data.row(user)[0]) == number)
+            (user, graph.types[user] in ASSIGN_TYPES and int(graph.data.row(user)[0]) == number)
             for user in graph.consumers.row(number).tolist()
         ]
         return variable_read_by(
@@ -278,7 +272,7 @@ class _State:
         if self._graph.types[number] in HOLDERS:
             return (0,)
         dtypes = self._nodes[number].attr["Tout"].list.type
-        return [port for port, dtype in enumerate(dtypes) if dtype == tf.resource.as_datatype_enum]
+        return [port for port, dtype in enumerate(dtypes) if dtype == types_pb2.DT_RESOURCE]
 
     def _holds(self, number: int) -> bool:
         kind = self._graph.types[number]

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from ...graph.calls import Calls
 from ...graph.graph import Graph
 from ...graph.layers import Later, Layer, Layers, Owner, by_variables, in_scopes, is_like, named_owners
 from ...words import counted, few
-from ..functions.insides import body
-from ..private.eager import keras_metadata
+from ..wire import decoded
 from .called import paths
 
 FILE = "keras_metadata.pb"
@@ -36,7 +37,7 @@ def saved_layers(folder: Path | None, graph: Graph, objects: Any, held: Mapping[
     if folder is None or not (folder / FILE).exists():
         return Layers(Later(lambda: _by_objects(graph, objects, held)), why=lambda: _why(objects, held))
     classes = {}
-    for path, kind, text in keras_metadata((folder / FILE).read_bytes()) or ():
+    for path, kind, text in _keras_metadata((folder / FILE).read_bytes()) or ():
         try:
             about = json.loads(text)
         except ValueError:
@@ -62,8 +63,27 @@ def _why(objects: Any, held: Mapping[str, int]) -> str:
     return f"{_UNKNOWN}. It has {names}, but no name scope that reads these variables has the name of its module"
 
 
+def _keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
+    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None if it is not readable.
+
+    Args:
+        data: the contents of its ``keras_metadata.pb``.
+    """
+    try:
+        from ..messages import saved_metadata_pb2
+    except ImportError:
+        return None
+    try:
+        listed = decoded(saved_metadata_pb2.SavedMetadata, data)
+    except DecodeError:
+        return None
+    return [(node.node_path, node.identifier, node.metadata) for node in listed.nodes]
+
+
 def _by_objects(graph: Graph, objects: Any, held: Mapping[str, int]) -> tuple[Layer, ...]:
     """The layers by the owners of variables: modules in the object graph, or otherwise the scopes in variable names."""
+    from ..functions.insides import body
+
     ops = {number: op for op, number in held.items()}
     modules = _Modules(objects, ops)
     owners = modules.owners()

@@ -8,13 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.framework import node_def_pb2, tensor_pb2, types_pb2, variable_pb2
-from tensorflow.core.protobuf import meta_graph_pb2, struct_pb2
-
 from ...errors import OpenError
 from ...graph.devices import colocate
-from ...graph.functions import NAMES_OF_GRADIENTS, READ_BY_GRADIENT
+from ...graph.functions import NAMES_OF_GRADIENTS, READ_BY_GRADIENT, own_gradient, referred
 from ...graph.graph import TensorInfo
 from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.names import free_name, op_name, plain_name, renamed_end, tensor_name
@@ -22,8 +18,8 @@ from ...graph.signatures import Signature
 from ...graph.traversal import end_of, met_from
 from ...words import few
 from ..functions.body import constant, copied
-from ..functions.library import own_gradient, referred
-from ..private.graphs import op_definition
+from ..messages import meta_graph_pb2, node_def_pb2, struct_pb2, tensor_pb2, types_pb2, variable_pb2
+from ..registry import op_definition
 from ..run.errors import errors_as
 from ..values.assets import asset_files, asset_path
 from ..values.checkpoints import Checkpoint
@@ -32,7 +28,6 @@ from .called import captured, paths
 from .flat import Flat
 from .outputs import dtype_name, stated_dims
 
-tf1 = tf.compat.v1
 _INIT = "__saved_model_init_op"
 #: Most ops have these types, and they call no functions.
 _OWN = frozenset({"AssignVariableOp", "Const", "ReadVariableOp", "RestoreV2", "VarHandleOp", "VarIsInitializedOp"})
@@ -197,10 +192,10 @@ class _Work:
         self._gradients(made.graph_def.node[first:])
         self._library(made, made.graph_def.node[first:])
         if fills:
-            made.collection_def[tf1.GraphKeys.TABLE_INITIALIZERS].node_list.value.extend(new[op] for op in fills)
+            made.collection_def["table_initializer"].node_list.value.extend(new[op] for op in fills)
         paths = [f"{new[temporary[name]]}:0" for name in assets if temporary[name] in needed]
         if paths:
-            made.collection_def[tf1.GraphKeys.ASSET_FILEPATHS].node_list.value.extend(paths)
+            made.collection_def["asset_filepaths"].node_list.value.extend(paths)
         for call, why in flat.stays.items():
             if call in needed:
                 self.notes.append(f"{new[call]!r} is not inlined: {why}")
@@ -379,9 +374,9 @@ class _Work:
                 trainable=objects[number].variable.trainable if number is not None else False,
             )  # fmt: skip
             written = encoded(about)
-            made.collection_def[tf1.GraphKeys.GLOBAL_VARIABLES].bytes_list.value.append(written)
+            made.collection_def["variables"].bytes_list.value.append(written)
             if about.trainable:
-                made.collection_def[tf1.GraphKeys.TRAINABLE_VARIABLES].bytes_list.value.append(written)
+                made.collection_def["trainable_variables"].bytes_list.value.append(written)
         return keys
 
     def _key_of(self, name: str) -> str:
@@ -447,7 +442,7 @@ def _is_handle(node: TFNodeDef) -> bool:
     about = op_definition(node.op)
     types = {out.type for out in about.output_arg} if about is not None else set()
     types |= set(node.attr["Tout"].list.type) if "Tout" in node.attr else set()
-    return bool(types & {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum})
+    return bool(types & {types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT})
 
 
 def _around(dtype: Any, shape: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...graph.live import TFNodeDef
 from ...words import counted
-from ..private.graphs import op_definition
+from ..registry import op_definition
 from .outputs import array_in
 
 _WHOLE = frozenset({3, 4, 5, 6, 9, 17, 22, 23})  # the whole numbers among the values of DataType

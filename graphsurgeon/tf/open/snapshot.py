@@ -23,7 +23,8 @@ from ..private.graphs import collections_of, node_bytes, op_count
 from ..values.variables import variable_infos
 from ..wire import naming_memory
 from . import nodes
-from .outputs import Inferred, Stated
+from .inferred import Inferred
+from .outputs import Stated
 
 
 def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph") -> Graph:
@@ -36,10 +37,8 @@ def snapshot(graph: TFGraph, previous: Graph | None = None, title: str = "graph"
     """
     waiting = pending(graph)
     if waiting is not None:
-        if previous is not None and previous.outputs_of is waiting.read.outputs_of:
-            return previous
-        read: Graph = replace(waiting.read, title=title)
-        return read
+        found: Graph = waiting.snapshot(previous, title)
+        return found
     if previous is not None and previous.owner is graph:
         previous = settled(previous)
         if op_count(graph) == previous.size:

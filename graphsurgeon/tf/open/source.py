@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
 from google.protobuf.message import Message
-from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import OpenError, did_you_mean, nearest
 from ...graph.collector import gc_paused
@@ -20,27 +18,20 @@ from ...graph.live import TFGraph, TFGraphDef
 from ...graph.names import op_name
 from ...graph.opened import Opened, OpenedFile
 from ...graph.packages import WITHOUT, packages_of, unknown_counts
-from ...graph.pending import Pending, made
+from ...graph.pending import Deferred, Pending, made
 from ...graph.provenance import COLLECTION
 from ...graph.signatures import Serving, Signature
 from ...graph.trust import Origin, forget, hand_on, may_reach_out, note, origins
 from ...graph.whole import put_back
 from ...words import counted, few
-from ..copy.imports import import_nodes
 from ..fresh import fresh
-from ..functions.layer_calls import layers_of, origin_of
-from ..functions.lent_gradients import lend_gradients
-from ..functions.library import adopt
-from ..functions.lift import lift
-from ..functions.traces import Trace, is_traceable, trace
-from ..private.graphs import collection_reader
-from ..private.sessions import is_closed
-from ..run.errors import errors_as
+from ..importing import tf
+from ..messages import meta_graph_pb2
 from ..values.assets import asset_files, asset_path, point_at
 from ..values.checkpoints import Checkpoint
 from ..values.file_values import CheckpointValues, KeyedValues, Values
 from ..values.latest import linked_away, refuse_linked_away
-from ..wire import decoded, encoded, naming_memory
+from ..wire import encoded, naming_memory
 from . import files
 from .called import called, functions
 from .dangers import deadly, refuse_names
@@ -49,12 +40,9 @@ from .outputs import Stated, with_shapes
 from .protos import written
 from .saved_layers import saved_layers
 from .signature import served, signature_tensors, signatures
-from .snapshot import snapshot
-from .stand_ins import with_stand_ins
 from .trial import TRUST, Trial
 from .unbound import bind_inputs
 
-tf1 = tf.compat.v1
 _ACCEPTED = (
     "Give a tf.Graph, a session, a GraphDef or MetaGraphDef, the path of a .pb, .pbtxt, .meta or .keras file "
     "or of a SavedModel folder, or a tf.function, Keras model or tf.Module"
@@ -89,21 +77,26 @@ def opened(
         OpenError: the file cannot be read, has another format, or holds ops that this TensorFlow does not know; or a
             TF2 object has several functions.
     """
-    if isinstance(thing, (str, os.PathLike)):
+    if isinstance(thing, Deferred):  # the owner of a snapshot
+        thing = made(thing)
+    is_path = isinstance(thing, (str, os.PathLike))
+    if is_path:
         files.refuse_unreachable(Path(thing), f"open({os.fspath(thing)!r})")
-    keras_file = isinstance(thing, (str, os.PathLike)) and is_keras_file(Path(thing))
-    if raw and (keras_file or is_traceable(thing)):
+    keras_file, traceable = is_path and is_keras_file(Path(thing)), not is_path and _is_traceable(thing)
+    if raw and (keras_file or traceable):
         kind = "a .keras file, which holds no graph" if keras_file else f"of type {type(thing).__name__}"
         problem = f"raw=True opens the stored graph of a SavedModel, but this is {kind}"
         name = repr(os.fspath(thing)) if keras_file else _short(thing)
         raise OpenError(f"open({name}, raw=True)", problem, "Leave out raw=True")
     if keras_file:
         return _kept(_from_keras(Path(thing), tags, signature, function, bool(training)), trust, Path(thing).read_bytes)
-    if is_traceable(thing):
+    if traceable:
+        from ..functions.traces import trace
+
         found = trace(thing, signature, function, bool(training))
         return _from_trace(found, f"open({found.title})")
     wish = _Wish(tags, signature, raw, function, trust, timeout)
-    if isinstance(thing, (str, os.PathLike)):
+    if is_path:
         _refuse_options(thing, training=training)
         return _from_path(Path(thing), wish)
     _refuse_options(thing, training=training, signature=None if hasattr(thing, "meta_graphs") else signature)
@@ -114,7 +107,9 @@ def opened(
         forget(one.graph)  # this program made it; the origins of its other parts are those of `thing`
         hand_on(one.graph, thing)
         return replace(one, code=wish.code("graph"))
-    if isinstance(thing, (tf1.Session, tf1.InteractiveSession)) and function is None:
+    if isinstance(thing, (tf.compat.v1.Session, tf.compat.v1.InteractiveSession)) and function is None:
+        from ..private.sessions import is_closed
+
         if is_closed(thing):
             raise OpenError(
                 "open(session)",
@@ -132,6 +127,12 @@ def opened(
         f"an object of type {type(thing).__name__} cannot be opened as a graph",
         _ACCEPTED,
     )
+
+
+def _is_traceable(thing: Any) -> bool:
+    from ..functions.traces import is_traceable
+
+    return is_traceable(thing)
 
 
 def _refuse_options(thing: Any, **options: Any) -> None:
@@ -157,9 +158,12 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
         shown = described(path, request)
         if shown is None:
             raise
-        graph = fresh()
+        graph = Deferred(fresh)
         Pending(replace(shown[0], owner=graph), None, refusal=refusal).wait_in(graph)
         return Opened(graph, path.name, f"gs.open({str(path)!r})", layers=shown[1])
+    from ..functions.traces import trace
+    from .snapshot import snapshot
+
     found = trace(model, signature, None, training)
     code = found.code.replace("gs.open(model", f"gs.open({str(path)!r}", 1)
     file = OpenedFile.of(path, path, {"signature": signature, "training": training or None})
@@ -169,7 +173,10 @@ def _from_keras(path: Path, tags: Any, signature: Any, function: str | None, tra
     return out
 
 
-def _from_trace(found: Trace, request: str) -> Opened:
+def _from_trace(found: Any, request: str) -> Opened:
+    from ..functions.layer_calls import layers_of, origin_of
+    from ..functions.lift import lift
+
     lifted = lift(found.concrete, request, found.named)
     return Opened(
         lifted.graph, found.title, found.code, None, lifted.values, lifted.inputs, lifted.outputs,
@@ -373,8 +380,8 @@ def _from_served(
 
 
 def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) -> Graph:
-    """Reads the graph of a file; its owner is a live graph, which is filled when it is first needed."""
-    graph = fresh()
+    """Reads the graph of a file; its owner is a deferred graph, which is made and filled when it is first needed."""
+    graph = Deferred(fresh)
 
     def judge() -> OpenError | None:
         danger = None if wish.trust else deadly(graph_def, request)
@@ -389,6 +396,8 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
         note(graph, [Origin(read)])
 
     def whole() -> Any:
+        from .stand_ins import with_stand_ins
+
         return with_stand_ins(with_shapes(graph_def, read), read)
 
     trial = Trial(whole, request, wish.timeout)
@@ -404,13 +413,15 @@ def _read(graph_def: TFGraphDef, request: str, wish: _Wish, meta: Any = None) ->
             trial.stop(for_good=False)
 
     def fill(graph: TFGraph) -> None:
+        from .filling import fill_collections, import_graph
+
         try:
             if wish.trust is not False:
                 trial.stop()  # this process infers the shapes now
             elif (verdict := trial.verdict()) is not None:
                 raise verdict
-            _import(graph, whole(), request)
-            _fill_collections(graph, meta, request)
+            import_graph(graph, whole(), request)
+            fill_collections(graph, meta, request)
         except OpenError:
             raise
         except BaseException:  # an interrupt, for example by Ctrl+C
@@ -468,24 +479,6 @@ def _pick(saved: Any, tags: Any, request: str) -> Any:
     return saved.meta_graphs[have.index(wanted)]
 
 
-def _import(graph: TFGraph, graph_def: TFGraphDef, request: str) -> None:
-    with errors_as(OpenError, request, "TensorFlow refuses the graph", "Fix the graph in the code that made it"):
-        import_nodes(graph, graph_def)
-        if graph_def.library.function:
-            adopt(graph, graph_def.library)
-            lend_gradients(graph, graph_def.library)
-
-
-def _fill_collections(graph: TFGraph, meta: Any, request: str) -> None:
-    """Restores the collections of a MetaGraph, if there is one."""
-    made: dict[bytes, Any] = {}
-    suggestion = "Give the GraphDef alone, gs.open(meta.graph_def), to open it without its collections"
-    with graph.as_default():
-        for name, collection in sorted(meta.collection_def.items()) if meta is not None else ():
-            with errors_as(OpenError, request, f"collection {name!r} is damaged", suggestion):
-                _fill_collection(graph, name, collection, made)
-
-
 def _unknown(read: Graph, request: str) -> OpenError | None:
     """Returns the error for ops of types that this TensorFlow does not know; None without such ops."""
     if not read.refused_ops.any():
@@ -507,27 +500,6 @@ def _first(read: Graph, kind: str, count: int) -> str:
         return "in a function"
     first = read.names[list(read.types).index(kind)]
     return f"op {first!r}" if count == 1 else f"{counted(count, 'ops')}, {first!r} first"
-
-
-def _fill_collection(graph: TFGraph, name: str, collection: Any, made: dict[bytes, Any]) -> None:
-    """Restores a collection of a MetaGraph; values in an unknown encoding stay bytes, as in TensorFlow."""
-    kind = collection.WhichOneof("kind")
-    if kind == "node_list":
-        for value in collection.node_list.value:
-            graph.add_to_collection(name, graph.as_graph_element(value))
-    elif kind == "bytes_list":
-        proto_type, read = collection_reader(name)
-        for value in collection.bytes_list.value:
-            if proto_type is None or read is None:
-                graph.add_to_collection(name, value)
-                continue
-            item = made.get(value)
-            if item is None:
-                item = made[value] = read(decoded(proto_type, value))
-            graph.add_to_collection(name, item)
-    elif kind is not None:
-        for value in getattr(collection, kind).value:
-            graph.add_to_collection(name, value)
 
 
 def _prefix(path: Path) -> Path:

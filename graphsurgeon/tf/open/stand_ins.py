@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
 
 from ...graph.graph import Graph, TensorInfo, output_at
 from ...graph.live import TFGraphDef
+from ..importing import tf
+from ..messages import graph_pb2
 
 #: This type accepts tensors of any dtypes. If it is run, the run fails with a message that contains its token.
 _TYPE = "PyFunc"

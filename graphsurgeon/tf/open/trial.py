@@ -19,15 +19,11 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate, pairwise
 from typing import Any
 
-from tensorflow.core.framework import graph_pb2
-
 from ...errors import OpenError
 from ...graph.live import TFGraphDef, TFNodeDef
 from ...graph.names import op_name, renamed_end
 from ...words import counted, ended
-from ..copy.imports import import_nodes
-from ..fresh import fresh
-from ..values.variables import dims_of
+from ..messages import graph_pb2
 from ..wire import encoded
 
 #: The number of pieces of a graph. The piece that ends the process is tried again, in the same number of pieces.
@@ -226,6 +222,10 @@ def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any
     Returns:
         op name -> the shapes of its outputs, each as sizes or None; of ops with any known shape.
     """
+    from ..copy.imports import import_nodes
+    from ..fresh import fresh
+    from ..values.variables import dims_of
+
     graph, nodes = fresh(), graph_def.node
     names = {node.name: f"n{i}" for i, node in enumerate(nodes)}
     for node in nodes:
@@ -248,6 +248,9 @@ def imported(graph_def: TFGraphDef, first: int, last: int) -> dict[str, list[Any
 
 def main(path: str, first: str, last: str, timeout: str) -> None:
     """Imports the graph in a file; the exit code is the result. The process ends when its parent ends."""
+    from ..copy.imports import import_nodes
+    from ..fresh import fresh
+
     threading.Thread(target=_end_with_the_other, daemon=True).start()
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, float(timeout))  # also interrupts TensorFlow

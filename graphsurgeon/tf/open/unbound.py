@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.protobuf import control_flow_pb2
-
 from ...graph.live import TFGraphDef
 from ...graph.names import free_name
 from ...words import counted, few
-from ..private.graphs import op_definition
+from ..messages import control_flow_pb2, types_pb2
+from ..registry import op_definition
 from .outputs import expanded
 
 #: Prefix that TensorFlow adds to the name of such a tensor.
@@ -67,7 +65,7 @@ def _unbound(graph_def: TFGraphDef) -> dict[str, int | None]:
         signature = library.get(node.op) or op_definition(node.op)
         given = [dtype for _, _, dtype in expanded(signature.input_arg, node, signature)] if signature else []
         data = [text for text in node.input if not text.startswith("^")]
-        for text, dtype in zip(data, [*given, *[tf.float32.as_datatype_enum] * len(data)], strict=False):
+        for text, dtype in zip(data, [*given, *[types_pb2.DT_FLOAT] * len(data)], strict=False):
             if text.startswith(PREFIX):
                 found[text.removesuffix(":0")] = dtype
         for text in node.input:

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
-from google.protobuf.message import DecodeError
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import resource_variable_ops
-
-from ..wire import decoded
 
 
 @contextmanager
@@ -176,20 +173,3 @@ def keras_trains() -> tuple[Any, frozenset[int]] | None:
     if own or not model.compiled or pywrap_tfe.TFE_Py_TapeSetIsEmpty():
         return None
     return model, frozenset(id(getattr(v, "_value", v)) for v in model.trainable_variables)
-
-
-def keras_metadata(data: bytes) -> list[tuple[str, str, str]] | None:
-    """Returns (path, kind, description) of each object that Keras 2 lists in a SavedModel; None if it is not readable.
-
-    Args:
-        data: the contents of its ``keras_metadata.pb``.
-    """
-    try:
-        from tensorflow.python.keras.protobuf import saved_metadata_pb2
-    except ImportError:
-        return None
-    try:
-        listed = decoded(saved_metadata_pb2.SavedMetadata, data)
-    except DecodeError:
-        return None
-    return [(node.node_path, node.identifier, node.metadata) for node in listed.nodes]

@@ -170,11 +170,6 @@ def set_control_inputs(op: Any, was: Sequence[Any], now: Sequence[Any]) -> None:
 # -- op types and their gradients -----------------------------------------------------------------
 
 
-def known_op(name: str) -> bool:
-    """Returns whether this op type is registered in this TensorFlow."""
-    return op_def_registry.get(name) is not None
-
-
 def kernel_devices(kind: str) -> frozenset[str] | None:
     """Returns the kinds of devices that have a kernel for an op type here; None if TensorFlow does not list them."""
     try:
@@ -185,8 +180,8 @@ def kernel_devices(kind: str) -> frozenset[str] | None:
         return None
 
 
-def op_definition(name: str) -> Any:
-    """Returns the OpDef of an op type, or None."""
+def registered(name: str) -> Any:
+    """Returns the OpDef of an op type that is registered, or None."""
     return op_def_registry.get(name)
 
 

@@ -6,9 +6,8 @@ import math
 from collections.abc import Container
 from typing import Any
 
-import tensorflow as tf
-
 from ...graph.noted import Cost
+from ..importing import tf
 
 
 def costs_of(metadata: Any, without: Container[str] = frozenset()) -> dict[str, Cost]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import PlanError
 from ...graph.devices import parts
 from ...graph.live import TFGraph, TFSession
 from ..fresh import fresh
+from ..importing import tf
 from ..private.graphs import kernel_devices
 from ..private.sessions import config_of
 from .errors import words_of

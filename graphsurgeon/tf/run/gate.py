@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import TrustError
 from ...graph.live import TFGraph
 from ...graph.pending import filled, pending
 from ...graph.risks import Risks
 from ...graph.trust import Origin, origins
+from ..importing import tf
 from ..open.snapshot import snapshot
 
 tf1 = tf.compat.v1

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFTensor
 from ..fresh import fresh
+from ..importing import tf
 from .errors import errors_as
 
 tf1 = tf.compat.v1

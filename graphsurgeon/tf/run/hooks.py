@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from ...graph.live import TFSession
+from ..importing import tf
 
 SessionRunHook: Any = tf.compat.v1.train.SessionRunHook
 

@@ -17,15 +17,14 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-import tensorflow as tf
-
 from ...doors import BusyError, Door, entered
 from ...graph.live import TFGraph, TFSession, TFTensor
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
 from ...plan.policies import READERS, REF_WRITERS
-from ..private.graphs import known_op
+from ..importing import tf
 from ..private.sessions import EXTEND_AND_RUN, MAKE_CALLABLE, RUN, innermost
+from ..registry import known_op
 from ..values.variables import Place, place_of
 
 #: Ops that only read a resource variable; for a reference variable, all ops except writers only read it.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...graph.draws import drawing
 from ...graph.frames import Frames, order
@@ -16,7 +15,8 @@ from ...graph.graph import Graph, Mask
 from ...graph.live import TFSession
 from ...graph.noted import SAMPLE, Watch
 from ..functions.calls import Calls
-from ..private.graphs import op_definition
+from ..importing import tf
+from ..registry import op_definition
 from ..values.transfer import bounded
 from .probes import Probed
 from .watched_run import Ran, watched_run

@@ -13,8 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
 
 from ...graph.frames import Frames
 from ...graph.graph import Graph
@@ -23,6 +21,8 @@ from ...graph.names import free_name
 from ...graph.noted import Noted, noted
 from ..copy.imports import import_nodes
 from ..functions.body import constant
+from ..importing import tf
+from ..messages import graph_pb2
 from ..open.outputs import array_in
 from ..private.graphs import token_of
 

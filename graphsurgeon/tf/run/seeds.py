@@ -5,13 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
-import tensorflow as tf
-
 from ...graph.contexts import ENTERS
 from ...graph.draws import drawing, unseeded
 from ...graph.frames import Frames
 from ...graph.graph import Graph
 from ...graph.live import TFGraph
+from ..importing import tf
 from ..private.graphs import set_attribute
 
 tf1 = tf.compat.v1

@@ -10,10 +10,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph
+from ..importing import tf
 from ..values.initialization import initialise
 from ..values.sessions import fill_tables
 from ..values.variables import variable_infos

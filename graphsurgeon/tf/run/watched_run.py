@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...graph.graph import Graph, Mask
 from ...graph.live import TFSession
 from ...graph.names import op_name
 from ...graph.noted import Cost, Noted, Watch
 from ...graph.traversal import forward
+from ..importing import tf
 from ..private.graphs import has_op
 from ..values.sessions import placed, run_once
 from .costs import costs_of, sizes_of

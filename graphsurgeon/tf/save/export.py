@@ -8,9 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import variable_pb2
-from tensorflow.core.protobuf import saver_pb2
 
 from ...errors import Kind, PlanError
 from ...graph.compatibility import Converted, Unconvertible
@@ -34,6 +31,8 @@ from ..copy.append import carry_out
 from ..copy.imports import LIMIT, import_nodes
 from ..copy.resources import ready_fillers
 from ..fresh import fresh
+from ..importing import tf
+from ..messages import saver_pb2, variable_pb2
 from ..private.contexts import has_proto, written_alone
 from ..private.graphs import differently_shaped
 from ..run.gate import distrusted

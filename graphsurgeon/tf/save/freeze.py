@@ -14,9 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.framework import function_pb2, graph_pb2, op_def_pb2
-
 from ...graph.compatibility import VARIABLE, Said
 from ...graph.functions import reachable
 from ...graph.live import TFGraph, TFGraphDef, TFNodeDef
@@ -29,8 +26,10 @@ from ..copy.resources import init_ops
 from ..fresh import fresh
 from ..functions.body import constant
 from ..functions.library import BRANCHING, CALLS, new_name, referred, rename_calls
+from ..importing import tf
+from ..messages import function_pb2, graph_pb2, op_def_pb2
 from ..open.outputs import expanded
-from ..private.graphs import op_definition
+from ..registry import op_definition
 
 tf1 = tf.compat.v1
 #: Op types that pass on a variable -> the outputs for it.

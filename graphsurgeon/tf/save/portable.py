@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...graph.functions import CALLS, reachable, referred
 from ...graph.live import TFGraph, TFGraphDef
 from ...graph.names import free_name, op_name
 from ...graph.risky_ops import SAVERS_OWN
 from ...graph.traversal import met_from
+from ..importing import tf
 from ..private.eager import eager
 from ..values.initialization import RESTORERS
 from ..values.variables import variable_infos

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from google.protobuf import text_format
 
 from ...errors import PlanError
@@ -29,10 +28,11 @@ from ...plan.policies import writes
 from ...words import counted, few
 from ..fresh import fresh
 from ..functions.library import BRANCHING, CALLS, definition, reachable, referred
-from ..importing import without_log_warnings
+from ..importing import tf, without_log_warnings
 from ..private.eager import eager
 from ..private.functions import functions_of
-from ..private.graphs import has_op, op_definition
+from ..private.graphs import has_op
+from ..registry import op_definition
 from ..run.errors import errors_as, unfed, words_of
 from ..run.gate import distrusted, session_of
 from ..values.initialization import initialise

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from google.protobuf import text_format
 
 from ...errors import PlanError
 from ...graph.collector import gc_paused
 from ...graph.compatibility import Unconvertible, blockers
+from ...graph.functions import own_gradient
 from ...graph.graph import Graph
 from ...graph.names import named
 from ...graph.orphans import orphans_of
@@ -34,7 +34,8 @@ from ...graph.variables import FEED_TYPES, VariableInfo
 from ...words import counted, few
 from ..copy.resources import filled_tables
 from ..functions.graph_function import arguments, function_module
-from ..functions.library import nodes_behind, own_gradient
+from ..functions.library import nodes_behind
+from ..importing import tf
 from ..open.snapshot import settled
 from ..run.errors import errors_as
 from ..run.gate import refuse_untrusted

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
-
 from ...graph.live import TFGraph, TFOp, TFTensor
 from ...graph.traversal import met_from
 from ..copy.resources import ready_fillers
+from ..importing import tf
+from ..messages import meta_graph_pb2, saved_model_pb2
 from ..wire import encoded
 from .export import Exported, meta_graph, mutable_tables
 

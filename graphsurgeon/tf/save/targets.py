@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tensorflow as tf
-
 from ...graph.compatibility import Converted
+from ..importing import tf
 from .tfjs import tfjs_version, to_tfjs
 from .tflite import Frozen, converted, lite
 

@@ -22,14 +22,14 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import graph_pb2
 
 from ...errors import PlanError
 from ...graph.arrays import packed, unpacked
 from ...graph.compatibility import Converted, Said
 from ...graph.live import TFGraphDef
 from ...words import ended
+from ..importing import tf
+from ..messages import graph_pb2
 from ..wire import decoded, encoded
 from .proof import Run
 

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph import whole
 from ...graph.sizes import size_text
 from ...graph.whole import claim, flush, put, put_back, refuse_there, why
+from ..importing import tf
 from ..private.eager import eager
 from ..run.errors import errors_as
 from ..run.progress import Progress

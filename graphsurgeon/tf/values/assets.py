@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.core.protobuf import meta_graph_pb2
-
 from ...errors import OpenError
+from ..messages import meta_graph_pb2, tensor_pb2, types_pb2
 
 
 def asset_files(meta: Any) -> list[Any]:
@@ -59,4 +57,6 @@ def point_at(meta: Any, paths: Mapping[str, str]) -> None:
     """
     for node in meta.graph_def.node if paths else ():
         if node.name in paths and node.op == "Const":
-            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(paths[node.name], shape=[]))
+            path = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=[paths[node.name].encode()])
+            path.tensor_shape.SetInParent()
+            node.attr["value"].tensor.CopyFrom(path)

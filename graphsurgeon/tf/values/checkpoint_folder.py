@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
-from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ...errors import OpenError, one_of
 from ...words import counted, few
+from ..importing import tf
+from ..messages import trackable_object_graph_pb2
 from ..run.errors import words_of
 from ..run.progress import Progress
 from ..wire import decoded

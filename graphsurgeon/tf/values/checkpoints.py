@@ -6,21 +6,22 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from ...errors import OpenError, one_of
 from ...graph.whole import put_back
-from ..private.eager import eager
+from ..importing import tf
+from ..messages import trackable_object_graph_pb2
+from ..open.outputs import dtype_name
 from ..run.errors import errors_as
 from ..run.progress import Progress
 from ..wire import decoded
+from .bundle import Bundle, UnreadableError
 from .latest import newest, refuse_linked_away
 
 OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -83,12 +84,22 @@ class Checkpoint:
         put_back(path if os.path.isdir(path) else os.path.dirname(path))
         self.prefix = _prefix(os.fspath(place), request)
         refuse_incomplete(self.prefix, request)
-        with _sound(self.prefix, request):
-            self._reader = tf.train.load_checkpoint(self.prefix)
-            shapes, dtypes = self._reader.get_variable_to_shape_map(), self._reader.get_variable_to_dtype_map()
         self._stamp = _stamp(self.prefix)
+        self._bundle = _bundle(self.prefix)
+        if self._bundle is not None:
+            listed = sorted(self._bundle.entries.items())
+            shapes = {key: [size.size for size in entry.shape.dim] for key, entry in listed}
+            dtypes = {key: dtype_name(entry.dtype) for key, entry in listed}
+        else:
+            with _sound(self.prefix, request):
+                shapes = self._reader.get_variable_to_shape_map()
+                dtypes = {key: dtype.name for key, dtype in self._reader.get_variable_to_dtype_map().items()}
         self.shapes: dict[str, tuple[int, ...]] = {key: tuple(shape) for key, shape in sorted(shapes.items())}
-        self.dtypes: dict[str, str] = {key: tf.as_dtype(dtype).name for key, dtype in dtypes.items()}
+        self.dtypes: dict[str, str] = dtypes
+
+    @cached_property
+    def _reader(self) -> Any:
+        return tf.train.load_checkpoint(self.prefix)
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -109,7 +120,14 @@ class Checkpoint:
     def objects(self) -> Sequence[Any]:
         """The objects of an object-based checkpoint, first the one that was saved; empty for another checkpoint."""
         kind = trackable_object_graph_pb2.TrackableObjectGraph
-        return (decoded(kind, self.read(OBJECTS).item()) if OBJECTS in self.shapes else kind()).nodes
+        return (decoded(kind, self._objects()) if OBJECTS in self.shapes else kind()).nodes
+
+    def _objects(self) -> bytes:
+        if self._bundle is not None:
+            self._refuse_changed()
+            with suppress(UnreadableError, OSError):  # TensorFlow describes the fault
+                return self._bundle.text(OBJECTS)
+        return bytes(self.read(OBJECTS).item())
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -139,14 +157,17 @@ class Checkpoint:
         Raises:
             OpenError: the file is damaged, or it has changed since it was opened.
         """
+        self._refuse_changed()
+        with _sound(self.prefix, self.request):
+            return np.array(array_of(self._whole(key)))
+
+    def _refuse_changed(self) -> None:
         if _stamp(self.prefix) != self._stamp:
             raise OpenError(
                 self.request,
                 f"the checkpoint {self.prefix!r} was overwritten after it was opened",
                 "Repeat the request: it then reads the new one",
             )
-        with _sound(self.prefix, self.request):
-            return np.array(array_of(self._whole(key)))
 
     def _whole(self, key: str) -> Any:
         try:
@@ -155,6 +176,8 @@ class Checkpoint:
             if "Sliced checkpoints" not in str(error):  # TensorFlow raises a plain RuntimeError
                 raise
         # Partitioned variables in the format used before 2016: the reader does not join the slices, but an op does.
+        from ..private.eager import eager
+
         with eager(), tf.device("/cpu:0"):
             found = tf.raw_ops.RestoreV2(
                 prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[tf.as_dtype(self.dtypes[key])]
@@ -172,6 +195,14 @@ class Checkpoint:
             for value in several:
                 self.read(value.key)
                 bar.step(value.nbytes)
+
+
+def _bundle(prefix: str) -> Bundle | None:
+    """The table of contents of a checkpoint; None if only TensorFlow can read it, or refuse it."""
+    try:
+        return Bundle(prefix)
+    except (UnreadableError, OSError):
+        return None
 
 
 def array_of(value: Any) -> Any:

@@ -7,23 +7,17 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import tensorflow as tf
-
 from ...errors import OpenError
 from ...graph.graph import Graph
 from ...graph.live import TFGraph, TFSession
 from ...graph.names import op_name, renamed_end
 from ...graph.traversal import met_from
 from ...graph.variables import VARIABLE_TYPES
-from ..private.graphs import has_op
+from ..importing import tf
 from ..run.errors import errors_as, remedy, words_of
 from .assets import asset_files, asset_path
 from .checkpoints import Checkpoint, Stored, refuse_incomplete
-from .sessions import fill_tables
-from .transfer import assign
-from .variables import variable_infos
 
-tf1 = tf.compat.v1
 #: The number of bytes that take about a second to restore.
 _MUCH = 512 << 20
 
@@ -58,7 +52,7 @@ class CheckpointValues(Values):
 
     def __init__(self, read: Graph, saver: Any, prefix: str, meta: Any = None, folder: str = "") -> None:
         self._read, self._saver, self._prefix, self._meta, self._folder = read, saver, prefix, meta, folder
-        self._tables = self._listed(tf1.GraphKeys.TABLE_INITIALIZERS) if meta is None else []
+        self._tables = self._listed("table_initializer") if meta is None else []
 
     @property
     def _graph(self) -> TFGraph:
@@ -93,6 +87,9 @@ class CheckpointValues(Values):
 
         TensorFlow's saver restores all in one run, which is faster for small values.
         """
+        from .transfer import assign
+        from .variables import variable_infos
+
         try:
             stored = self.stored()
         except OpenError:
@@ -106,6 +103,8 @@ class CheckpointValues(Values):
 
     def covered(self) -> frozenset[str]:
         """Returns the names of the variable ops that the checkpoint restores; a saver may leave some out."""
+        from ..private.graphs import has_op
+
         if self._saver is None or not self._saver.restore_op_name:
             return frozenset()
         if not has_op(self._graph, self._saver.restore_op_name):
@@ -120,6 +119,8 @@ class CheckpointValues(Values):
         Raises:
             OpenError: a file of the checkpoint is missing or damaged, or the checkpoint is of another model.
         """
+        from ..private.graphs import has_op
+
         if self._saver is None or not self._saver.restore_op_name:
             return {}
         restore = self._saver.restore_op_name
@@ -160,6 +161,8 @@ class CheckpointValues(Values):
 
     def _unmoved(self, graph: TFGraph, name: str, now: str) -> bool:
         """Whether an op of the saver exists and has its original variables, also if they were renamed."""
+        from ..private.graphs import has_op
+
         if not (has_op(self._graph, name) and has_op(graph, now)):
             return False
         todo, seen = [(self._graph.get_operation_by_name(name), graph.get_operation_by_name(now))], set()
@@ -178,6 +181,9 @@ class CheckpointValues(Values):
 
     def start(self, session: TFSession) -> None:
         """Fills the tables: runs the init op of a SavedModel, or the initialisers that a MetaGraph lists."""
+        from ..private.graphs import has_op
+        from .sessions import fill_tables
+
         graph = session.graph
         there = [graph.get_operation_by_name(name) for name in self._tables if has_op(graph, name)]
         fill_tables(session, there, as_found=True)
@@ -235,11 +241,16 @@ class KeyedValues(Values):
         Raises:
             OpenError: a file of the checkpoint is missing or damaged.
         """
+        from .transfer import assign
+        from .variables import variable_infos
+
         assign(session, self.stored(), variable_infos(session.graph), "restoring")
         self.start(session)
 
     def start(self, session: TFSession) -> None:
         """Fills the tables that the graph lists."""
+        from .sessions import fill_tables
+
         fill_tables(session, as_found=True)
 
     def covered(self) -> frozenset[str]:
@@ -260,6 +271,8 @@ class KeyedValues(Values):
 
 def _named(graph: TFGraph, name: str) -> Any:
     """Returns the op that a file names; raises ValueError if there is none."""
+    from ..private.graphs import has_op
+
     if not has_op(graph, name):
         raise ValueError("there is no such op")
     return graph.get_operation_by_name(name)

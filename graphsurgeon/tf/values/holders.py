@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.graph import shape_text
@@ -17,6 +16,7 @@ from ...graph.names import free_name
 from ...graph.orphans import orphans_of
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
+from ..importing import tf
 from ..private.eager import eager, keras_layers
 from .checkpoints import Checkpoint, array_of
 from .givers import giver_of, values_of

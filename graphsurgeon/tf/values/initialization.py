@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFOp, TFSession
@@ -18,6 +17,7 @@ from ...graph.traversal import met_from
 from ...graph.variables import PLACEHOLDER_TYPES, VARIABLE_TYPES, VariableInfo
 from ...words import few
 from ..copy.resources import ready_fillers
+from ..importing import tf
 from ..run.errors import words_of
 from .latest import is_there
 from .variables import assigned

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Any
 
-import tensorflow as tf
 from google.protobuf import text_format
 
 from ...errors import OpenError
+from ..messages import checkpoint_state_pb2
 
 #: The name of a folder's state file, and how much of it is read.
 _STATE = "checkpoint"
@@ -32,7 +31,7 @@ def named(folder: str) -> list[str] | None:
     if not os.path.isfile(path) or leads_out(path, folder):
         return None
     with open(path, "rb") as file:
-        found = text_format.Parse(file.read(_MOST).decode(), _empty_state())
+        found = text_format.Parse(file.read(_MOST).decode(), checkpoint_state_pb2.CheckpointState())
     names = [found.model_checkpoint_path, *reversed(found.all_model_checkpoint_paths)]
     return list(dict.fromkeys(_inside(folder, name) for name in names if os.path.basename(name)))
 
@@ -95,8 +94,3 @@ def refuse_linked_away(prefix: str, folder: str, request: str) -> None:
     if problem:
         how = "If you know where it leads, give the path of the checkpoint itself, or copy it: cp -RL"
         raise OpenError(request, f"checkpoint {os.path.basename(prefix)!r} is not safe: {problem}", how)
-
-
-def _empty_state() -> Any:
-    # No other public API gives this message type.
-    return type(tf.compat.v1.train.generate_checkpoint_state_proto(".", "model", ["model"]))()

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import OpenError, PlanError
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor
 from ...graph.variables import VariableInfo
 from ...plan.policies import REF_WRITERS
+from ..importing import tf
 from ..private.eager import eager, variable_data
 from ..private.variables import slice_of
 from ..run.observed import LOOKS

@@ -9,8 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import tensorflow as tf
-
 from ...errors import PlanError, warn
 from ...graph.live import TFGraph, TFSession
 from ...graph.names import op_name
@@ -18,6 +16,7 @@ from ...graph.variables import VariableInfo
 from ...plan.made import Made
 from ..copy.resources import ready_fillers
 from ..fresh import fresh
+from ..importing import tf
 from ..private.graphs import has_op
 from ..private.sessions import catch_up
 from ..run.errors import remedy, words_of

@@ -10,14 +10,14 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.protobuf import config_pb2
 
 from ...errors import PlanError
 from ...graph.live import TFOp, TFSession
 from ...graph.sizes import variable_bytes
 from ...graph.variables import VariableInfo
 from ...words import few
+from ..importing import tf
+from ..messages import config_pb2
 from ..private.sessions import callable_of
 from ..run.progress import Progress
 from .checkpoints import Stored

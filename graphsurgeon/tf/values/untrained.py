@@ -10,12 +10,13 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from ...errors import PlanError
 from ...graph.live import TFGraph, TFOp, TFSession
+from ...graph.pending import identity
 from ...graph.variables import UNHELD, VariableInfo
 from ..functions.library import definition
+from ..importing import tf
 from ..private.functions import functions_of
 from ..private.graphs import has_op
 from ..private.sessions import is_local, knows
@@ -234,9 +235,9 @@ def unproved(values: Any, graph: TFGraph, infos: Sequence[VariableInfo], request
     """
     names = {info.op for info in infos}
     giver = giver_of(values)
-    if giver is not None and giver.graph is graph:
+    if giver is not None and identity(giver.graph) is identity(graph):
         found = giver.untrained(local=True, names=names)
-    elif hasattr(values, "run") and getattr(values, "graph", None) is graph:
+    elif hasattr(values, "run") and identity(getattr(values, "graph", None)) is identity(graph):
         found = dict.fromkeys(names - holding(values, infos, request), UNHELD) | untrained(values)
     elif isinstance(values, Mapping):
         found = {name: "values= has no value for it" for name in names if not {name, f"{name}:0"} & values.keys()}

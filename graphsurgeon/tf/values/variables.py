@@ -9,15 +9,15 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import variable_pb2
 
 from ...errors import Kind, PlanError
 from ...graph.graph import shape_text
 from ...graph.live import TFGraph, TFOp, TFSession, TFTensor, TFVariable
 from ...graph.names import whole_name
-from ...graph.variables import VARIABLE_TYPES, VariableInfo, defined_by, variable_read_by
+from ...graph.variables import ASSIGN_TYPES, VARIABLE_TYPES, VariableInfo, defined_by, variable_read_by
 from ...words import few
+from ..importing import tf
+from ..messages import variable_pb2
 from ..private.contexts import innermost_context
 from ..private.graphs import all_collections, collections_of
 from ..private.variables import from_proto, is_variable, take_scopes
@@ -26,7 +26,6 @@ from .checkpoints import Stored, array_of
 tf1 = tf.compat.v1
 #: Whether it is a place of resource variables; the container; the name in the container.
 Place = tuple[bool, bytes, bytes]
-ASSIGNING = frozenset({"Assign", "AssignVariableOp"})
 
 
 def variable_objects(graph: TFGraph) -> dict[str, TFVariable]:
@@ -81,7 +80,7 @@ def assigned(graph: TFGraph, initializer: str) -> str:
 
 def _info_of_op(op: TFOp) -> VariableInfo:
     """A variable that is in no collection: its parts are found among its consumers."""
-    users = [(user, user.type in ASSIGNING and user.inputs[0].op is op) for user in op.outputs[0].consumers()]
+    users = [(user, user.type in ASSIGN_TYPES and user.inputs[0].op is op) for user in op.outputs[0].consumers()]
     return variable_read_by(
         op.name,
         ((user.type, user.name, user.inputs[1].name if sets else None) for user, sets in users),

@@ -139,7 +139,7 @@ def test_an_op_that_claims_more_outputs_than_any_has():
         ed.graph  # noqa: B018
 
 
-@pytest.mark.parametrize("part", ["_import", "_fill_collections"])
+@pytest.mark.parametrize("part", ["import_graph", "fill_collections"])
 def test_an_interrupt_leaves_no_half_made_graph(path, monkeypatch, part):
     ed = gs.open(path)
     asked = []
@@ -150,10 +150,10 @@ def test_an_interrupt_leaves_no_half_made_graph(path, monkeypatch, part):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"graphsurgeon.tf.open.source.{part}", interrupted)
+        patched.setattr(f"graphsurgeon.tf.open.filling.{part}", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ed.graph  # noqa: B018
-    if part == "_import":
+    if part == "import_graph":
         assert len(ed.graph.get_operations()) == len(ed)
     else:
         with refuses(gs.OpenError, "making its live graph was stopped halfway", "Open it again"):

@@ -1,0 +1,92 @@
+"""Registry: the definitions of op types, from TensorFlow or, before it is imported, from a table.
+
+`tools/write_op_definitions.py` writes the table for one version of TensorFlow. TensorFlow is imported if another
+version is installed, or if the table lacks an op type.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from typing import Any
+
+from .importing import is_loaded, tf
+from .messages import control_flow_pb2, op_def_pb2, queue_runner_pb2, saver_pb2, variable_pb2
+
+FOLDER = "op_definitions"
+_DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm")
+
+
+def op_definition(name: str) -> Any:
+    """Returns the OpDef of an op type, or None."""
+    if not is_loaded() and name in (known := table(installed())):
+        return known[name]
+    from .private import graphs
+
+    return graphs.registered(name)
+
+
+def known_op(name: str) -> bool:
+    """Returns whether this op type is registered in TensorFlow."""
+    return op_definition(name) is not None
+
+
+def documentation(kind: str) -> str:
+    """Returns the first paragraph of TensorFlow's documentation of an op type; empty if it has none."""
+    if not is_loaded() and kind in (known := table(installed())):
+        return str(known[kind].summary)
+    known_here = hasattr(tf.raw_ops, kind)  # since Python 3.13, None has a docstring
+    text = ((getattr(tf.raw_ops, kind).__doc__ if known_here else "") or "").strip()
+    return text.split("\n\n")[0].replace("\n", " ")
+
+
+_COLLECTIONS = {
+    "queue_runners": queue_runner_pb2.QueueRunnerDef,
+    "savers": saver_pb2.SaverDef,
+    "while_context": control_flow_pb2.WhileContextDef,
+    "cond_context": control_flow_pb2.CondContextDef,
+    **dict.fromkeys(
+        (
+            "variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",
+            "moving_average_variables", "global_step",
+        ),
+        variable_pb2.VariableDef,
+    ),
+}  # fmt: skip
+"""Collection -> the message type of its items in TensorFlow."""
+
+
+def collection_message(name: str) -> Any:
+    """Returns the message type of the items of a collection; None without one."""
+    if not is_loaded():  # only a program that has imported TensorFlow can register another type
+        return _COLLECTIONS.get(name)
+    from .private import graphs
+
+    return graphs.collection_reader(name)[0]
+
+
+@cache
+def installed() -> str:
+    """Returns the version of the TensorFlow that is installed, such as ``2.21``; empty if its package is not known."""
+    for name in _DISTRIBUTIONS:
+        try:
+            return ".".join(version(name).split(".")[:2])
+        except PackageNotFoundError:
+            continue
+    return ""
+
+
+@cache
+def table(of: str) -> Mapping[str, Any]:
+    """Returns the op definitions of a version of TensorFlow by name, each with its documentation as its summary.
+
+    Args:
+        of: the version. The table of one without a file is empty.
+    """
+    file = files(__package__) / FOLDER / f"{of}.pb.gz"
+    if not of or not file.is_file():
+        return {}
+    return {one.name: one for one in op_def_pb2.OpList.FromString(gzip.decompress(file.read_bytes())).op}

@@ -1,0 +1,69 @@
+"""A deferred live graph: one identity before and after it is made, and the notes on it move to the live graph."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from graphsurgeon.graph.graph import Derived, Graph
+from graphsurgeon.graph.opened import Opened
+from graphsurgeon.graph.pending import Deferred, Pending, current, identity, made, pending
+from graphsurgeon.graph.trust import Origin, note, origins
+
+
+class Live:
+    """As a `tf.Graph`."""
+
+
+def test_the_owner_of_a_snapshot_is_the_live_graph_as_soon_as_that_is_made():
+    graph = Deferred(Live)
+    before = Graph.of([("a", "NoOp", [])], owner=graph)
+    plan = Graph.of([("a", "NoOp", [])], owner=Derived(before.origin))
+    opened = Opened(graph, "title")
+    assert before.owner is graph is plan.origin is opened.graph
+    live = graph.made()
+    assert isinstance(live, Live)
+    assert before.owner is live is plan.origin is opened.graph
+    assert before.extended([]).owner is live
+    assert graph.made() is live is current(graph)
+    assert identity(live) is graph is identity(graph)
+
+
+def test_a_live_graph_and_no_graph_are_what_they_are():
+    live = Live()
+    assert current(live) is live is identity(live)
+    assert current(None) is None
+    assert Graph.of([]).owner is not Graph.of([]).owner
+
+
+def test_what_is_noted_before_and_after_is_on_the_live_graph():
+    graph = Deferred(Live)
+    one, two = (Origin(Graph.of([("w", "WriteFile", [])])) for _ in range(2))
+    note(graph, [one])
+    live = graph.made()
+    assert origins(live) == (one,)
+    note(graph, [two])
+    assert origins(live) == (one, two) == origins(graph)
+
+
+def test_a_pending_graph_is_made_when_it_is_filled():
+    graph, filled = Deferred(Live), []
+    read = Graph.of([("a", "NoOp", [])], owner=graph)
+    Pending(read, filled.append).wait_in(graph)
+    assert pending(graph) is not None
+    assert not filled
+    live = made(graph)
+    assert filled == [live]
+    assert pending(graph) is None is pending(live)
+    assert read.live is live
+
+
+def test_weak_references_to_the_deferred_graph_last_as_long_as_the_live_graph():
+    graph = Deferred(Live)
+    kept, live = weakref.ref(graph), graph.made()
+    del graph
+    gc.collect()
+    assert kept() is identity(live)
+    del live
+    gc.collect()
+    assert kept() is None
