@@ -421,13 +421,9 @@ class Graph:
             raise SelectionError(request, f"{name!r} is not text", "Give its name, such as 'conv1/y'")
         i = self.index.get(name)
         if i is None:
-            more, suggestion = self._inside(name)
+            more, how = self._inside(name)
             problem = f"no op is called {name!r} in {self.title}{more}"
-            raise (
-                SelectionError(request, problem, suggestion)
-                if suggestion
-                else unknown_name(request, problem, name, self.index)
-            )
+            raise SelectionError(request, problem, how) if how else unknown_name(request, problem, name, self.index)
         return i
 
     def call_around(self, name: str) -> str:
@@ -482,13 +478,9 @@ class Graph:
             output = f"{op_name or name}:0"
             raise SelectionError(request, problem, f"Type it as op:output, like {output!r}", names=[output])
         if op_name not in self.index:
-            more, suggestion = self._inside(op_name)
+            more, how = self._inside(op_name)
             problem = f"there is no tensor {name!r} in {self.title}" + (more or ": no op has that name")
-            raise (
-                SelectionError(request, problem, suggestion)
-                if suggestion
-                else unknown_name(request, problem, op_name, self.index)
-            )
+            raise SelectionError(request, problem, how) if how else unknown_name(request, problem, op_name, self.index)
         i, port = self.index[op_name], int(port_text)
         outputs = self.stated(i)
         if outputs is not None and port >= len(outputs) and self.types[i] not in self.unknown:

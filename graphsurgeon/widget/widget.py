@@ -197,7 +197,7 @@ class GraphWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         """Keeps an error and shows it in the status line."""
         self.last_error = error
         shown = parts(error, request)
-        text = str(SurgeryError(shown["request"], shown["problem"], shown["suggestion"])).replace("\n", " ")
+        text = str(SurgeryError(*(shown[key] for key in ("request", "problem", "suggestion")))).replace("\n", " ")
         self.status = {"text": text, "level": "error"}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
