@@ -270,7 +270,7 @@ def test_a_page_has_the_shapes_of_a_file_and_waits_no_longer_than_its_patience(c
     assert made.snapshot.stated_info(1, 0) == ("float32", (3,))
     begun, go_on, slow = threading.Event(), threading.Event(), gs.open(graph.as_graph_def())
 
-    def waits(graph, graph_def, asked):
+    def waits(graph, graph_def, request):
         begun.set()
         go_on.wait()
         filling.import_nodes(graph, graph_def)
