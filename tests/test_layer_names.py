@@ -96,6 +96,8 @@ CASES: dict[str, tuple[str, Callable[[gs.Editor, Any], Any]]] = {
     "Plan.swap.b": ("tensor", lambda ed, x: ed.plan().swap("conv2", x)),
     "Plan.bypass.ops": ("ops", lambda ed, x: ed.plan().bypass(x)),
     "Plan.detach.ops": ("ops", lambda ed, x: ed.plan().detach(x)),
+    "Plan.detach.only": ("ops", lambda ed, x: ed.plan().detach("conv1", side="outputs", only=x)),
+    "Plan.detach.exclude": ("ops", lambda ed, x: ed.plan().detach("conv1", side="outputs", exclude=x)),
     "Plan.insert.on": ("tensor", lambda ed, x: ed.plan().insert("Relu", on=x, name="new")),
     "Plan.insert.only": ("ops", lambda ed, x: ed.plan().insert("Relu", on="image", name="new", only=x)),
     "Plan.insert.exclude": ("ops", lambda ed, x: ed.plan().insert("Relu", on="image", name="new", exclude=x)),
