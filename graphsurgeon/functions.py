@@ -145,7 +145,7 @@ def _refuse_unconnected(
     if ends_of and not along and set(ends_of) <= set(cuts):
         names = [getattr(one, "path", one) for one in (inputs if isinstance(inputs, list | tuple) else [inputs])]
         layer = next((one for name in names if isinstance(name, str) for one in layers.called(name)), None)
-        own = f"{graph.name(ends_of[0])!r} is both what it takes and what it gives, so it computes nothing"
+        own = f"{graph.name(ends_of[0])!r} is both an input and an output, so nothing is computed"
         if layer is not None and layer.inputs:
             first = layer.inputs[0] if len(layer.inputs) == 1 else [*layer.inputs]
             how = f"As an input, a layer is what it gives. For the layer itself type inputs={first!r}"

@@ -419,6 +419,9 @@ def select(
             raise SelectionError(request, "a boundary needs outputs", "Add outputs=['name:0'], or use .descendants()")
         end = tuple(dict.fromkeys(graph.tensor(t, request) for t in outs))
         start = tuple(dict.fromkeys(graph.tensor(t, request) for t in ins or ()))
+        if set(end) <= set(start):
+            problem = f"{graph.name(end[0])!r} is both an input and an output, so nothing is computed"
+            raise SelectionError(request, problem, "Name an output that is computed from it")
         mask &= region(graph, start, end, request)
     return Selection(graph, mask, Query("select", given), start, end, tuple(notes))
 

@@ -127,6 +127,8 @@ GRAPHS = [
      lambda ed, _: ed.select(inputs="x:0", outputs=["z:0"])),
     ("graph/selection.py:select#2", ".descendants()", lambda ed: ed.select(inputs="x:0"),
      lambda ed, _: ed.select(name="x").descendants()),
+    ("graph/selection.py:select#3", "computed from it", lambda ed: ed.select(inputs="net/h:0", outputs="net/h:0"),
+     lambda ed, _: ed.select(inputs="net/h:0", outputs="net/y:0")),
     ("graph/selection.py:words_of", "Give one or a list", lambda ed: ed.select(op=3),
      lambda ed, _: ed.select(op=["Relu"])),
     ("graph/selection.py:_scope", "Did you mean", lambda ed: ed.select(scope="nett"),

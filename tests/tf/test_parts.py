@@ -285,6 +285,24 @@ def test_no_rewiring_parts_an_array_or_makes_a_branch_count_always(edit):
     assert fault.suggestion
 
 
+@pytest.mark.parametrize("name", ["x:0", "loop/inner:0"])
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda ed, path, name: ed.select(inputs=name, outputs=name),
+        lambda ed, path, name: ed.function(name, name),
+        lambda ed, path, name: ed.keras_layer(name, name),
+        lambda ed, path, name: ed.save(path / "part.pb", inputs=name, outputs=name),
+        lambda ed, path, name: ed.save(path / "part.meta", inputs=name, outputs=name),
+    ],
+)
+def test_every_door_refuses_a_part_that_computes_nothing(door, name, tmp_path):
+    with pytest.raises(gs.SelectionError) as caught:
+        door(gs.open(session_of(cond)), tmp_path, name)
+    assert f"'{name}' is both" in caught.value.problem
+    assert caught.value.suggestion == "Name an output that is computed from it"
+
+
 def test_no_op_reads_tensors_of_branches_that_exclude_each_other():
     with tf.Graph().as_default() as graph, flow_version("v1"):
         x, p, q = (tf1.placeholder(kind, [], name=name) for name, kind in [("x", tf.float32), ("p", bool), ("q", bool)])

@@ -342,11 +342,11 @@ def test_what_goes_in_leads_to_what_comes_out(call):
     make, first = getattr(ed, call), ed.layer("encoder/dense").inputs[0]
     request = f"{call}(outputs='dense')"
     problem = (
-        f"{request}: {ed.layer('dense').outputs[0]!r} is both what it takes and what it gives, so it computes nothing"
+        f"{request}: {ed.layer('dense').outputs[0]!r} is both an input and an output, so nothing is computed"
     )
     with refuses(SelectionError, problem, f"For the layer itself type inputs={first!r}"):
         make("dense", "dense")
-    with refuses(SelectionError, "is both what it takes and what it gives", "Name an output that is computed from it"):
+    with refuses(SelectionError, "is both an input and an output", "Name an output that is computed from it"):
         make("x:0", "x:0")
     last = ed.layer("head").outputs[0]
     with refuses(SelectionError, f"the boundary does not connect: {last!r} does not lead to", "Leave it out"):
