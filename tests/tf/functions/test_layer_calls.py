@@ -341,9 +341,7 @@ def test_what_goes_in_leads_to_what_comes_out(call):
     ed = gs.open(nested(keras))
     make, first = getattr(ed, call), ed.layer("encoder/dense").inputs[0]
     request = f"{call}(outputs='dense')"
-    problem = (
-        f"{request}: {ed.layer('dense').outputs[0]!r} is both an input and an output, so nothing is computed"
-    )
+    problem = f"{request}: {ed.layer('dense').outputs[0]!r} is both an input and an output, so nothing is computed"
     with refuses(SelectionError, problem, f"For the layer itself type inputs={first!r}"):
         make("dense", "dense")
     with refuses(SelectionError, "is both an input and an output", "Name an output that is computed from it"):
