@@ -16,40 +16,50 @@ Open a graph, select a part, plan, look at the plan, apply it, undo it:
     'copy/y:0'
 """
 
+from __future__ import annotations
+
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import examples
-from .applied import Applied
-from .compare import Comparison, compare
-from .connect import connect
-from .diff import diff
-from .editor import Editor
-from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError, TrustError
-from .evolve import Candidate, Evolution, Generation, candidate, crossover, evolve
-from .graph.boundary import Boundary, Leak
-from .graph.diff import Diff
-from .graph.graph import Graph
-from .graph.layers import Layer, Layers
-from .graph.match.match import Match, Matches
-from .graph.match.pattern import Pattern
-from .graph.reports import Restored, Saved, Transferred
-from .graph.selection import OpView, Selection
-from .graph.trace import Trace
-from .open import open
-from .plan.fault import Fault
-from .plan.menu import Recipe, offer
-from .plan.plan import Plan
-from .plan.preview import Preview
-from .recover import recover
-from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
-from .replica import LocalCluster, Replica, Update, duplicate, local_cluster
-from .transfer import transfer
-from .view.engines import doctor
+from .plan.menu import offer
 
 if TYPE_CHECKING:
+    from . import examples as examples
     from . import recipes as recipes
+    from .applied import Applied
+    from .compare import Comparison, compare
+    from .connect import connect
+    from .diff import diff
+    from .editor import Editor
+    from .errors import LayoutError, OpenError, PlanError, SelectionError, StalePlanError, SurgeryError, TrustError
+    from .evolve.candidate import Candidate, candidate
+    from .evolve.evolution import Evolution, Generation, evolve
+    from .evolve.variation import crossover
+    from .graph.boundary import Boundary, Leak
+    from .graph.diff import Diff
+    from .graph.graph import Graph
+    from .graph.layers import Layer, Layers
+    from .graph.match.match import Match, Matches
+    from .graph.match.pattern import Pattern
+    from .graph.reports import Restored, Saved, Transferred
+    from .graph.selection import OpView, Selection
+    from .graph.trace import Trace
+    from .open import open
+    from .plan.fault import Fault
+    from .plan.menu import Recipe
+    from .plan.plan import Plan
+    from .plan.preview import Preview
+    from .recover import recover
+    from .recursive_copy import copy_op_to_graph, copy_to_graph, copy_variable_to_graph, get_copied, get_copied_op
+    from .replica.cluster import LocalCluster, local_cluster
+    from .replica.duplicate import duplicate
+    from .replica.replica import Replica
+    from .replica.update import Update
     from .tf.functions.keras_layer import GraphLayer as GraphLayer
+    from .transfer import transfer
+    from .view.engines import doctor
 
 __version__ = "0.1.0"
 
@@ -117,6 +127,67 @@ __all__ = [
 ]
 
 
+_NAMES = {
+    ".applied": "Applied",
+    ".compare": "Comparison compare",
+    ".connect": "connect",
+    ".diff": "diff",
+    ".editor": "Editor",
+    ".errors": "LayoutError OpenError PlanError SelectionError StalePlanError SurgeryError TrustError",
+    ".evolve.candidate": "Candidate candidate",
+    ".evolve.evolution": "Evolution Generation evolve",
+    ".evolve.variation": "crossover",
+    ".graph.boundary": "Boundary Leak",
+    ".graph.diff": "Diff",
+    ".graph.graph": "Graph",
+    ".graph.layers": "Layer Layers",
+    ".graph.match.match": "Match Matches",
+    ".graph.match.pattern": "Pattern",
+    ".graph.reports": "Restored Saved Transferred",
+    ".graph.selection": "OpView Selection",
+    ".graph.trace": "Trace",
+    ".open": "open",
+    ".plan.fault": "Fault",
+    ".plan.plan": "Plan",
+    ".plan.preview": "Preview",
+    ".recover": "recover",
+    ".recursive_copy": "copy_op_to_graph copy_to_graph copy_variable_to_graph get_copied get_copied_op",
+    ".replica.cluster": "LocalCluster local_cluster",
+    ".replica.duplicate": "duplicate",
+    ".replica.replica": "Replica",
+    ".replica.update": "Update",
+    ".transfer": "transfer",
+    ".view.engines": "doctor",
+    ".tf.functions.keras_layer": "GraphLayer",
+}
+"""Module -> its public names. A module is imported when one of its names is first needed."""
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+class _Package(ModuleType):
+    """A package in which a function keeps its name, although a module has the same name: `open`, `compare`, ..."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in _MODULE_OF):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("examples", "recipes"):
+        return import_module(f".{name}", __name__)
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_MODULE_OF[name], __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def _recipes() -> tuple[Recipe, ...]:
     from .recipes.table import TABLE
 
@@ -124,13 +195,3 @@ def _recipes() -> tuple[Recipe, ...]:
 
 
 offer(_recipes)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "recipes":  # about twenty modules, loaded when they are first needed
-        return import_module(".recipes", __name__)
-    if name == "GraphLayer":  # Keras is loaded when it is first needed
-        from .tf.functions.keras_layer import GraphLayer
-
-        return GraphLayer
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -56,7 +56,9 @@ def test_no_private_name_of_another_module_is_imported():
                 "graphsurgeon.tf",
                 "graphsurgeon.recipes",
                 "graphsurgeon.screen",
-                "graphsurgeon.view.scene",
+                "graphsurgeon.view",
+                "graphsurgeon.graph",
+                "numpy",
             ],
         ),
         ("graphsurgeon.__main__", ["tensorflow", "scipy", "graphsurgeon.tf", "graphsurgeon.recipes"]),
@@ -80,3 +82,18 @@ def test_import_is_light(what, without):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]", f"importing {what} brings in {done.stdout.strip()}"
+
+
+def test_a_function_keeps_its_name_when_the_module_of_that_name_is_imported():
+    code = (
+        "import importlib, types\n"
+        "import graphsurgeon as gs\n"
+        "names = [name for name in gs.__all__ if name not in ('examples', 'recipes')]\n"
+        "for name in ('open', 'compare', 'connect', 'diff', 'evolve', 'recover', 'transfer'):\n"
+        "    assert name in names\n"
+        "    importlib.import_module(f'graphsurgeon.{name}')\n"
+        "print([name for name in names if isinstance(getattr(gs, name), types.ModuleType)], set(names) - set(dir(gs)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[] set()"
