@@ -20,6 +20,7 @@ from traitlets.config import Config
 import graphsurgeon as gs
 from graphsurgeon.errors import LayoutError, SurgeryError
 from graphsurgeon.tf.open import filling
+from graphsurgeon.view import levels
 from graphsurgeon.view.graphviz_wasm import LayoutTimeout
 from tests.graphs import tiny
 from tests.needs import ROOT
@@ -196,6 +197,7 @@ class Slow:
     ("engines", "sentence"), [([], "no layout engine is live"), ([Slow()], "Graphviz did not finish within 10 s")]
 )
 def test_without_a_layout_there_is_a_sentence_in_place_of_the_picture(engines, sentence, monkeypatch):
+    levels.forget()
     monkeypatch.setattr("graphsurgeon.view.engines.ENGINES", engines)
     ed = opened(30)
     data, _ = ed._repr_mimebundle_()

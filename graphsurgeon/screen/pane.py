@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
+from ..graph.collector import gc_paused
 from ..graph.graph import Graph, Ints
 from ..graph.names import begins_with
 from ..plan.effect import Effect
@@ -89,6 +90,7 @@ class Pane:
         self._coloured: tuple[Any, dict[str, Any]] | None = None
         self._ends: tuple[tuple[Graph, Known, frozenset[str]], tuple[int, ...]] | None = None
 
+    @gc_paused()
     def draw(
         self,
         sight: Sight,
@@ -171,6 +173,7 @@ def refuse_many(scene: Scene, budget: int, most: int) -> None:
         )
 
 
+@gc_paused()
 def draw_both(
     panes: tuple[Pane, Pane],
     sights: tuple[Sight, Sight],

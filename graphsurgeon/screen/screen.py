@@ -241,6 +241,7 @@ class Screen:
             for callback in list(self._callbacks):
                 callback()
 
+    @gc_paused()
     def traits(self) -> dict[str, Any]:
         """Returns everything the page shows; callable from any thread."""
         with self.lock:

@@ -50,7 +50,7 @@ class Aligned:
         edges = [replace(edge, d=placed.edges[i].d) for edge, i in zip(scene.edges, self.edges[which], strict=True)]
         edge_labels.put(boxes, groups, edges, placed.w)
         stats = dict(scene.stats, degraded=placed.stats["degraded"])
-        return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats)
+        return PlacedScene(scene.rev, placed.w, placed.h, placed.direction, boxes, groups, edges, stats, placed.columns)
 
 
 def aligned(before: Scene, after: Scene, same: tuple[Ints, Ints]) -> Aligned:

@@ -14,6 +14,11 @@ from .text import SUB, width
 Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
 
+PLACES = 12
+"""A label is put at one of this many places, those nearest to the middle of its edge."""
+
+_NUMBERS = str.maketrans("MC,", "   ")
+
 
 def samples(d: str, per_curve: int = 12) -> list[Point]:
     """Returns points along SVG path data of the form ``M.. L.. C.. L..``.
@@ -46,6 +51,26 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
     return out
 
 
+def sampled(paths: Sequence[str], per_curve: int) -> list[list[Point]]:
+    """Returns the `samples` of each path; fast if they have curves only."""
+    if not paths or any("L" in d for d in paths):
+        return [samples(d, per_curve) for d in paths]
+    counts = [d.count(",") for d in paths]
+    flat = np.array(" ".join(paths).translate(_NUMBERS).split(), float).reshape(-1, 2)
+    starts = np.cumsum([0, *counts])[:-1]
+    firsts = np.concatenate(
+        [np.arange(start, start + count - 1, 3) for start, count in zip(starts, counts, strict=True)]
+    )
+    weights = np.array([each for _, each in _shares(per_curve)])
+    points = np.einsum("tk,skx->stx", weights, flat[firsts[:, None] + np.arange(4)]).tolist()
+    out, at = [], 0
+    for start, count in zip(flat[starts].tolist(), counts, strict=True):
+        curves = (count - 1) // 3
+        out.append([tuple(start), *(tuple(point) for curve in points[at : at + curves] for point in curve)])
+        at += curves
+    return out
+
+
 @cache
 def _shares(count: int) -> list[tuple[float, tuple[float, float, float, float]]]:
     """Returns for each step of a number its distance along a line, and the weights of a curve's points there."""
@@ -66,7 +91,7 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
     frames = [(b.x - 2, b.y - 1, b.x + b.w + 2, b.y + b.h + 1) for b in boxes]
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
-    paths = {edge.id: samples(edge.d, 6) for edge in edges}
+    paths = dict(zip((edge.id for edge in edges), sampled([edge.d for edge in edges], 6), strict=True))
     room = _Room(frames, [point for path in paths.values() for point in path])
     for edge in sorted(edges, key=lambda e: (not e.state, not e.label.startswith("×"), e.id)):
         points = paths[edge.id]
@@ -77,7 +102,8 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
         if not edge.label:
             continue
         size = width(edge.label, SUB) + 2, SUB + 2
-        found = room.first(_places(points, size[0]), size, wide)
+        places = _places(points, size[0])
+        found = room.first(places, size, wide) if places else None
         if found is None:
             edge.label = edge.label if edge.state == "changed" else ""
         else:
@@ -99,17 +125,17 @@ class _Room:
 
     def first(self, places: Sequence[Point], size: Point, wide: float) -> Point | None:
         """Takes the first of these middles around which a rectangle of a size has room, in a picture so wide."""
-        (w, h), heights = size, np.array([y for _, y in places])
-        begins = np.searchsorted(self._y, heights - h / 2, "left").tolist()
-        ends = np.searchsorted(self._y, heights + h / 2, "right").tolist()
-        for (x, y), begin, end in zip(places, begins, ends, strict=True):
-            left, right, beside = x - w / 2, x + w / 2, self._x[begin:end]
-            if left < 0 or right > wide or ((left <= beside) & (beside <= right)).any():
-                continue
-            top, bottom, (a, b, c, d) = y - h / 2, y + h / 2, self._taken
-            if not ((left < c) & (a < right) & (top < d) & (b < bottom)).any():
-                self._taken = np.column_stack([self._taken, (left, top, right, bottom)])
-                return x, y
+        w, h = size
+        x, y = np.array(places).T
+        left, top, right, bottom = x - w / 2, y - h / 2, x + w / 2, y + h / 2
+        a, b, c, d = self._taken[:, :, None]
+        free = (left >= 0) & (right <= wide) & ~((left < c) & (a < right) & (top < d) & (b < bottom)).any(axis=0)
+        for i in np.flatnonzero(free).tolist():
+            begin, end = np.searchsorted(self._y, top[i], "left"), np.searchsorted(self._y, bottom[i], "right")
+            beside = self._x[begin:end]
+            if not ((left[i] <= beside) & (beside <= right[i])).any():
+                self._taken = np.column_stack([self._taken, (left[i], top[i], right[i], bottom[i])])
+                return places[i]
         return None
 
 
@@ -127,4 +153,4 @@ def _places(points: list[Point], w: float) -> list[Point]:
     """Returns places to try: next to the middle first, then towards both ends."""
     n = len(points)
     order = sorted(range(1, n - 1), key=lambda i: abs(i - n // 2))
-    return [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order for side in (1, -1)]
+    return [(points[i][0] + side * (w / 2 + 4), points[i][1]) for i in order[: PLACES // 2] for side in (1, -1)]

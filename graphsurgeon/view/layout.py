@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import json
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,39 +13,42 @@ import numpy as np
 from ..errors import LayoutError
 from ..words import counted
 from . import edge_labels, engines
-from .boxes import Box, Edge, Group
-from .columns import frame_in_columns, in_columns
+from .boxes import Box, Edge, Group, frames
 from .engines import Engine
 from .graphviz_wasm import LayoutCancelled, LayoutTimeout
+from .levels import BETWEEN, HUB, Level, Line, Run, Structure, grid, laid_out, ranked
 from .scene import Scene
-from .sketch import Sketch, draw, size_of
+from .sketch import HEADING, size_of
+from .text import width
 
 __all__ = ["LayoutCancelled", "LayoutTimeout", "PlacedScene", "place"]
 
 WIDEST = 4.0
 """A picture is at most this many times as wide as high, or as high as wide, if possible."""
-TALLEST = 1400.0
-"""A thin picture that is higher than this is set in columns, px."""
-MANY = 120
-"""With more boxes than this a picture of another shape is tried for once only: each try takes its second."""
-_BESIDE = 20.0  # px between the middles of boxes, at most
 MARGIN = 12.0
 """Empty border of a picture, px."""
+PAD = 10.0
+"""Empty border inside a frame, px."""
+HEAD = 20.0
+"""Room for the heading of a frame, px."""
 
-_ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SAID = {"source": "from", "target": "to"}  # the names of the ends of an edge on the page
-_LADDER = (
-    "",
-    "straight lines, because curves took too long",
-    "straight lines and no scopes, because curves and frames took too long",
+
+_EFFORTS = (  # limits for Graphviz, the words for them, and their share of the time
+    ("nslimit=2 nslimit1=2", "", 0.5),
+    ("nslimit=0.1 nslimit1=0.1 mclimit=0.1", "a coarser layout, because a better one took too long", 1.0),
 )
-_SHARE = (0.4, 0.5, 1.0)  # of the time that is left, for each step of the ladder
+
+Key = Any
+"""An end of an edge in a level: ("box", number), ("frame", number), or ("out", key) and ("in", key) for gates."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedScene:
-    """A scene with coordinates: px, y downwards, everything within (0, 0) and (w, h)."""
+    """A scene with coordinates: px, y downwards, everything within (0, 0) and (w, h).
+
+    `columns` has for each frame, and for "", the boxes and frames in it that begin a new column.
+    """
 
     rev: str
     w: float
@@ -58,6 +58,7 @@ class PlacedScene:
     groups: list[Group]
     edges: list[Edge]
     stats: dict[str, Any]
+    columns: dict[str, list[str]]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the scene for the page: plain JSON values only."""
@@ -70,7 +71,7 @@ class PlacedScene:
             ],
             "groups": [{k: v for k, v in vars(g).items() if k not in ours} for g in self.groups],
             "edges": [{_SAID.get(k, k): v for k, v in vars(e).items()} for e in self.edges],
-            "stats": dict(self.stats),
+            "stats": dict(self.stats), "columns": dict(self.columns),
         }  # fmt: skip
 
 
@@ -85,8 +86,7 @@ def place(
 ) -> PlacedScene:
     """Gives every box, group and edge of a scene its place.
 
-    If the time runs out, a simpler layout is made, and ``stats["degraded"]`` names it: first straight
-    lines for curves, then no frames around scopes.
+    If half of the time runs out, a coarser layout is made, and ``stats["degraded"]`` names it.
 
     Args:
         scene: the result of `build`; its boxes get their sizes, or keep larger ones, nothing else in it changes.
@@ -120,29 +120,25 @@ def place(
     for box in scene.boxes:
         w, h = size_of(box)
         box.w, box.h = max(w, box.w), max(h, box.h)  # a box of another layout keeps its size
+    if not scene.boxes:
+        return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, "TB", [], [], [], dict(scene.stats), {})
     end = time.monotonic() + timeout
+    known = str(like["direction"]) if like and direction == "auto" else direction
     failed: LayoutError | None = None
-    kept = str(like["direction"]) if like and direction == "auto" else direction
-    for step, degraded in enumerate(_LADDER):
-        best: PlacedScene | None = None
-        limit = time.monotonic() + max(0.05, (end - time.monotonic()) * _SHARE[step])
+    for effort, degraded, share in _EFFORTS:
+        run = Run(engine, effort, time.monotonic() + (end - time.monotonic()) * share, cancelled)
         try:
-            for sketch in _sketches(kept, step, len(scene.boxes) > MANY):
-                placed = _run(scene, sketch, engine, limit - time.monotonic(), cancelled, degraded)
-                if best is None or _shape(placed) < _shape(best):
-                    best = placed
-                if _shape(best) <= WIDEST:
-                    break
+            best = _placed(scene, "LR" if known == "LR" else "TB", direction == "auto", run, like)
+            if known == "auto" and _shape(best) > WIDEST:
+                best = min(best, _placed(scene, "LR", True, run, like), key=_shape)
         except LayoutCancelled:
             raise
         except LayoutError as error:
             failed = error
-        if best is not None:
-            best = best if like is None or not _reversed(best, like) else _mirrored(best)
-            thin = _shape(best) > WIDEST or (best.h > TALLEST and best.h > 2 * best.w)
-            best = _wrapped(best) if direction == "auto" and thin else best
-            edge_labels.put(best.boxes, best.groups, best.edges, best.w)
-            return best
+            continue
+        best.stats["degraded"] = degraded
+        edge_labels.put(best.boxes, best.groups, best.edges, best.w)
+        return best
     assert failed is not None
     raise LayoutError(
         f"laying out {counted(len(scene.boxes), 'boxes')} and {counted(len(scene.edges), 'edges')}",
@@ -151,154 +147,199 @@ def place(
     ) from failed
 
 
-def _reversed(placed: PlacedScene, like: Mapping[str, Any]) -> bool:
-    """Whether more neighbors of two pictures have the opposite order than the same order."""
-    if like["direction"] != placed.direction or (placed.direction == "LR" and placed.groups):  # headings are on top
-        return False
-    before = {box["name"]: (box["x"] + box["w"] / 2, box["y"] + box["h"] / 2) for box in like["boxes"]}
-    both = [(before[b.name], (b.x + b.w / 2, b.y + b.h / 2)) for b in placed.boxes if b.name in before]
-    if len(both) < 2:
-        return False
-    was, now = np.array(both).transpose(1, 2, 0)[:, :: 1 if placed.direction == "TB" else -1]  # across, along
-    beside = (abs(was[1][:, None] - was[1]) < _BESIDE) & (abs(now[1][:, None] - now[1]) < _BESIDE)
-    order = np.sign(was[0][:, None] - was[0]) * np.sign(now[0][:, None] - now[0])
-    return bool(order[beside].sum() < 0)
-
-
-def _mirrored(placed: PlacedScene) -> PlacedScene:
-    """Returns the mirror image of a picture, across its direction."""
-    down = placed.direction == "TB"
-    at, size, whole = ("x", "w", placed.w) if down else ("y", "h", placed.h)
-
-    def turned(thing: Any) -> Any:
-        return replace(thing, **{at: round(whole - getattr(thing, at) - getattr(thing, size), 1)})
-
-    def path(d: str) -> str:
-        numbers = iter(itertools.count())
-        return _NUMBER.sub(lambda found: f"{whole - float(found[0]):.1f}" if next(numbers) % 2 != down else found[0], d)
-
-    boxes, groups = [turned(box) for box in placed.boxes], [turned(group) for group in placed.groups]
-    edges = [replace(edge, d=path(edge.d)) for edge in placed.edges]
-    return replace(placed, boxes=boxes, groups=groups, edges=edges)
-
-
-def _sketches(direction: str, step: int, many: bool) -> Iterator[Sketch]:
-    """Yields ways to write the DOT, the preferred one first; later ones are tried for a better shape, few with many."""
-    plain = Sketch("TB" if direction == "auto" else direction, curves=step == 0, clusters=step < 2)
-    yield plain
-    if step == 0 and many:
-        if direction == "auto":
-            yield replace(plain, direction="LR")
-    elif step == 0:
-        yield replace(plain, tight=True)
-        yield replace(plain, stagger=True)
-        if direction == "auto":
-            yield replace(plain, direction="LR")
-            yield replace(plain, direction="LR", stagger=True)
-
-
 def _shape(placed: PlacedScene) -> float:
     return max(placed.w / placed.h, placed.h / placed.w)
 
 
-def _wrapped(placed: PlacedScene) -> PlacedScene:
-    """Sets a long thin picture in columns, or else the content of its longest frame, if possible."""
-    if placed.direction != "TB" or placed.h < placed.w:
-        return placed
-    ways: list[Callable[..., tuple[float, float] | None]] = [in_columns]
-    order = sorted(range(len(placed.groups)), key=lambda i: -placed.groups[i].h)
-    ways += [partial(frame_in_columns, frame=i) for i in order]
-    for way in ways:
-        boxes, groups = [replace(box) for box in placed.boxes], [replace(group) for group in placed.groups]
-        edges = [replace(edge) for edge in placed.edges]
-        size = way(placed.w, placed.h, boxes, groups, edges)
-        if size is not None:
-            return replace(placed, w=size[0], h=size[1], boxes=boxes, groups=groups, edges=edges)
-    return placed
+def _placed(scene: Scene, direction: str, columns: bool, run: Run, like: Mapping[str, Any] | None) -> PlacedScene:
+    picture = _Picture(scene, direction, run)
+    picture.lay_out(columns and direction == "TB", like if like and like["direction"] == direction else None)
+    return picture.placed()
 
 
-def _run(
-    scene: Scene, sketch: Sketch, engine: Engine, timeout: float, cancelled: Callable[[], bool], degraded: str
-) -> PlacedScene:
-    if not scene.boxes:
-        return PlacedScene(scene.rev, 2 * MARGIN, 2 * MARGIN, sketch.direction, [], [], [], dict(scene.stats))
-    dot = draw(scene, sketch)
-    if not _ALLOWED.fullmatch(dot):
-        raise AssertionError("a name reached the layout engine")
-    found = json.loads(engine.run(dot, max(0.05, timeout), cancelled))
-    return _placed(scene, sketch, found, degraded)
+class _Picture:
+    """A scene as levels, one in another; the picture itself is level -1."""
+
+    def __init__(self, scene: Scene, direction: str, run: Run) -> None:
+        self.scene, self.direction, self.run, self.down = scene, direction, run, direction == "TB"
+        self.around = [list(frames(scene.groups, box.group))[::-1] for box in scene.boxes]
+        self.items: dict[int, dict[Key, int]] = {-1: {}}  # level -> item or gate -> number
+        for i, path in enumerate(self.around):
+            level = -1
+            for frame in path:
+                self._number(level, ("frame", frame))
+                level = frame
+            self._number(level, ("box", i))
+        self.order = [-1, *sorted(set(self.items) - {-1})]  # frames around others first
+        self.lines: dict[int, dict[tuple[Key, Key], list[Edge]]] = defaultdict(lambda: defaultdict(list))
+        place = {box.id: i for i, box in enumerate(scene.boxes)}
+        self.ways = [self._cut(edge, place[edge.source], place[edge.target]) for edge in scene.edges]
+        self.structures: dict[int, tuple[Structure, list[tuple[Key, Key]]]] = {}
+        self.ranks: dict[int, list[int]] = {}
+        for level in self.order:
+            structure = self._structure(level, place)
+            self.ranks[level] = ranked(structure, run)
+        self.levels: dict[int, Level] = {}
+
+    def _number(self, level: int, key: Key) -> None:
+        numbers = self.items.setdefault(level, {})
+        numbers.setdefault(key, len(numbers))
+
+    def _cut(self, edge: Edge, a: int, b: int) -> list[tuple[int, tuple[Key, Key]]]:
+        """Cuts an edge into one line for each level that it crosses, from its source to its target."""
+        above, below = self.around[a], self.around[b]
+        same = next(
+            (k for k, (x, y) in enumerate(zip(above, below, strict=False)) if x != y), min(len(above), len(below))
+        )
+        inside = [("frame", frame) for frame in above[same:]], [("frame", frame) for frame in below[same:]]
+        tails, heads = [*inside[0], ("box", a)], [*inside[1], ("box", b)]
+        way: list[tuple[int, tuple[Key, Key]]] = [(above[same - 1] if same else -1, (tails[0], heads[0]))]
+        gate: Key = heads[0]
+        for frame, tail in zip(above[same:], tails[1:], strict=True):
+            gate = ("out", gate)
+            way.insert(0, (frame, (tail, gate)))
+        gate = tails[0]
+        for frame, head in zip(below[same:], heads[1:], strict=True):
+            gate = ("in", gate)
+            way.append((frame, (gate, head)))
+        for level, ends in way:
+            self.lines[level][ends].append(edge)
+        return way
+
+    def _structure(self, level: int, place: Mapping[str, int]) -> Structure:
+        """Returns the structure of a level; that of the level around it is known."""
+        numbers, lines = self.items[level], self.lines[level]
+        count, sides = len(numbers), ([], [])  # type: tuple[int, tuple[list[Key], list[Key]]]
+        if level >= 0:
+            outer = self.scene.groups[level].group
+            there, ranks = self.items[outer], self.ranks[outer]
+            gates = {key for ends in lines for key in ends if key[0] in ("in", "out")}
+            for key in sorted(gates, key=lambda key: (there[key[1]], key[0])):
+                sides[ranks[there[key[1]]] >= ranks[there["frame", level]]].append(key)
+        for key in (*sides[0], *sides[1]):
+            numbers[key] = len(numbers)
+        boxes = self.scene.boxes
+        crowd: dict[Key, int] = defaultdict(int)
+        for ends in lines:
+            for key in ends:
+                crowd[key] += 1
+        found = []
+        for ends, edges in lines.items():
+            weight = 0 if all(e.control for e in edges) else 1 if max(crowd[key] for key in ends) >= HUB else 2
+            free = all(boxes[place[e.source]].beside or boxes[place[e.target]].beside for e in edges)
+            found.append((Line(numbers[ends[0]], numbers[ends[1]], weight, free), ends))
+        found.sort(key=lambda one: one[0])
+        pairs = tuple(
+            (numbers[other], number)
+            for (kind, i), number in list(numbers.items())[:count]
+            if kind == "box" and boxes[i].beside and (other := ("box", place[boxes[i].beside])) in numbers
+        )
+        touched = {end for line, _ in found for end in line[:2]}.union(*pairs)
+        lone = [number for number in range(count) if number not in touched]
+        rest = [Line(a, b, -1, False) for a, b in grid(lone, self.down)]
+        structure = Structure(count, (len(sides[0]), len(sides[1])), (*(line for line, _ in found), *rest), pairs)
+        self.structures[level] = structure, [ends for _, ends in found]
+        return structure
+
+    def lay_out(self, columns: bool, like: Mapping[str, Any] | None) -> None:
+        """Lays out all levels, the innermost first; in the order and the columns of `like`, if they were there."""
+        before, known = {}, like["columns"] if like else {}
+        if like:
+            x, w = ("x", "w") if self.down else ("y", "h")
+            before = {one["name"]: one[x] + one[w] / 2 for one in (*like["groups"], *like["boxes"])}
+        for level in reversed(self.order):
+            structure, lines = self.structures[level]
+            keys = list(self.items[level])[: structure.items]
+            sizes = tuple(self._size(key) for key in keys)
+            ends = [(self._gate(tail, ("out", head)), self._gate(head, ("in", tail))) for tail, head in lines]
+            ends += [(None, None)] * (len(structure.lines) - len(ends))
+            border = ((HEAD + PAD, PAD) if self.down else (PAD, PAD)) if level >= 0 else (0.0, 0.0)
+            name = self._name(("frame", level)) if level >= 0 else ""
+            starts = () if not columns else self._starts(keys, known[name]) if name in known else None
+            found = laid_out(
+                structure, self.ranks[level], sizes, tuple(ends), BETWEEN[self.direction], border, starts, self.run
+            )
+            was = [before.get(self._name(key), np.nan) for key in keys]
+            if np.isfinite(was).sum() > 1 and _reversed(was, found, sizes, self.ranks[level]):
+                found = found.flipped(sizes)
+            self.levels[level] = found
+
+    def _starts(self, keys: list[Key], names: list[str]) -> tuple[int, ...]:
+        """Returns the numbers of the items with these names."""
+        return tuple(number for number, key in enumerate(keys) if self._name(key) in names)
+
+    def _name(self, key: Key) -> str:
+        things: Sequence[Box | Group] = self.scene.boxes if key[0] == "box" else self.scene.groups
+        found: str = things[key[1]].name
+        return found
+
+    def _size(self, key: Key) -> tuple[float, float]:
+        """Returns the size of an item across and along."""
+        if key[0] == "box":
+            box = self.scene.boxes[key[1]]
+            return (box.w, box.h) if self.down else (box.h, box.w)
+        across, along = self.levels[key[1]].size
+        least = width(self.scene.groups[key[1]].label, HEADING, bold=True) + 34
+        if self.down:
+            return max(across + 2 * PAD, least), along + HEAD + 2 * PAD
+        return across + HEAD + 2 * PAD, max(along + 2 * PAD, least)
+
+    def _inner(self, frame: int) -> tuple[float, float]:
+        """Returns the place of the level in a frame, across and along."""
+        if self.down:
+            return (self._size(("frame", frame))[0] - self.levels[frame].size[0]) / 2, HEAD + PAD
+        return HEAD + PAD, PAD
+
+    def _gate(self, key: Key, gate: Key) -> float | None:
+        """Returns the offset across of a gate in a frame; None for a box."""
+        if key[0] != "frame":
+            return None
+        frame = key[1]
+        at = self.items[frame][gate] - self.structures[frame][0].items
+        return round(self._inner(frame)[0] + self.levels[frame].gates[at], 1)
+
+    def placed(self) -> PlacedScene:
+        """Returns the scene with its coordinates."""
+        scene = self.scene
+        boxes = [replace(box, hidden=dict(box.hidden)) for box in scene.boxes]
+        groups = [replace(group) for group in scene.groups]
+        corner = {-1: (MARGIN, MARGIN)}
+        texts: dict[tuple[int, tuple[Key, Key]], tuple[str, str]] = {}
+        for level in self.order:
+            found, start = self.levels[level], np.array(corner[level])
+            for key, (a, b) in zip(self.items[level], (found.at + start).tolist(), strict=False):
+                x, y = (a, b) if self.down else (b, a)
+                thing: Box | Group = boxes[key[1]] if key[0] == "box" else groups[key[1]]
+                thing.x, thing.y = round(x, 1), round(y, 1)
+                if isinstance(thing, Group):
+                    size = self._size(key)
+                    thing.w, thing.h = (round(v, 1) for v in (size if self.down else size[::-1]))
+                    inner = self._inner(key[1])
+                    corner[key[1]] = a + inner[0], b + inner[1]
+            for ends, points in zip(self.structures[level][1], found.paths, strict=False):
+                texts[level, ends] = _text((points + start)[:, :: 1 if self.down else -1])
+        edges = []
+        for edge, way in zip(scene.edges, self.ways, strict=True):
+            pieces = [texts[line] for line in way]
+            edges.append(replace(edge, d=f"M{pieces[0][0]}{''.join(rest for _, rest in pieces)}"))
+        columns = {}
+        for level, found in self.levels.items():
+            keys, name = list(self.items[level]), self._name(("frame", level)) if level >= 0 else ""
+            columns[name] = [self._name(keys[number]) for number in found.starts]
+        across, along = self.levels[-1].size
+        w, h = (round(v + 2 * MARGIN, 1) for v in ((across, along) if self.down else (along, across)))
+        return PlacedScene(scene.rev, w, h, self.direction, boxes, groups, edges, dict(scene.stats), columns)
 
 
-def _placed(scene: Scene, sketch: Sketch, found: dict[str, Any], degraded: str) -> PlacedScene:
-    left, bottom, right, top = _numbers(found["bb"])
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return round(x - left + MARGIN, 1), round(top - y + MARGIN, 1)
-
-    boxes, groups = [replace(b, hidden=dict(b.hidden)) for b in scene.boxes], []
-    number: dict[int, int] = {}
-    frames: dict[int, tuple[float, float, float, float]] = {}
-    for thing in found.get("objects", []):
-        name = thing["name"]
-        if name.startswith("cluster_"):
-            x0, y0, x1, y1 = _numbers(thing["bb"])
-            (x, y), (xe, ye) = at(x0, y1), at(x1, y0)
-            frames[int(name[8:])] = (x, y, round(xe - x, 1), round(ye - y, 1))
-        elif name[0] == "n" and name[1:].isdigit():
-            number[thing["_gvid"]] = int(name[1:])
-            box = boxes[int(name[1:])]
-            x, y = at(*_numbers(thing["pos"]))
-            box.x, box.y = round(x - box.w / 2, 1), round(y - box.h / 2, 1)
-    for i, group in enumerate(scene.groups):
-        if i in frames:
-            x, y, w, h = frames[i]
-            groups.append(replace(group, x=x, y=y, w=w, h=h))
-    paths = {}
-    for line in found.get("edges", []):
-        pair = number.get(line["tail"], -1), number.get(line["head"], -1)
-        if "pos" in line and "invis" not in line.get("style", ""):
-            paths[pair] = _curve(line["pos"], at)
-    place_of = {box.id: i for i, box in enumerate(boxes)}
-    edges = []
-    for edge in scene.edges:
-        a, b = place_of[edge.source], place_of[edge.target]
-        path = paths.get((a, b)) if sketch.curves else None
-        edges.append(replace(edge, d=path or _straight(boxes[a], boxes[b])))
-    w, h = round(right - left + 2 * MARGIN, 1), round(top - bottom + 2 * MARGIN, 1)
-    stats = dict(scene.stats, degraded=degraded)
-    return PlacedScene(scene.rev, w, h, sketch.direction, boxes, groups, edges, stats)
+def _reversed(was: list[float], level: Level, sizes: Iterable[tuple[float, float]], ranks: list[int]) -> bool:
+    """Returns whether more neighbors of a level have the opposite order than before."""
+    now = level.at[:, 0] + np.array([w / 2 for w, _ in sizes])
+    rank = np.array(ranks[: len(now)])
+    order = np.sign(np.subtract.outer(was, was)) * np.sign(np.subtract.outer(now, now))
+    return bool(np.nansum(order * (rank[:, None] == rank)) < 0)
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(v) for v in text.split(",")]
-
-
-def _curve(text: str, at: Callable[[float, float], tuple[float, float]]) -> str:
-    """Returns SVG path data for a Graphviz spline, its arrow point included."""
-    points, end, start = [], None, None
-    for token in text.split():
-        if token.startswith("e,"):
-            end = at(*_numbers(token[2:]))
-        elif token.startswith("s,"):
-            start = at(*_numbers(token[2:]))
-        else:
-            points.append(at(*_numbers(token)))
-    first = start or points[0]
-    data = f"M{first[0]:g},{first[1]:g}"
-    if start:
-        data += f"L{points[0][0]:g},{points[0][1]:g}"
-    data += "C" + " ".join(f"{x:g},{y:g}" for x, y in points[1:])
-    return data + (f"L{end[0]:g},{end[1]:g}" if end else "")
-
-
-def _straight(a: Box, b: Box) -> str:
-    """Returns SVG path data of a line between the borders of two boxes."""
-    ax, ay, bx, by = a.x + a.w / 2, a.y + a.h / 2, b.x + b.w / 2, b.y + b.h / 2
-    dx, dy = bx - ax, by - ay
-
-    def border(box: Box) -> float:
-        shares = [box.w / 2 / abs(dx) if dx else 9e9, box.h / 2 / abs(dy) if dy else 9e9]
-        return min(*shares, 0.5)
-
-    s, e = border(a), 1 - border(b)
-    return f"M{ax + dx * s:.1f},{ay + dy * s:.1f}L{ax + dx * e:.1f},{ay + dy * e:.1f}"
+def _text(points: Any) -> tuple[str, str]:
+    """Returns SVG path data of curves: the first point, and the rest."""
+    first, *rest = [f"{x:g},{y:g}" for x, y in np.round(points, 1).tolist()]
+    return first, f"C{' '.join(rest)}" if rest else ""

@@ -1,40 +1,17 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
 from graphsurgeon.errors import LayoutError
 from graphsurgeon.graph.graph import Graph
-from graphsurgeon.view import graphviz_wasm, layout
+from graphsurgeon.view import layout, levels
 from graphsurgeon.view.edge_labels import samples
 from graphsurgeon.view.scene import build
 from graphsurgeon.view.text import LABEL, SUB, width
 from graphsurgeon.view.tree import Tree
-from tests.view.graphs import chain, network, towers
-
-
-class Limited:
-    """An engine that does not finish as long as the DOT holds one of these words."""
-
-    name = "limited"
-
-    def __init__(self, *slow):
-        self.slow, self.seen, self.given = slow, [], []
-
-    def missing(self):
-        return ""
-
-    def describe(self):
-        return "limited"
-
-    def run(self, dot, timeout, cancelled):
-        self.seen.append(dot)
-        self.given.append(timeout)
-        if any(word in dot for word in self.slow):
-            raise graphviz_wasm.timeout_error(timeout)
-        return graphviz_wasm.run(dot, timeout, cancelled)
+from tests.view.graphs import Limited, chain, network, towers
 
 
 def overlaps(boxes):
@@ -100,32 +77,58 @@ def test_a_wide_fan_is_not_one_line():
     assert not overlaps(placed.boxes)
 
 
-def test_ladder_says_each_step(monkeypatch):
+def test_a_coarser_layout_is_made_if_the_time_runs_out():
     scene = build(Tree(network()), {"densea/"})
     full = layout.place(scene)
     assert full.stats["degraded"] == ""
-    straight = layout.place(scene, engine=Limited("splines=spline"))
-    assert straight.stats["degraded"] == "straight lines, because curves took too long"
-    assert all(re.fullmatch(r"M[-\d.]+,[-\d.]+L[-\d.]+,[-\d.]+", e.d) for e in straight.edges)
-    assert len(straight.groups) == 1
-    bare = layout.place(scene, engine=Limited("splines=spline", "cluster"))
-    assert bare.stats["degraded"] == "straight lines and no scopes, because curves and frames took too long"
-    assert bare.groups == []
-    assert len(bare.boxes) == len(full.boxes)
+    coarse = layout.place(scene, engine=Limited("nslimit=2"))
+    assert coarse.stats["degraded"] == "a coarser layout, because a better one took too long"
+    assert [b.name for b in coarse.boxes] == [b.name for b in full.boxes]
+    assert not overlaps(coarse.boxes)
     with pytest.raises(LayoutError) as error:
         layout.place(scene, engine=Limited("digraph"))
     assert "laying out 6 boxes and 5 edges: Graphviz did not finish within" in str(error.value)
     assert "Fold a scope, or set a longer timeout=" in str(error.value)
+    assert layout.place(scene).stats["degraded"] == ""
 
 
-def test_what_is_tried_later_gets_a_part_of_the_time_that_is_left():
+def test_the_first_layout_gets_half_of_the_time():
     engine = Limited("digraph")
     with pytest.raises(LayoutError):
         layout.place(build(Tree(network())), timeout=100, engine=engine)
-    curves, straight, bare = engine.given
-    assert curves <= 60
-    assert straight <= 50
-    assert bare <= 100
+    full, coarse = engine.given
+    assert full <= 50
+    assert 50 < coarse <= 100
+
+
+def test_only_changed_levels_are_laid_out():
+    scene = build(Tree(towers(6)), {"~tower_[0..5]"})
+    first = Limited()
+    layout.place(scene, engine=first)
+    again = Limited.__new__(Limited)
+    again.slow, again.seen, again.given = ("digraph",), [], []
+    layout.place(build(Tree(towers(6)), {"~tower_[0..5]"}), engine=again)
+    assert first.seen
+    assert again.seen == []
+
+
+def test_equal_frames_are_laid_out_once():
+    one, six = Limited(), None
+    layout.place(build(Tree(towers(6)), {"~tower_[0..5]", "tower_0/"}), engine=one)
+    six = Limited()
+    layout.place(build(Tree(towers(6)), {"~tower_[0..5]", *(f"tower_{i}/" for i in range(6))}), engine=six)
+    assert len(six.seen) == len(one.seen)
+
+
+def test_an_unfolded_frame_moves_nothing_beside_its_column():
+    folded, unfolded = (
+        {b.name: b for b in layout.place(build(Tree(towers(6)), {"~tower_[0..5]", *more}), direction="TB").boxes}
+        for more in ((), ("tower_2/",))
+    )
+    others = [f"tower_{i}/" for i in (0, 1, 3, 4, 5)]
+    for boxes in (folded, unfolded):
+        assert sorted(others, key=lambda name: boxes[name].x) == sorted(others, key=lambda name: folded[name].x)
+    assert {name: folded[name].y for name in others} == {name: unfolded[name].y for name in others}
 
 
 def test_cancel():
@@ -136,7 +139,7 @@ def test_cancel():
 def test_dict_is_json_and_always_the_same():
     one, two = (layout.place(build(Tree(network()), {"densea/"})).to_dict() for _ in range(2))
     assert json.dumps(one) == json.dumps(two)
-    assert set(one) == {"rev", "w", "h", "direction", "boxes", "groups", "edges", "stats"}
+    assert set(one) == {"rev", "w", "h", "direction", "boxes", "groups", "edges", "stats", "columns"}
     keys = "id kind name label sub count family x y w h state outputs hidden detail"
     assert set(one["boxes"][0]) == set(keys.split())
     assert set(one["groups"][0]) == {"id", "name", "label", "count", "x", "y", "w", "h", "depth", "state"}
@@ -163,7 +166,8 @@ def test_nothing_to_place():
 
 
 def test_a_name_that_would_reach_graphviz_is_a_bug(monkeypatch):
-    monkeypatch.setattr(layout, "draw", lambda scene, sketch: 'digraph { "a/b" }')
+    levels.forget()
+    monkeypatch.setattr(levels, "_ranking", lambda structure, effort: 'digraph { "a/b" }')
     with pytest.raises(AssertionError, match="a name reached the layout engine"):
         layout.place(build(Tree(network())))
 
@@ -182,7 +186,9 @@ def test_the_largest_picture_is_a_small_message():
 def test_what_two_pictures_have_stands_in_the_order_of_the_first():
     ops = [("x", "Placeholder", []), *((f"{letter}/op", "Neg", ["x"]) for letter in "abcd")]
     placed = layout.place(build(Tree(Graph.of(ops)), {"a/", "b/"}), direction="TB")
-    like = layout._mirrored(placed).to_dict()
+    like = placed.to_dict()
+    for box in (*like["boxes"], *like["groups"]):
+        box["x"] = placed.w - box["x"] - box["w"]
 
     def order(boxes):
         return [

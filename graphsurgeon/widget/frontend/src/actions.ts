@@ -224,8 +224,11 @@ export class Actions {
   open(pane: Pane, item: Box | Group): void {
     if (!opens(item)) return;
     pane.keep(item.name);
+    pane.drawing.opening(item.name, true);
     void this.send("kind" in item ? "unfold" : "fold", { pane: pane.name, name: item.name }).then(done => {
-      if (done === null) pane.keep(null);
+      if (done !== null) return;
+      pane.keep(null);
+      pane.drawing.opening(item.name, false);
     });
   }
 

@@ -2,7 +2,7 @@
 import type { Camera } from "./cameras";
 import { button, fill, focus, h, hasFocus, s } from "./dom";
 import { icon } from "./icons";
-import { around, fresh, nearest } from "./places";
+import { around, entry, fresh, nearest } from "./places";
 import { Minimap } from "./minimap";
 import type { Over } from "./over";
 import { type Drag, Pointer } from "./pointer";
@@ -157,8 +157,8 @@ export class Pane {
       this.#base = { camera: back, at: this.#stands() };
     } else if (added && !follows) this.#framed = added;
     else if (still && !this.#brought) {
-      const to = this.drawing.named(still.name)!.of;
-      this.view.pan((still.x - to.x) * this.view.k, (still.y - to.y) * this.view.k);
+      const [x, y] = entry(this.drawing.named(still.name)!.of, scene.direction);
+      this.view.pan((still.x - x) * this.view.k, (still.y - y) * this.view.k);
     }
     // for a picture that has shrunk out of sight the view is chosen again; a box that was folded by hand keeps its place
     if (this.#width && old && !back && !this.#anchor && !scene.boxes.some(box => this.view.sees(box, this.#width, this.#height)))
@@ -322,7 +322,9 @@ export class Pane {
     const names = new Set([...next.boxes, ...next.groups].map(b => b.name));
     const at = (name: string | null | undefined) => {
       const item = name != null && names.has(name) ? this.drawing.named(name) : undefined;
-      return item ? { name: item.of.name, x: item.of.x, y: item.of.y } : null;
+      if (!item) return null;
+      const [x, y] = entry(item.of, this.scene!.direction);
+      return { name: item.of.name, x, y };
     };
     const [w, hh] = this.size,
       [x, y] = this.view.toScene(w / 2, hh / 2);

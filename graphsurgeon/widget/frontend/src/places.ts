@@ -1,5 +1,5 @@
 // Positions in a scene: the box of an op, the neighbors of a box.
-import type { Box, Group, Rect, Scene } from "./types";
+import type { Box, Direction, Group, Rect, Scene } from "./types";
 
 /** The op of a tensor: "a/b:0" -> "a/b". */
 export function opOf(tensor: string): string {
@@ -37,6 +37,11 @@ export function called(key: string): string {
 export function kindsOf(adapter: { by: string[] }): string {
   const text = adapter.by.join(" + ");
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The point of a box or frame that keeps its place when the picture changes: the middle of the side at which edges enter. */
+export function entry(of: Rect, direction: Direction): [number, number] {
+  return direction === "LR" ? [of.x, of.y + of.h / 2] : [of.x + of.w / 2, of.y];
 }
 
 /** The innermost scope that all of these names are in, with a slash at the end; empty if there is no such scope. */

@@ -21,7 +21,7 @@ import {
 import { LABEL, measure } from "./text";
 import type { Boundary, Box, Edge, Group, Rect, Scene, Taker } from "./types";
 
-const MOVES_MS = 180,
+const MOVES_MS = 200,
   MOST_MOVED = 300;
 
 const FLOWS = ["up", "down"] as const;
@@ -157,6 +157,11 @@ export class Drawing {
   point(name: string | null): void {
     const at = name === null ? undefined : this.named(name);
     for (const item of this.items.values()) item.g.classList.toggle("gs-at", item === at);
+  }
+
+  /** Draws a box as an empty frame until the next scene has its contents. */
+  opening(name: string, on: boolean): void {
+    this.items.get("b:" + name)?.g.classList.toggle("gs-opening", on);
   }
 
   /** Highlights the selected boxes; called at once on a click, before Python hears of it. */

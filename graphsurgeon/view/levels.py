@@ -1,0 +1,438 @@
+"""Levels: the boxes and frames directly inside one frame, each level laid out alone by Graphviz.
+
+A level does not change if a frame in it is unfolded: the frame is only larger. So its order stays, and only the
+changed levels are laid out. Coordinates here are across and along the flow, whatever the direction of the picture.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+import time
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engines import Engine
+from .routes import Points, bent, straight, ways
+
+BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
+"""Room between neighbors, and between ranks, px."""
+THIN = ((700.0, 3.0), (1000.0, 2.0))
+"""A level that is higher than this, and this many times as high as wide, is set in columns, px."""
+COLUMN = 1.2
+"""How many times as high as wide a level in columns should be."""
+GUTTER = 44.0
+"""Room between two columns, px."""
+OVER = 32.0
+"""Room above and below columns for the lines that lead on, px."""
+LEADING_ON = 6
+"""The largest number of lines that lead on from a column to the next."""
+TRACK = 5.0
+"""The distance between two of them, px."""
+FAN = 8
+"""With more neighbors that have no other line, those of a box are put on several ranks."""
+HUB = 10
+"""The lines of a box with this many lines pull less."""
+KEPT = 400
+"""The number of levels that are kept."""
+
+_ALLOWED = re.compile(r'[\sA-Za-z0-9_.,;={}\[\]">-]*')
+
+
+@dataclass(frozen=True)
+class Run:
+    """Runs Graphviz.
+
+    Args:
+        engine: runs DOT text.
+        effort: attributes that limit the work.
+        end: the time at which it must be done.
+        cancelled: asked every few ms; true stops it.
+    """
+
+    engine: Engine
+    effort: str
+    end: float
+    cancelled: Callable[[], bool]
+
+    def values(self, dot: str, what: str) -> Iterator[tuple[int, str]]:
+        """Runs DOT text and yields the number of each node, and one of its attributes."""
+        if not _ALLOWED.fullmatch(dot):
+            raise AssertionError("a name reached the layout engine")
+        found = self.engine.run(dot, max(0.05, self.end - time.monotonic()), self.cancelled)
+        for thing in json.loads(found).get("objects", []):
+            if thing["name"][0] == "n" and what in thing:
+                yield int(thing["name"][1:]), thing[what]
+
+
+class Line(NamedTuple):
+    """An edge of a level; `free` ones do not order its ends, and those of weight -1 are not drawn."""
+
+    tail: int
+    head: int
+    weight: int
+    free: bool
+
+
+class Structure(NamedTuple):
+    """A level without sizes.
+
+    Args:
+        items: the number of boxes and frames; they have the first numbers.
+        gates: how many lines enter or leave at the start and at the end of the frame: they have the next numbers.
+        lines: the edges, in order.
+        pairs: items that have one rank, the second one after the first.
+    """
+
+    items: int
+    gates: tuple[int, int]
+    lines: tuple[Line, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A level that is laid out.
+
+    Args:
+        size: across and along.
+        at: corner of each item.
+        gates: position across of each gate.
+        paths: control points of each line, from its tail to its head.
+        starts: items that begin a new column.
+    """
+
+    size: tuple[float, float]
+    at: NDArray[np.float64]
+    gates: list[float]
+    paths: list[Points]
+    starts: list[int]
+
+    def flipped(self, sizes: Sequence[tuple[float, float]]) -> Level:
+        """Returns the mirror image across the flow; `sizes` are those of the items."""
+        wide = self.size[0]
+
+        def turned(points: Points) -> Points:
+            found: Points = points * np.array([-1, 1]) + np.array([wide, 0])
+            return found
+
+        at = turned(self.at) - [(w, 0) for w, _ in sizes]
+        return Level(self.size, at, [wide - x for x in self.gates], [turned(path) for path in self.paths], self.starts)
+
+
+def ranked(structure: Structure, run: Run) -> list[int]:
+    """Returns the rank of each item and gate.
+
+    Args:
+        structure: the level.
+        run: runs Graphviz.
+    """
+
+    def found() -> list[int]:
+        ranks = [0] * (structure.items + sum(structure.gates))
+        for name, value in run.values(_ranking(structure, run.effort), "rank"):
+            ranks[name] = int(value)
+        return ranks
+
+    return _kept((structure, run.effort), found)
+
+
+def laid_out(
+    structure: Structure,
+    ranks: Sequence[int],
+    sizes: tuple[tuple[float, float], ...],
+    ends: tuple[tuple[float | None, float | None], ...],
+    room: tuple[float, float],
+    border: tuple[float, float],
+    columns: tuple[int, ...] | None,
+    run: Run,
+) -> Level:
+    """Returns the level with coordinates.
+
+    Args:
+        structure: the level.
+        ranks: of its items and gates.
+        sizes: of its items, across and along.
+        ends: for each line the offset across of its ends at their items; None: near the middle.
+        room: between neighbors, and between ranks.
+        border: the distance of gates from the level, at its start and at its end.
+        columns: items that begin a new column; None: those that are best if the level is long and thin.
+        run: runs Graphviz.
+    """
+    key = (structure, sizes, ends, room, border, columns, run.effort)
+    return _kept(key, lambda: _Layout(structure, ranks, sizes, room, columns, run).level(ends, border))
+
+
+class _Layout:
+    """The work on one level."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        ranks: Sequence[int],
+        sizes: Sequence[tuple[float, float]],
+        room: tuple[float, float],
+        columns: tuple[int, ...] | None,
+        run: Run,
+    ) -> None:
+        self.structure, self.sizes = structure, sizes
+        count = structure.items + sum(structure.gates)
+        self.rank = list(ranks)
+        self.chains: list[list[int]] = []  # the nodes of each line, from the lower rank to the higher
+        for line in structure.lines:
+            low, high = sorted(line[:2], key=lambda n: self.rank[n])
+            between = range(self.rank[low] + 1, self.rank[high])
+            self.chains.append([low, *range(len(self.rank), len(self.rank) + len(between)), high])
+            self.rank += between
+        self.x = np.zeros(len(self.rank))
+        for name, value in run.values(self._ordering(room[0], run.effort), "pos"):
+            self.x[name] = float(value.partition(",")[0])
+        half = np.zeros(len(self.rank))
+        half[: structure.items] = [w / 2 for w, _ in sizes]
+        self.half, self.count = half, count
+        self._bands(room[1], columns)
+
+    def _ordering(self, beside: float, effort: str) -> str:
+        """Returns the DOT text of all nodes with each line cut at each rank."""
+        s, ranks = self.structure, defaultdict[int, list[str]](list)
+        for node, rank in enumerate(self.rank):
+            wide = self.sizes[node][0] if node < s.items else 0.7
+            ranks[rank].append(f"n{node} [width={wide / 72:.4f}];")
+        out = [f"digraph g {{ graph [nodesep={beside / 72:.3f} ranksep=0.1 {effort} splines=none];"]
+        out.append('node [shape=box fixedsize=true label="" height=0.1];')
+        out += [f"{{ graph [rank=same]; {' '.join(ranks[rank])} }}" for rank in sorted(ranks)]
+        for line, chain in zip(s.lines, self.chains, strict=True):
+            if self.rank[chain[0]] == self.rank[chain[-1]]:
+                continue
+            for a, b in pairwise(chain):
+                inner = a >= s.items and b >= s.items  # as Graphviz itself: long lines are straight
+                out.append(f"n{a} -> n{b} [weight={max(1, 4 * line.weight) if inner else abs(line.weight)}];")
+        out += [f"n{a} -> n{b} [style=invis weight=9];" for a, b in s.pairs]
+        return "\n".join([*out, "}"])
+
+    def _bands(self, between: float, columns: tuple[int, ...] | None) -> None:
+        """Gives each rank its band along the flow, and its column."""
+        s, count = self.structure, max(self.rank) + 1
+        high, room = [0.0] * count, [between] * count
+        for node in range(s.items):
+            high[self.rank[node]] = max(high[self.rank[node]], self.sizes[node][1])
+        for rank, lines in Counter(self.rank[a] for chain in self.chains for a in chain[:-1]).items():
+            gates = (rank == 0 and s.gates[0]) or (rank == count - 2 and s.gates[1])
+            room[rank] = (0.25 if gates else 1.0) * between + min(30.0, 2.0 * max(0, lines - 4))
+        pitch = [a + b for a, b in zip(high, room, strict=True)]
+        wide = float((self.x + self.half).max() - (self.x - self.half).min())
+        cuts = self._cuts(pitch, wide) if columns is None else sorted({self.rank[item] for item in columns})
+        self.starts = [self.rank.index(cut) for cut in cuts]
+        self.column = [sum(rank >= cut for cut in cuts) for rank in range(count)]
+        self.band: list[tuple[float, float]] = []
+        at = over = OVER if cuts else 0.0
+        for rank in range(count):
+            at = over if rank in cuts else at
+            self.band.append((at, at + high[rank]))
+            at += pitch[rank]
+        self.along = max(end for _, end in self.band) + over
+        left, self.gutters = 0.0, list[float]()
+        column = np.array(self.column)[self.rank]
+        for number in range(len(cuts) + 1):
+            here = column == number
+            low, top = float((self.x - self.half)[here].min()), float((self.x + self.half)[here].max())
+            self.x[here] += left - low
+            self.gutters.append(left + top - low + GUTTER / 2)
+            left += top - low + GUTTER
+        self.across = left - GUTTER
+
+    def _cuts(self, pitch: Sequence[float], wide: float) -> list[int]:
+        """Returns the ranks at which a long thin level begins a new column: few lines cross each cut."""
+        high = sum(pitch)
+        if not any(high > least and high > times * wide for least, times in THIN):
+            return []
+        crossing = Counter[int]()
+        for line in self.structure.lines:
+            low, top = sorted(self.rank[end] for end in line[:2])
+            crossing.update(range(low + 1, top + 1))
+        items = self.rank[: self.structure.items]
+        starts = {r: sum(pitch[:r]) for r in set(items) if r > min(items) and crossing[r] <= LEADING_ON}
+        columns, found = max(2, round(math.sqrt(high / (COLUMN * wide)))), list[int]()
+        for k in range(1, columns):
+            ideal = high * k / columns
+            near = [r for r, at in starts.items() if abs(at - ideal) < high / columns / 3 and r not in found]
+            if near:
+                found.append(min(near, key=lambda r: (crossing[r], abs(starts[r] - ideal))))
+        return sorted(found)
+
+    def level(self, ends: Sequence[tuple[float | None, float | None]], border: tuple[float, float]) -> Level:
+        s = self.structure
+        at = np.zeros((s.items, 2))
+        for node, (wide, _) in enumerate(self.sizes):
+            at[node] = self.x[node] - wide / 2, self.band[self.rank[node]][0]
+        self.at, self.border = at, border
+        rects = np.array([(*at[i], at[i][0] + w, at[i][1] + h) for i, (w, h) in enumerate(self.sizes)]).reshape(-1, 4)
+        parts: list[tuple[int, list[tuple[float, float]], tuple[int, int]]] = []
+        paths: list[list[Points]] = [[] for _ in s.lines]
+        for number, (line, chain) in enumerate(zip(s.lines, self.chains, strict=True)):
+            if line.weight < 0:
+                continue
+            low, high = chain[0], chain[-1]
+            offsets = ends[number] if low == line.tail else ends[number][::-1]
+            if self.rank[low] == self.rank[high]:
+                paths[number].append(self._flat(low, high, offsets))
+                continue
+            for part in self._stops(chain, offsets):
+                parts.append((number, part, (low, high)))
+        found = ways([part for _, part, _ in parts], rects, [ends for _, _, ends in parts])
+        for (number, _, _), path in zip(parts, found, strict=True):
+            paths[number].append(path)
+        joins = [
+            (sum(x < before[-1][0] for x in self.gutters), float(before[-1][0]), number, place)
+            for number, pieces in enumerate(paths)
+            for place, before in enumerate(pieces[:-1])
+        ]
+        beside, rank = Counter(column for column, *_ in joins), Counter[int]()
+        for column, _, number, place in sorted(joins, reverse=True):  # from the innermost line to the outermost
+            aside = TRACK * (rank[column] - (beside[column] - 1) / 2)
+            rank[column] += 1
+            paths[number][place + 1] = np.concatenate(
+                [
+                    self._over(column, paths[number][place][-1], paths[number][place + 1][0], aside),
+                    paths[number][place + 1][1:],
+                ]
+            )
+        whole = []
+        for line, chain, pieces in zip(s.lines, self.chains, paths, strict=True):
+            joined = np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])]) if pieces else np.zeros((1, 2))
+            whole.append(joined if chain[0] == line.tail else joined[::-1])
+        return Level((self.across, self.along), at, self.x[s.items : self.count].tolist(), whole, self.starts)
+
+    def _stops(
+        self, chain: list[int], offsets: tuple[float | None, float | None]
+    ) -> Iterator[list[tuple[float, float]]]:
+        """Yields the points that a line passes, in each column: it is free to go straight from each to the next."""
+        points: list[tuple[float, float]] = []
+        for place, node in enumerate(chain):
+            top, bottom = self.band[self.rank[node]]
+            x = float(self.x[node])
+            first, last = place == 0, place == len(chain) - 1
+            if node < self.structure.items:
+                x = self._end(node, offsets[0] if first else offsets[1], chain[1] if first else chain[-2])
+                y, high = float(self.at[node][1]), self.sizes[node][1]
+                top, bottom = (y + high, bottom) if first else (top, y)
+            elif first:
+                top = -self.border[0]
+            elif last:
+                bottom = self.along + self.border[1]
+            if not first and self.column[self.rank[node]] != self.column[self.rank[chain[place - 1]]]:
+                yield points
+                points = []
+            points += [(x, top), (x, bottom)] if bottom > top else [(x, top)]
+        yield points
+
+    def _end(self, node: int, offset: float | None, other: int) -> float:
+        """Returns the end of a line at an item: at a gate, or near the middle, a little towards its other end."""
+        if offset is not None:
+            return float(self.at[node][0]) + offset
+        most = 0.6 * self.half[node]
+        aside = (
+            0.25 * (self.x[other] - self.x[node])
+            if self.column[self.rank[other]] == self.column[self.rank[node]]
+            else 0
+        )
+        return float(self.x[node] + max(-most, min(most, aside)))
+
+    def _flat(self, a: int, b: int, offsets: tuple[float | None, float | None]) -> Points:
+        """Returns a line between two items of one rank: straight between neighbors, else below those between."""
+        left, right = sorted((a, b), key=lambda n: self.x[n])
+        between = [
+            n for n, rank in enumerate(self.rank[: self.structure.items])
+            if rank == self.rank[a] and self.x[left] < self.x[n] < self.x[right]
+        ]  # fmt: skip
+        low = self.band[self.rank[a]][1]
+        if between or offsets != (None, None):
+            (xa, ya), (xb, yb) = [
+                (self.x[n] if off is None else self.at[n][0] + off, self.at[n][1] + self.sizes[n][1])
+                for n, off in zip((a, b), offsets, strict=True)
+            ]
+            return np.array([(xa, ya), (xa, low + 20), (xb, low + 20), (xb, yb)])
+        y = min(self.at[n][1] + self.sizes[n][1] / 2 for n in (a, b))
+        points = straight((self.x[left] + self.half[left], y), (self.x[right] - self.half[right], y))
+        return points if left == a else points[::-1]
+
+    def _over(self, column: int, start: Points, end: Points, aside: float) -> Points:
+        """Returns the way of a line from the end of a column to the start of the next one."""
+        gutter, low, top = self.gutters[column] + aside, self.along - OVER / 2 + aside, OVER / 2 + aside
+        return bent([tuple(start), (start[0], low), (gutter, low), (gutter, top), (end[0], top), tuple(end)])
+
+
+def grid(lone: Sequence[int], down: bool) -> list[tuple[int, int]]:
+    """Returns pairs that put items without edges in rows and columns: the second of each is below the first."""
+    columns = max(1, round(math.sqrt((0.8 if down else 2.0) * len(lone))))
+    return list(zip(lone, lone[columns:], strict=False)) if len(lone) > 2 else []
+
+
+def _ranking(s: Structure, effort: str) -> str:
+    """Returns the DOT text that ranks are found from."""
+    count = s.items + sum(s.gates)
+    out = [f"digraph g {{ graph [phase=1 {effort}];", *(f"n{i};" for i in range(count))]
+    start, end = range(s.items, s.items + s.gates[0]), range(s.items + s.gates[0], count)
+    for where, gates in (("source", start), ("sink", end)):
+        if gates:
+            out.append(f"{{ graph [rank={where}]; {' '.join(f'n{i};' for i in gates)} }}")
+    out += [f"{{ graph [rank=same]; n{a}; n{b}; }}" for a, b in s.pairs]
+    far = _fans(s)
+    for line in s.lines:
+        a, b = line[:2]
+        if a in end or b in start:
+            a, b = b, a
+        free = " constraint=false" if line.free else ""
+        out.append(f"n{a} -> n{b} [weight={abs(line.weight)} minlen={far.get(line[:2], 1)}{free}];")
+    return "\n".join([*out, "}"])
+
+
+def _fans(s: Structure) -> dict[tuple[int, int], int]:
+    """Returns how many ranks the lines of a fan are long: the many items that have a line to one item alone."""
+    degree = Counter(end for line in s.lines for end in line[:2])
+    fans = defaultdict[tuple[int, bool], list[tuple[int, int]]](list)
+    for line in s.lines:
+        a, b = line[:2]
+        if degree[b] == 1 and b < s.items:
+            fans[a, True].append((a, b))
+        elif degree[a] == 1 and a < s.items:
+            fans[b, False].append((a, b))
+    out = dict[tuple[int, int], int]()
+    for lines in fans.values():
+        levels = max(1, round(math.sqrt(len(lines) / 1.5))) if len(lines) > FAN else 1
+        out |= {pair: 1 + i % levels for i, pair in enumerate(lines)}
+    return out
+
+
+_T = TypeVar("_T")
+_memory: OrderedDict[Hashable, Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+def forget() -> None:
+    """Forgets the levels that are kept."""
+    with _lock:
+        _memory.clear()
+
+
+def _kept(key: Hashable, make: Callable[[], _T]) -> _T:
+    """Returns the value of a key: the last few are kept."""
+    with _lock:
+        if key in _memory:
+            _memory.move_to_end(key)
+            found: _T = _memory[key]
+            return found
+    value = make()
+    with _lock:
+        _memory[key] = value
+        while len(_memory) > KEPT:
+            _memory.popitem(last=False)
+    return value
