@@ -12,6 +12,8 @@ from graphsurgeon.errors import LayoutError, SurgeryError
 from graphsurgeon.view.edge_labels import samples
 
 Scene = Mapping[str, Any]
+SAME = 8.0
+"""Crossings that are nearer to each other are seen as one, px."""
 
 
 def anchor_of(thing: Mapping[str, Any], direction: str) -> tuple[float, float]:
@@ -126,8 +128,9 @@ def legibility(scene: Scene) -> dict[str, float]:
     """Returns what makes a picture hard to read.
 
     Returns:
-        ``crossings`` of edges that share no end, ``length`` of all edges in px, ``through``: how many boxes edges
-        run through, ``over``: how many boxes lie over others, and ``area`` in millions of square px.
+        ``crossings`` of edges that share no end, the ``places`` of these, ``length`` of all edges in px,
+        ``through``: how many boxes edges run through, ``over``: how many boxes lie over others, and ``area`` in
+        millions of square px.
     """
     boxes = scene["boxes"]
     rects = np.array([(b["x"], b["y"], b["x"] + b["w"], b["y"] + b["h"]) for b in boxes]).reshape(-1, 4)
@@ -144,8 +147,10 @@ def legibility(scene: Scene) -> dict[str, float]:
         through += int(met.sum())
     a, b = rects[:, None], rects[None]
     over = (a[..., 0] < b[..., 2]) & (b[..., 0] < a[..., 2]) & (a[..., 1] < b[..., 3]) & (b[..., 1] < a[..., 3])
+    crossings, places = _crossings(scene["edges"], lines)
     return {
-        "crossings": _crossings(scene["edges"], lines),
+        "crossings": crossings,
+        "places": places,
         "length": length,
         "through": through,
         "over": (int(over.sum()) - len(boxes)) // 2,
@@ -153,9 +158,9 @@ def legibility(scene: Scene) -> dict[str, float]:
     }
 
 
-def _crossings(edges: Any, lines: list[Any]) -> int:
-    """Returns how many pairs of edges without a common end cross."""
-    count = 0
+def _crossings(edges: Any, lines: list[Any]) -> tuple[int, int]:
+    """Returns how many pairs of edges without a common end cross, and at how many places."""
+    count, places = 0, set[tuple[int, int]]()
     bounds = np.array([(*line.min(axis=0), *line.max(axis=0)) for line in lines]).reshape(-1, 4)
     for i, (edge, line) in enumerate(zip(edges, lines, strict=True)):
         low, high = bounds[i, :2], bounds[i, 2:]
@@ -164,8 +169,14 @@ def _crossings(edges: Any, lines: list[Any]) -> int:
             if {edge["from"], edge["to"]} & {edges[j]["from"], edges[j]["to"]}:
                 continue
             p, q, r, s = line[:-1, None], line[1:, None], lines[j][None, :-1], lines[j][None, 1:]
-            count += bool(((_side(p, q, r) * _side(p, q, s) < 0) & (_side(r, s, p) * _side(r, s, q) < 0)).any())
-    return count
+            a, b = _side(r, s, p), _side(r, s, q)
+            met = (_side(p, q, r) * _side(p, q, s) < 0) & (a * b < 0)
+            if met.any():
+                count += 1
+                share = (a / np.where(met, a - b, 1.0))[..., None]
+                points = (p + (q - p) * share)[met]
+                places |= set(map(tuple, np.round(points / SAME).astype(int).tolist()))
+    return count, len(places)
 
 
 def _side(p: Any, q: Any, r: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph.traversal import joined_parts
 from .engines import Engine
 from .routes import Points, bent, straight, ways
 
@@ -27,6 +28,8 @@ BETWEEN = {"TB": (20.0, 26.0), "LR": (14.0, 36.0)}
 """Room between neighbors, and between ranks, px."""
 THIN = ((700.0, 3.0), (1000.0, 2.0))
 """A level that is higher than this, and this many times as high as wide, is set in columns, px."""
+GAP = 2.0
+"""The room between parts of a level that no line joins, times the room between neighbors."""
 COLUMN = 1.2
 """How many times as high as wide a level in columns should be."""
 GUTTER = 44.0
@@ -167,12 +170,87 @@ def laid_out(
         columns: items that begin a new column; None: those that are best if the level is long and thin.
         run: runs Graphviz.
     """
-    key = (structure, sizes, ends, room, border, columns, run.effort)
-    return _kept(key, lambda: _Layout(structure, ranks, sizes, room, columns, run).level(ends, border))
+
+    def made() -> Level:
+        parts = [_part(structure, nodes) for nodes in _parts(structure)]
+        layouts = [part.layout(ranks, sizes, room, columns, run) for part in parts]
+        along = max(layout.along for layout in layouts)
+        at = np.zeros((structure.items, 2))
+        gates, paths = np.zeros(sum(structure.gates)), [np.zeros((1, 2)) for _ in structure.lines]
+        starts, left = list[int](), 0.0
+        for part, layout in zip(parts, layouts, strict=True):
+            far = border[0], border[1] + along - layout.along
+            level = layout.level(tuple(ends[number] for number in part.lines), far)
+            items, aside = part.structure.items, np.array([left, 0.0])
+            at[part.nodes[:items]] = level.at + aside
+            gates[part.nodes[items:] - structure.items] = np.array(level.gates) + left
+            for number, path in zip(part.lines, level.paths, strict=True):
+                paths[number] = path + aside
+            starts += part.nodes[level.starts].tolist()
+            left += level.size[0] + GAP * room[0]
+        return Level((left - GAP * room[0], along), at, gates.tolist(), paths, starts)
+
+    return _kept((structure, sizes, ends, room, border, columns, run.effort), made)
+
+
+class _Part(NamedTuple):
+    """A part of a level that no line joins to the rest.
+
+    Args:
+        structure: the part, as a level.
+        nodes: the numbers of its items and gates in the level.
+        lines: the numbers of its lines in the level.
+    """
+
+    structure: Structure
+    nodes: NDArray[np.int64]
+    lines: tuple[int, ...]
+
+    def layout(
+        self,
+        ranks: Sequence[int],
+        sizes: tuple[tuple[float, float], ...],
+        room: tuple[float, float],
+        columns: tuple[int, ...] | None,
+        run: Run,
+    ) -> _Layout:
+        """Returns the part with its ranks in bands; the arguments are those of `laid_out`."""
+        mine = [ranks[node] - min(ranks[n] for n in self.nodes.tolist()) for node in self.nodes.tolist()]
+        wide = tuple(sizes[node] for node in self.nodes[: self.structure.items].tolist())
+        number = {node: i for i, node in enumerate(self.nodes.tolist())}
+        starts = None if columns is None else tuple(number[item] for item in columns if item in number)
+        key = (self.structure, wide, room, starts, run.effort)
+        return _kept(key, lambda: _Layout(self.structure, mine, wide, room, starts, run))
+
+
+def _parts(s: Structure) -> list[list[int]]:
+    """Returns the nodes of each part of a level, in their order; all items without lines are one part."""
+    count = s.items + sum(s.gates)
+    joins = [*(line[:2] for line in s.lines), *s.pairs]
+    touched = {end for line in s.lines if line.weight >= 0 for end in line[:2]}.union(*s.pairs)
+    joins += pairwise(node for node in range(count) if node not in touched)
+    a, b = np.array(joins, np.int32).reshape(-1, 2).T
+    parts = defaultdict[int, list[int]](list)
+    for node, part in enumerate(joined_parts(a, b, count).tolist()):
+        parts[part].append(node)
+    return list(parts.values())
+
+
+def _part(s: Structure, nodes: list[int]) -> _Part:
+    number = {node: i for i, node in enumerate(nodes)}
+    lines = tuple(i for i, line in enumerate(s.lines) if line.tail in number)
+    items, start = (sum(node < end for node in nodes) for end in (s.items, s.items + s.gates[0]))
+    found = Structure(
+        items,
+        (start - items, len(nodes) - start),
+        tuple(line._replace(tail=number[line.tail], head=number[line.head]) for line in (s.lines[i] for i in lines)),
+        tuple((number[x], number[y]) for x, y in s.pairs if x in number),
+    )
+    return _Part(found, np.array(nodes), lines)
 
 
 class _Layout:
-    """The work on one level."""
+    """The work on one part of a level."""
 
     def __init__(
         self,
@@ -199,6 +277,9 @@ class _Layout:
         half[: structure.items] = [w / 2 for w, _ in sizes]
         self.half, self.count = half, count
         self._bands(room[1], columns)
+        self.at = np.zeros((structure.items, 2))
+        for node, (wide, _) in enumerate(sizes):
+            self.at[node] = self.x[node] - wide / 2, self.band[self.rank[node]][0]
 
     def _ordering(self, beside: float, effort: str) -> str:
         """Returns the DOT text of all nodes with each line cut at each rank."""
@@ -269,11 +350,7 @@ class _Layout:
         return sorted(found)
 
     def level(self, ends: Sequence[tuple[float | None, float | None]], border: tuple[float, float]) -> Level:
-        s = self.structure
-        at = np.zeros((s.items, 2))
-        for node, (wide, _) in enumerate(self.sizes):
-            at[node] = self.x[node] - wide / 2, self.band[self.rank[node]][0]
-        self.at, self.border = at, border
+        s, at = self.structure, self.at
         rects = np.array([(*at[i], at[i][0] + w, at[i][1] + h) for i, (w, h) in enumerate(self.sizes)]).reshape(-1, 4)
         parts: list[tuple[int, list[tuple[float, float]], tuple[int, int]]] = []
         paths: list[list[Points]] = [[] for _ in s.lines]
@@ -285,7 +362,7 @@ class _Layout:
             if self.rank[low] == self.rank[high]:
                 paths[number].append(self._flat(low, high, offsets))
                 continue
-            for part in self._stops(chain, offsets):
+            for part in self._stops(chain, offsets, border):
                 parts.append((number, part, (low, high)))
         found = ways([part for _, part, _ in parts], rects, [ends for _, _, ends in parts])
         for (number, _, _), path in zip(parts, found, strict=True):
@@ -312,7 +389,7 @@ class _Layout:
         return Level((self.across, self.along), at, self.x[s.items : self.count].tolist(), whole, self.starts)
 
     def _stops(
-        self, chain: list[int], offsets: tuple[float | None, float | None]
+        self, chain: list[int], offsets: tuple[float | None, float | None], border: tuple[float, float]
     ) -> Iterator[list[tuple[float, float]]]:
         """Yields the points that a line passes, in each column: it is free to go straight from each to the next."""
         points: list[tuple[float, float]] = []
@@ -325,9 +402,9 @@ class _Layout:
                 y, high = float(self.at[node][1]), self.sizes[node][1]
                 top, bottom = (y + high, bottom) if first else (top, y)
             elif first:
-                top = -self.border[0]
+                top = -border[0]
             elif last:
-                bottom = self.along + self.border[1]
+                bottom = self.along + border[1]
             if not first and self.column[self.rank[node]] != self.column[self.rank[chain[place - 1]]]:
                 yield points
                 points = []

@@ -82,6 +82,17 @@ test("i, o and Enter on what has the focus", () => {
   ]);
 });
 
+test("a box is an empty frame at once, and again a box if the kernel refuses to unfold it", async () => {
+  start({ scenes: { source: scene([box("s/"), box("a", { y: 100 })]), destination: null } });
+  const opening = () => item("s/").classList.contains("gs-opening");
+  item("s/").focus();
+  key(item("s/"), "Enter");
+  expect(opening()).toBe(true);
+  model.refuse("unfold", "there would be more than 400 boxes");
+  await settled();
+  expect(opening()).toBe(false);
+});
+
 test("keys act on the widget only while the focus is inside it, wherever the pointer is", () => {
   const root = host.querySelector(".gs")!,
     heard: string[] = [];

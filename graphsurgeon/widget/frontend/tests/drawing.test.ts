@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { clean } from "../src/dom";
 import { chipsOf, marksOf } from "../src/marks";
-import { holds, neighbour, placeOf } from "../src/places";
+import { entry, holds, neighbour, placeOf } from "../src/places";
 import { Drawing } from "../src/scene";
 import { arrow } from "../src/shapes";
 import { View } from "../src/view";
@@ -176,6 +176,11 @@ test("the first view of a large picture is from its edge, or that of the scope f
   expect(view.toPane(1500, 20)[0] + 80, "the box alone, where not even the edge of its scope is near enough").toBe(280);
   view.first({ ...late, w: 2000, h: 1000 }, 400, 300);
   expect(view.toPane(1300, 0)[0], "with its scope").toBe(100);
+});
+
+test("a box keeps the middle of the side at which edges enter when it becomes a frame", () => {
+  expect(entry(box("s/", { x: 60, y: 20, w: 80, h: 40 }), "TB")).toEqual(entry(group("s/", { x: 0, y: 20, w: 200, h: 100 }), "TB"));
+  expect(entry(box("s/", { x: 60, y: 20, w: 80, h: 40 }), "LR")).toEqual([60, 40]);
 });
 
 test("zoom keeps the point under the pointer", () => {
