@@ -197,7 +197,7 @@ class _Part(NamedTuple):
     """A part of a level that no line joins to the rest.
 
     Args:
-        structure: the part, as a level.
+        structure: the part, written like a level.
         nodes: the numbers of its items and gates in the level.
         lines: the numbers of its lines in the level.
     """

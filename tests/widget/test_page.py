@@ -272,7 +272,7 @@ def test_double_click_unfolds_in_place_and_folds_again(widget_page):
     )
     body = shown.sent[-1]
     assert body == ("unfold", {"pane": "source", "name": "mixed/"})
-    assert abs(group["x"] - box["x"]) < 8
+    assert abs(group["x"] + group["width"] / 2 - box["x"] - box["width"] / 2) < 8  # the middle of the upper side
     assert abs(group["y"] - box["y"]) < 8
     assert shown.page.evaluate("() => window.kept.isConnected"), kept
     assert "mixed/" in shown.page.evaluate("() => document.activeElement.getAttribute('aria-label')")
