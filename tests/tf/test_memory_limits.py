@@ -84,7 +84,12 @@ def work(path: str, stage: str, more: int) -> None:
 
 def test_a_limit_is_named_and_nothing_is_lost(path):
     out, size = path.with_name("out.pb"), path.stat().st_size
-    late = ("graphsurgeon.tf.open.source", "graphsurgeon.plan_backend", "graphsurgeon.tf.save.save")
+    late = (
+        "scipy.sparse.csgraph",
+        "graphsurgeon.tf.open.filling",
+        "graphsurgeon.plan_backend",
+        "graphsurgeon.tf.save.save",
+    )
     with writers("tests.tf.test_memory_limits", *late) as limited:
         for stage in ("open", "apply", "save"):
             said = []

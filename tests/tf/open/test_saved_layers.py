@@ -16,7 +16,7 @@ from graphsurgeon.errors import SelectionError
 from graphsurgeon.graph.graph import Graph
 from graphsurgeon.graph.layers import scopes_of
 from graphsurgeon.screen.inspector import layer_rows
-from graphsurgeon.tf.open.saved_layers import saved_layers
+from graphsurgeon.tf.open.saved_layers import _keras_metadata, saved_layers
 from tests import modules
 from tests.cost import growth
 from tests.refusal import refuses
@@ -285,3 +285,11 @@ def test_a_layer_alone_in_a_wrapper_is_known_while_it_is_traced():
     assert len(ed.layer("steps/inner").calls) == 2
     assert ed.layer("inner").class_name == "Dense"
     assert ed.layer("inner").variables == ed.layer("steps").variables
+
+
+def test_what_keras_2_lists_in_a_saved_model(tmp_path):
+    tf_keras.Sequential([tf_keras.Input((2,)), tf_keras.layers.Dense(1, name="dense")]).save(tmp_path / "saved")
+    listed = _keras_metadata((tmp_path / "saved" / "keras_metadata.pb").read_bytes())
+    assert ("root.layer_with_weights-0", "_tf_keras_layer") in [one[:2] for one in listed]
+    assert _keras_metadata(b"\xff") is None
+    assert _keras_metadata(b"") == []

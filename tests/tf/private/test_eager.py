@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 from tensorflow.python.eager import context
 from tensorflow.python.framework import ops
 
@@ -108,14 +107,6 @@ def test_who_trains():
     assert asks is model
     assert seen == {id(asking.scale.value)}
     assert eager.keras_trains() is None
-
-
-def test_what_keras_2_lists_in_a_saved_model(tmp_path):
-    tf_keras.Sequential([tf_keras.Input((2,)), tf_keras.layers.Dense(1, name="dense")]).save(tmp_path / "saved")
-    listed = eager.keras_metadata((tmp_path / "saved" / "keras_metadata.pb").read_bytes())
-    assert ("root.layer_with_weights-0", "_tf_keras_layer") in [one[:2] for one in listed]
-    assert eager.keras_metadata(b"\xff") is None
-    assert eager.keras_metadata(b"") == []
 
 
 def test_what_a_module_has_and_where_it_is_called():

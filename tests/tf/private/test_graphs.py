@@ -113,10 +113,8 @@ def test_what_a_function_looks_up():
 
 
 def test_what_tensorflow_knows_of_op_types():
-    assert graphs.known_op("MatMul")
-    assert not graphs.known_op("NoSuchOp")
-    assert [arg.name for arg in graphs.op_definition("MatMul").input_arg] == ["a", "b"]
-    assert graphs.op_definition("NoSuchOp") is None
+    assert [arg.name for arg in graphs.registered("MatMul").input_arg] == ["a", "b"]
+    assert graphs.registered("NoSuchOp") is None
     assert callable(graphs.registered_gradient("MatMul"))
     with pytest.raises(LookupError):
         graphs.registered_gradient("NoSuchOp")
