@@ -97,7 +97,10 @@ def saved_tf2(folder: Path) -> tuple[Path, str]:
     return path, gs.open(path).outputs["y"]
 
 
-@pytest.mark.parametrize("write", [frozen, meta, saved_tf1, saved_tf2])
+DEEP = [pytest.param(write, marks=pytest.mark.deep) for write in (meta, saved_tf1)]
+
+
+@pytest.mark.parametrize("write", [frozen, saved_tf2, *DEEP])
 def test_a_file_is_drawn_without_tensorflow_and_works_with_it_afterwards(write, tmp_path):
     path, output = write(tmp_path)
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
