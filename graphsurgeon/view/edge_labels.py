@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .boxes import Box, Edge, Group
 from .text import SUB, width
@@ -51,24 +52,19 @@ def samples(d: str, per_curve: int = 12) -> list[Point]:
     return out
 
 
-def sampled(paths: Sequence[str], per_curve: int) -> list[list[Point]]:
+def sampled(paths: Sequence[str], per_curve: int) -> list[NDArray[np.float64]]:
     """Returns the `samples` of each path; fast if they have curves only."""
     if not paths or any("L" in d for d in paths):
-        return [samples(d, per_curve) for d in paths]
-    counts = [d.count(",") for d in paths]
+        return [np.array(samples(d, per_curve)) for d in paths]
+    counts = np.array([d.count(",") for d in paths])
     flat = np.array(" ".join(paths).translate(_NUMBERS).split(), float).reshape(-1, 2)
-    starts = np.cumsum([0, *counts])[:-1]
-    firsts = np.concatenate(
-        [np.arange(start, start + count - 1, 3) for start, count in zip(starts, counts, strict=True)]
-    )
+    curves, starts = (counts - 1) // 3, np.cumsum(counts) - counts
+    before = np.cumsum(curves) - curves
+    firsts = np.repeat(starts - 3 * before, curves) + 3 * np.arange(curves.sum())
     weights = np.array([each for _, each in _shares(per_curve)])
-    points = np.einsum("tk,skx->stx", weights, flat[firsts[:, None] + np.arange(4)]).tolist()
-    out, at = [], 0
-    for start, count in zip(flat[starts].tolist(), counts, strict=True):
-        curves = (count - 1) // 3
-        out.append([tuple(start), *(tuple(point) for curve in points[at : at + curves] for point in curve)])
-        at += curves
-    return out
+    points = np.einsum("tk,skx->stx", weights, flat[firsts[:, None] + np.arange(4)]).reshape(-1, 2)
+    whole = np.insert(points, before * per_curve, flat[starts], axis=0)
+    return np.split(whole, np.cumsum(curves * per_curve + 1)[:-1])
 
 
 @cache
@@ -92,17 +88,17 @@ def put(boxes: Sequence[Box], groups: Sequence[Group], edges: Sequence[Edge], wi
     frames += [(g.x, g.y, g.x + g.w, g.y + 22) for g in groups]
     frames += [side for g in groups for side in _sides(g)]
     paths = dict(zip((edge.id for edge in edges), sampled([edge.d for edge in edges], 6), strict=True))
-    room = _Room(frames, [point for path in paths.values() for point in path])
+    room = _Room(frames, np.concatenate([np.empty((0, 2)), *paths.values()]))
     for edge in sorted(edges, key=lambda e: (not e.state, not e.label.startswith("×"), e.id)):
         points = paths[edge.id]
-        middle = points[len(points) // 2]
+        middle = points[len(points) // 2].tolist()
         edge.lx, edge.ly = round(middle[0], 1), round(middle[1], 1)
         if edge.quiet:
             edge.label = ""
         if not edge.label:
             continue
         size = width(edge.label, SUB) + 2, SUB + 2
-        places = _places(points, size[0])
+        places = _places(points.tolist(), size[0])
         found = room.first(places, size, wide) if places else None
         if found is None:
             edge.label = edge.label if edge.state == "changed" else ""
@@ -118,10 +114,9 @@ class _Room:
         points: the points.
     """
 
-    def __init__(self, frames: Sequence[Rect], points: Sequence[Point]) -> None:
+    def __init__(self, frames: Sequence[Rect], points: NDArray[np.float64]) -> None:
         self._taken = np.array(frames).reshape(-1, 4).T
-        flat = np.array(points).reshape(-1, 2)
-        self._x, self._y = flat[np.argsort(flat[:, 1])].T  # by height: a word is low, and few are as high as it
+        self._x, self._y = points[np.argsort(points[:, 1])].T  # by height: a word is low, and few are as high as it
 
     def first(self, places: Sequence[Point], size: Point, wide: float) -> Point | None:
         """Takes the first of these middles around which a rectangle of a size has room, in a picture so wide."""

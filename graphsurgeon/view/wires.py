@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..graph.edges import Edges, Ints
-from ..graph.graph import Graph
+from ..graph.graph import Graph, TensorInfo, output_at
 from .boxes import Box, Edge
 from .helpers import behind
 from .item import Item
@@ -35,10 +35,17 @@ def wires(graph: Graph, boxes: list[Box], op_box: Ints) -> tuple[list[Edge], int
         out.append(Edge(f"e{len(out)}", boxes[a].id, boxes[b].id, len(found), control, names, label=label))
         return out[-1]
 
+    known: dict[int, Sequence[TensorInfo] | None] = {}  # many edges have the same producer
+
+    def info_of(op: int, port: int) -> TensorInfo | None:
+        if op not in known:
+            known[op] = graph.stated(op)
+        return output_at(known[op], port)
+
     between: set[tuple[int, int]] = set()
     for (a, b), found in _pairs(graph.data, op_box, n):
         between |= {(a, b), (b, a)}
-        edge, infos = put(a, b, found, False), [graph.stated_info(*tensor) for tensor in found[:TENSORS]]
+        edge, infos = put(a, b, found, False), [info_of(*tensor) for tensor in found[:TENSORS]]
         if not edge.label and infos[0] and infos[0].shape is not None:
             edge.label = str(infos[0])
         edge.texts = [str(info) if info else "" for info in infos]
